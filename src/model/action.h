@@ -1,0 +1,111 @@
+// Actions: what Muster asks an engine to do, why, and what came of it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "model/fields.h"
+#include "model/finding.h"
+#include "model/job.h"
+
+namespace muster {
+
+enum class Verb : std::uint8_t {
+  submit_job,
+  start_job,
+  requeue_job,   // stop it if it runs, and put it back in the queue, to continue from its last checkpoint
+  fail_job,      // give it up
+  cancel_job,
+  drain_node,    // no new work; what runs goes on
+  undrain_node,
+  probe_node,    // read everything of the node at once
+  test_node,     // a few minutes of known work, with the node empty
+  reset_gpu,
+  reboot_node,
+  power_cycle_node,
+  replace_node,  // a person swaps the part or the node
+};
+constexpr std::array<std::string_view, 13> names(Verb) {
+  return {"submit_job", "start_job", "requeue_job", "fail_job", "cancel_job", "drain_node", "undrain_node", "probe_node",
+          "test_node", "reset_gpu", "reboot_node", "power_cycle_node", "replace_node"};
+}
+
+// Takes capacity or work away: budgets and breakers apply.
+bool harmful(Verb v);
+// Ends or may end a program that runs on the node.
+bool destroys_work(Verb v);
+// Concerns a node's health (as opposed to the queue).
+bool on_node(Verb v);
+
+struct Action {
+  Verb verb = Verb::probe_node;
+  NodeId node;
+  std::int16_t slot = -1;
+  JobId job;
+  std::uint32_t attempt = 0;       // of the job, where there is one
+  std::vector<NodeId> nodes;       // start_job: the gang
+  JobSpec spec;                    // submit_job
+};
+
+struct Reason {
+  std::string rule;                       // e.g. "recover/gpu_lost/drain"
+  std::string sentence;                   // plain words
+  std::vector<FindingId> findings;        // evidence
+  std::vector<std::string> alternatives;  // what else was considered, and why not
+  std::string budget;                     // state of the tightest limit when it passed
+  IncidentId incident;
+  std::string actor;                      // "muster" or the operator's name
+};
+
+struct Order {
+  std::string key;       // unique for ever; an engine acts on a key once
+  std::uint64_t epoch = 0;
+  Time not_after;        // utc; an engine that gets it later refuses
+  Action action;
+  Reason reason;
+};
+
+enum class Status : std::uint8_t {
+  pending,
+  done,
+  failed,        // tried, did not work; a failed test is this
+  refused,       // the engine said no and did nothing
+  unknown,       // sent, no answer: being resolved by reading the engine
+  not_received,  // the engine never got it: nothing was done
+};
+constexpr std::array<std::string_view, 6> names(Status) {
+  return {"pending", "done", "failed", "refused", "unknown", "not_received"};
+}
+
+template <class V>
+void fields(V& v, Action& a) {
+  v("verb", a.verb);
+  v("node", a.node);
+  v("slot", a.slot);
+  v("job", a.job);
+  v("attempt", a.attempt);
+  v("nodes", a.nodes);
+  v("spec", a.spec);
+}
+template <class V>
+void fields(V& v, Reason& r) {
+  v("rule", r.rule);
+  v("sentence", r.sentence);
+  v("findings", r.findings);
+  v("alternatives", r.alternatives);
+  v("budget", r.budget);
+  v("incident", r.incident);
+  v("actor", r.actor);
+}
+template <class V>
+void fields(V& v, Order& o) {
+  v("key", o.key);
+  v("epoch", o.epoch);
+  v("not_after", o.not_after);
+  v("action", o.action);
+  v("reason", o.reason);
+}
+
+}  // namespace muster

@@ -1,0 +1,45 @@
+// The field lists of event bodies; see fields.h.
+#pragma once
+#include "model/event.h"
+
+namespace muster {
+
+template <class V> void fields(V& v, Now& n) { v("utc", n.utc); v("steady", n.steady); v("boottime", n.boottime); }
+template <class V> void fields(V& v, Source& s) { v("boot", s.boot); v("stream", s.stream); v("seq", s.seq); }
+template <class V> void fields(V& v, RunStarted& b) {
+  v("version", b.version); v("epoch", b.epoch); v("rules", b.rules); v("now", b.now);
+}
+template <class V> void fields(V& v, SiteDeclared& b) { v("site", b.site); }
+template <class V> void fields(V& v, PolicyApplied& b) { v("policy", b.policy); v("hash", b.hash); }
+template <class V> void fields(V& v, TurnBegan& b) { v("turn", b.turn); v("now", b.now); }
+template <class V> void fields(V& v, JobSubmitted& b) { v("job", b.job); v("spec", b.spec); }
+template <class V> void fields(V& v, JobStarted& b) { v("job", b.job); v("attempt", b.attempt); v("nodes", b.nodes); }
+template <class V> void fields(V& v, JobProgressed& b) { v("job", b.job); v("attempt", b.attempt); v("progress", b.progress); }
+template <class V> void fields(V& v, JobEnded& b) {
+  v("job", b.job); v("attempt", b.attempt); v("end", b.end); v("progress", b.progress); v("detail", b.detail);
+}
+template <class V> void fields(V& v, JobRequeued& b) { v("job", b.job); }
+template <class V> void fields(V& v, JobGone& b) { v("job", b.job); v("end", b.end); }
+template <class V> void fields(V& v, NodeChanged& b) { v("node", b.node); v("condition", b.condition); v("detail", b.detail); }
+template <class V> void fields(V& v, GpuSwapped& b) { v("node", b.node); v("slot", b.slot); v("uuid", b.uuid); }
+template <class V> void fields(V& v, FindingOpened& b) { v("finding", b.finding); }
+template <class V> void fields(V& v, FindingGrew& b) { v("id", b.id); v("severity", b.severity); v("evidence", b.evidence); }
+template <class V> void fields(V& v, FindingCleared& b) { v("id", b.id); v("why", b.why); }
+template <class V> void fields(V& v, OrderEnded& b) { v("key", b.key); v("status", b.status); v("detail", b.detail); }
+template <class V> void fields(V& v, CommandGiven& b) {
+  v("verb", b.verb); v("actor", b.actor); v("id", b.id); v("node", b.node); v("job", b.job); v("spec", b.spec);
+  v("reason", b.reason);
+}
+template <class V> void fields(V& v, IncidentOpened& b) { v("id", b.id); v("finding", b.finding); }
+template <class V> void fields(V& v, IncidentJoined& b) { v("id", b.id); v("finding", b.finding); }
+template <class V> void fields(V& v, IncidentMoved& b) {
+  v("id", b.id); v("stage", b.stage); v("rung", b.rung); v("due", b.due); v("note", b.note);
+}
+template <class V> void fields(V& v, IncidentClosed& b) { v("id", b.id); v("resolution", b.resolution); }
+template <class V> void fields(V& v, OrderIntended& b) { v("order", b.order); v("placement", b.placement); }
+template <class V> void fields(V& v, OrderRefused& b) {
+  v("action", b.action); v("reason", b.reason); v("limit", b.limit); v("retry", b.retry);
+}
+template <class V> void fields(V& v, CauseFrozen& b) { v("cause", b.cause); v("until", b.until); v("why", b.why); }
+
+}  // namespace muster

@@ -1,0 +1,90 @@
+// Findings: something is wrong with a GPU, a node, a job or the site, with the evidence for it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "model/fields.h"
+
+namespace muster {
+
+enum class FindingKind : std::uint8_t {
+  gpu_lost,          // fallen off the bus, or missing from the scrape
+  ecc_uncorrectable,
+  row_remap_pending,
+  row_remap_failed,
+  nvlink_degraded,
+  pcie_degraded,
+  thermal_throttle,
+  link_flap,         // a NIC's link went down and came back
+  link_down,         // ... and stayed down
+  gsp_timeout,       // the GPU's own processor does not answer
+  node_silent,       // nothing heard from the node
+  host_rebooted,     // the node came back by itself
+  slow_gpu,          // suspected from step times and peers: never enough to act on alone
+  storage_stall,     // checkpoints crawl everywhere: not a node's fault
+  app_error,         // the job's own fault by the fault catalogue (Xid 13, 31, 43 ...)
+  job_failed,        // a gang ended with an error
+};
+constexpr std::array<std::string_view, 16> names(FindingKind) {
+  return {"gpu_lost", "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
+          "thermal_throttle", "link_flap", "link_down", "gsp_timeout", "node_silent", "host_rebooted", "slow_gpu",
+          "storage_stall", "app_error", "job_failed"};
+}
+
+enum class Severity : std::uint8_t { info, warning, critical };
+constexpr std::array<std::string_view, 3> names(Severity) { return {"info", "warning", "critical"}; }
+
+// Who says so. Kernel log lines can be forged by users, so an act that destroys work needs one of the others as well.
+enum class Witness : std::uint8_t { kernel_log, scrape, silence, engine, job, test };
+constexpr std::array<std::string_view, 6> names(Witness) {
+  return {"kernel_log", "scrape", "silence", "engine", "job", "test"};
+}
+
+struct Evidence {
+  Witness witness = Witness::scrape;
+  Time at;           // utc of the observation
+  std::string ref;   // identity of the record, e.g. "kmsg:9f3c/120"; empty for samples
+  std::string text;  // what was seen; untrusted
+};
+
+struct Finding {
+  FindingId id;
+  FindingKind kind = FindingKind::gpu_lost;
+  Severity severity = Severity::warning;
+  NodeId node;             // none: the site
+  std::int16_t slot = -1;  // GPU slot
+  JobId job;
+  std::int32_t code = 0;   // Xid number where there is one
+  Time opened;             // utc
+  Time cleared;            // utc; 0 while open
+  std::vector<Evidence> evidence;  // at most kEvidenceMax, the first and the newest kept
+};
+constexpr std::size_t kEvidenceMax = 8;
+
+bool has_witness_beyond_log(const Finding& f);
+
+template <class V>
+void fields(V& v, Evidence& e) {
+  v("witness", e.witness);
+  v("at", e.at);
+  v("ref", e.ref);
+  v("text", e.text);
+}
+
+template <class V>
+void fields(V& v, Finding& f) {
+  v("id", f.id);
+  v("kind", f.kind);
+  v("severity", f.severity);
+  v("node", f.node);
+  v("slot", f.slot);
+  v("job", f.job);
+  v("code", f.code);
+  v("opened", f.opened);
+  v("cleared", f.cleared);
+  v("evidence", f.evidence);
+}
+
+}  // namespace muster

@@ -1,0 +1,37 @@
+#include "model/policy.h"
+
+namespace muster {
+
+Policy default_policy() {
+  using enum Verb;
+  using K = FindingKind;
+  Policy p;
+  p.ladders = {
+      {K::gpu_lost, true, JobCare::requeue, false, {reboot_node, power_cycle_node, replace_node}},
+      {K::ecc_uncorrectable, true, JobCare::requeue, false, {reset_gpu, reboot_node, replace_node}},
+      {K::row_remap_pending, true, JobCare::wait, false, {reset_gpu, reboot_node, replace_node}},
+      {K::row_remap_failed, true, JobCare::wait, false, {replace_node}},
+      {K::nvlink_degraded, true, JobCare::wait, false, {reset_gpu, reboot_node, replace_node}},
+      {K::pcie_degraded, true, JobCare::wait, false, {reboot_node, replace_node}},
+      {K::thermal_throttle, true, JobCare::wait, false, {replace_node}},
+      {K::link_flap, false, JobCare::wait, false, {}},
+      {K::link_down, true, JobCare::requeue, false, {replace_node}},
+      {K::gsp_timeout, true, JobCare::requeue, false, {reboot_node, power_cycle_node, replace_node}},
+      {K::node_silent, true, JobCare::requeue, false, {power_cycle_node, replace_node}},
+      {K::host_rebooted, true, JobCare::requeue, true, {replace_node}},
+      {K::slow_gpu, true, JobCare::wait, true, {reset_gpu, replace_node}},
+      {K::storage_stall, false, JobCare::wait, false, {}},
+      {K::app_error, false, JobCare::wait, false, {}},
+      {K::job_failed, false, JobCare::wait, false, {}},
+  };
+  return p;
+}
+
+const Ladder* find_ladder(const Policy& p, FindingKind k) {
+  for (const Ladder& l : p.ladders) {
+    if (l.kind == k) return &l;
+  }
+  return nullptr;
+}
+
+}  // namespace muster

@@ -1,0 +1,62 @@
+// Site: what a cluster is made of and how it is wired. Read from the cluster file, fixed for the life of a journal; what changes
+// (a swapped GPU, a node that is down) is State.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace muster {
+
+struct NodeSpec {
+  std::string name;            // hostname; untrusted text
+  std::uint32_t rack = 0;      // index into Site::racks
+  std::uint32_t leaf = 0;      // leaf switch (or rail group) index, dense from 0
+  std::uint32_t pod = 0;       // group of leaves under the same spines, dense from 0
+  std::uint32_t domain = 0;    // NVLink domain: the node itself on HGX machines, the rack on NVL72
+};
+
+struct Site {
+  std::string name;
+  std::string gpu_model;               // "H200", a row of data/hardware.csv
+  std::uint32_t gpus_per_node = 8;     // 1 to 16
+  std::vector<std::string> gpu_pci;    // PCI address of each slot, "0000:1b:00"
+  std::vector<std::string> racks;      // names
+  std::uint32_t leaves = 0;
+  std::uint32_t pods = 0;
+  std::uint32_t domains = 0;
+  double link_gbps = 400;              // one NIC per GPU
+  double storage_write_gbs = 0;        // shared checkpoint store, GB/s in all
+  double power_limit_kw = 0;           // whole site; 0: none
+  std::vector<NodeSpec> nodes;
+
+  std::uint32_t gpus() const { return static_cast<std::uint32_t>(nodes.size()) * gpus_per_node; }
+};
+
+template <class V>
+void fields(V& v, NodeSpec& n) {
+  v("name", n.name);
+  v("rack", n.rack);
+  v("leaf", n.leaf);
+  v("pod", n.pod);
+  v("domain", n.domain);
+}
+
+template <class V>
+void fields(V& v, Site& s) {
+  v("name", s.name);
+  v("gpu_model", s.gpu_model);
+  v("gpus_per_node", s.gpus_per_node);
+  v("gpu_pci", s.gpu_pci);
+  v("racks", s.racks);
+  v("leaves", s.leaves);
+  v("pods", s.pods);
+  v("domains", s.domains);
+  v("link_gbps", s.link_gbps);
+  v("storage_write_gbs", s.storage_write_gbs);
+  v("power_limit_kw", s.power_limit_kw);
+  v("nodes", s.nodes);
+}
+
+}  // namespace muster

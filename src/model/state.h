@@ -1,0 +1,146 @@
+// State: what is known about a cluster, folded from its events and from nothing else. The same events give the same state, on every
+// machine, which `encode_state` makes comparable byte for byte.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/event.h"
+
+namespace muster {
+
+// Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
+constexpr std::uint32_t kFoldVersion = 1;
+
+enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
+constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
+
+struct NodeState {
+  NodeCondition condition = NodeCondition::up;
+  Hold hold = Hold::none;
+  std::string hold_reason;
+  IncidentId incident;   // open one; none otherwise
+  JobId job;             // that has the node, from the order to start until its end
+  Time changed;          // utc of the last change of condition, hold or job
+  std::uint32_t swaps = 0;       // how often the node or a GPU of it was replaced
+  std::uint32_t incidents = 0;   // ever
+};
+
+// An order that has no final outcome yet, or one of the last few hundred that have.
+struct OrderRecord {
+  Order order;
+  Status status = Status::pending;
+  std::string detail;
+  Time intended;       // utc
+  Time intended_mono;
+  Time ended;          // utc
+};
+
+// A harmful act, remembered for as long as the longest budget window.
+struct Harm {
+  Time at;  // mono
+  Verb verb = Verb::drain_node;
+  NodeId node;
+  JobId job;
+  FindingKind cause = FindingKind::gpu_lost;
+};
+
+struct RefusalRecord {
+  Time at;  // utc
+  Action action;
+  std::string limit;
+  IncidentId incident;
+};
+
+struct Opened {  // when incidents of a cause opened, for correlation
+  Time at;  // mono
+  NodeId node;
+  FindingKind cause = FindingKind::gpu_lost;
+};
+
+struct StreamPosition {
+  std::string boot;
+  std::uint64_t seq = 0;
+};
+
+struct Totals {
+  std::uint64_t jobs_submitted = 0;
+  std::uint64_t jobs_completed = 0;
+  std::uint64_t jobs_failed = 0;
+  std::uint64_t jobs_cancelled = 0;
+  std::uint64_t requeues = 0;
+  std::uint64_t incidents = 0;
+  std::uint64_t orders = 0;
+  std::uint64_t refusals = 0;
+};
+
+struct State {
+  // Journal position
+  std::uint64_t seq = 0;
+  std::uint64_t turn = 0;
+  Now now;                 // of the last turn
+  Duration mono_offset;    // mono = steady + mono_offset: continuous over restarts, never going back
+  std::uint64_t epoch = 0;
+  std::uint32_t rules = 0;
+  bool paused = false;
+  std::string paused_by;
+  Policy policy;
+  std::string policy_hash;
+
+  Site site;
+  std::vector<NodeState> nodes;                 // as Site::nodes
+  std::map<JobId, Job> jobs;                    // all that have not ended, and the last kEndedKept that have
+  std::set<std::pair<std::uint64_t, JobId>> queue;  // (order, job) of queued jobs
+  std::deque<JobId> ended_jobs;
+  std::map<FindingId, Finding> findings;        // open ones, and those of incidents still kept
+  std::map<IncidentId, Incident> incidents;     // open ones, and the last kEndedKept
+  std::deque<IncidentId> closed_incidents;
+  std::deque<FindingId> cleared_findings;
+  std::map<std::string, OrderRecord> orders;    // by key: pending ones and the last kEndedKept
+  std::deque<std::string> ended_orders;
+  std::deque<Harm> harms;
+  std::deque<Opened> openings;
+  std::deque<RefusalRecord> refusals;           // the last kEndedKept
+  std::map<FindingKind, Time> frozen;           // cause -> mono until
+  std::map<std::string, StreamPosition> streams;
+  std::deque<std::string> commands;             // ids of the last ones, so that a repeat is recognised
+  std::vector<CommandGiven> wishes;             // given, not yet turned into orders
+  std::uint64_t next_finding = 1;
+  std::uint64_t next_incident = 1;
+  std::uint64_t next_order = 1;                 // of jobs: FIFO
+  Totals totals;
+
+  // What changed since the last decision; not stored. A decision looks at these and at nothing else.
+  std::set<IncidentId> dirty_incidents;
+  std::set<FindingId> new_findings;             // not yet in an incident
+  std::set<JobId> broken_jobs;                  // phase broken, undecided
+  std::set<NodeId> dirty_nodes;                 // job, hold, condition or incident changed: for placement and accounting
+  bool queue_dirty = false;
+  std::set<std::pair<Time, IncidentId>> timers; // (due, incident) of open incidents
+
+  Time mono() const { return now.steady + mono_offset; }
+};
+constexpr std::size_t kEndedKept = 512;
+
+// Applies one event. Events must arrive in order; what does not fit (an unknown job, a repeated order) is ignored, never fatal:
+// journals outlive the code that wrote them.
+void fold(State& s, const Event& e);
+// After a snapshot was read, or a controller started: rebuilds what is not stored and marks everything as changed.
+void refresh(State& s);
+// The set of changes has been looked at.
+void settle(State& s);
+
+// A node that may be given to a new gang.
+bool placeable(const State& s, NodeId n);
+// Out of service by Muster's doing: drained by it, or about to be.
+bool out_by_muster(const State& s, NodeId n);
+const Job* find_job(const State& s, JobId id);
+const Incident* find_incident(const State& s, IncidentId id);
+const Finding* find_finding(const State& s, FindingId id);
+// By hostname; none when absent.
+NodeId find_node(const Site& site, std::string_view name);
+
+}  // namespace muster

@@ -1,0 +1,40 @@
+// The field lists of the state; see fields.h. What is derived or concerns one turn only is not listed.
+#pragma once
+#include "model/event_fields.h"
+#include "model/state.h"
+
+namespace muster {
+
+template <class V> void fields(V& v, NodeState& n) {
+  v("condition", n.condition); v("hold", n.hold); v("hold_reason", n.hold_reason); v("incident", n.incident); v("job", n.job);
+  v("changed", n.changed); v("swaps", n.swaps); v("incidents", n.incidents);
+}
+template <class V> void fields(V& v, OrderRecord& o) {
+  v("order", o.order); v("status", o.status); v("detail", o.detail); v("intended", o.intended);
+  v("intended_mono", o.intended_mono); v("ended", o.ended);
+}
+template <class V> void fields(V& v, Harm& h) {
+  v("at", h.at); v("verb", h.verb); v("node", h.node); v("job", h.job); v("cause", h.cause);
+}
+template <class V> void fields(V& v, RefusalRecord& r) {
+  v("at", r.at); v("action", r.action); v("limit", r.limit); v("incident", r.incident);
+}
+template <class V> void fields(V& v, Opened& o) { v("at", o.at); v("node", o.node); v("cause", o.cause); }
+template <class V> void fields(V& v, StreamPosition& p) { v("boot", p.boot); v("seq", p.seq); }
+template <class V> void fields(V& v, Totals& t) {
+  v("jobs_submitted", t.jobs_submitted); v("jobs_completed", t.jobs_completed); v("jobs_failed", t.jobs_failed);
+  v("jobs_cancelled", t.jobs_cancelled); v("requeues", t.requeues); v("incidents", t.incidents); v("orders", t.orders);
+  v("refusals", t.refusals);
+}
+template <class V> void fields(V& v, State& s) {
+  v("seq", s.seq); v("turn", s.turn); v("now", s.now); v("mono_offset", s.mono_offset); v("epoch", s.epoch);
+  v("rules", s.rules); v("paused", s.paused); v("paused_by", s.paused_by); v("policy", s.policy);
+  v("policy_hash", s.policy_hash); v("site", s.site); v("nodes", s.nodes); v("jobs", s.jobs); v("queue", s.queue);
+  v("ended_jobs", s.ended_jobs); v("findings", s.findings); v("incidents", s.incidents);
+  v("closed_incidents", s.closed_incidents); v("cleared_findings", s.cleared_findings); v("orders", s.orders);
+  v("ended_orders", s.ended_orders); v("harms", s.harms); v("openings", s.openings); v("refusals", s.refusals);
+  v("frozen", s.frozen); v("streams", s.streams); v("commands", s.commands); v("wishes", s.wishes);
+  v("next_finding", s.next_finding); v("next_incident", s.next_incident); v("next_order", s.next_order); v("totals", s.totals);
+}
+
+}  // namespace muster

@@ -1,0 +1,67 @@
+// Faults as the twin knows them: the truth that the controller has to find out.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "model/fields.h"
+
+namespace muster::twin {
+
+enum class FaultKind : std::uint8_t {
+  gpu_off_bus,
+  ecc_uncorrectable,
+  row_remap,
+  row_remap_failure,
+  nvlink_degraded,
+  pcie_degraded,
+  thermal,
+  gsp_hang,
+  nic_flap,
+  cable_down,
+  node_hang,
+  host_crash,
+  slow_gpu,
+  storage_stall,
+  app_bug,  // not a fault of the cluster: a user's program misbehaves. Draining a node for it is a false alarm
+};
+constexpr std::array<std::string_view, 15> names(FaultKind) {
+  return {"gpu_off_bus", "ecc_uncorrectable", "row_remap", "row_remap_failure", "nvlink_degraded", "pcie_degraded", "thermal",
+          "gsp_hang", "nic_flap", "cable_down", "node_hang", "host_crash", "slow_gpu", "storage_stall", "app_bug"};
+}
+
+struct FaultRate {
+  FaultKind kind = FaultKind::gpu_off_bus;
+  double per_gpu_hour = 0;  // mean over the fleet
+  std::string source;
+};
+
+struct Weather {
+  double factor = 1;         // --weather xN
+  double lemon_share = 0.03; // of the nodes ...
+  double lemon_factor = 12;  // ... that fail this much more often than the others
+  std::vector<FaultRate> rates;
+};
+
+enum class Fate : std::uint8_t {
+  active,
+  cured,         // by an order that fits it
+  self_cleared,  // it went away by itself
+};
+constexpr std::array<std::string_view, 3> names(Fate) { return {"active", "cured", "self_cleared"}; }
+
+struct FaultTruth {
+  std::uint64_t id = 0;
+  FaultKind kind = FaultKind::gpu_off_bus;
+  NodeId node;             // none: the site (storage_stall)
+  std::int16_t slot = -1;
+  JobId job;               // that it hit
+  Time began;              // utc
+  Time ended;              // utc; 0 while active
+  Fate fate = Fate::active;
+  bool injected_by_hand = false;
+};
+
+}  // namespace muster::twin

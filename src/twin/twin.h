@@ -1,0 +1,72 @@
+// Twin: a deterministic discrete-event cluster behind the same ports as a real one. What goes wrong in it shows only as it would on
+// real machines: kernel records and scrapes as bytes (parsed by ingest), node conditions, job ends, step times.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/site.h"
+#include "model/state.h"
+#include "model/workload.h"
+#include "ports/actuator.h"
+#include "ports/clock.h"
+#include "ports/observatory.h"
+#include "twin/fault.h"
+
+namespace muster::twin {
+
+struct Config {
+  Site site;
+  Workload workload;
+  Weather weather;
+  std::uint64_t seed = 1;
+  Time start_utc{1'767'225'600'000'000'000};  // 2026-01-01T00:00:00Z
+  Duration report_every = minutes(1);         // how often every node reports at least
+  bool full_scrapes = false;                  // true (in step with the wall clock): each report is a whole scrape
+};
+
+struct Counters {
+  std::uint64_t kernel_events = 0;  // of the event queue
+  std::uint64_t samples = 0;
+  std::uint64_t scrape_bytes = 0;
+  std::uint64_t orders = 0;
+  std::uint64_t duplicate_orders = 0;
+};
+
+class Twin final : public Clock, public Observatory, public Actuator {
+ public:
+  explicit Twin(Config config);
+  // A copy of a cluster as `state` knows it, to try what would happen next: jobs where they run, nodes as they are. Faults that
+  // the state cannot know of (not yet shown) are not in it.
+  Twin(Config config, const State& state);
+  ~Twin() override;
+
+  Now now() const override;
+  void poll(Inbox& out) override;
+  // Runs simulated time up to `until`, or to the whole second after something urgent happened (a kernel record, a changed
+  // scrape, an engine's event). Regular reports are not urgent.
+  void wait(Time until) override;
+  Result<void> submit(const Order& order) override;
+  Result<void> inquire(const std::string& key) override;
+
+  // For a twin in step with a wall clock: runs up to `steady`, whatever happens. True if something urgent is there to poll.
+  bool advance_to(Time steady);
+
+  Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot);  // slot -1: chosen by the twin
+  void calm();  // no more weather and no more new jobs: what is there goes on to its end
+
+  // The truth, for tests and statistics. The controller never sees it.
+  const std::vector<FaultTruth>& faults() const;
+  const Counters& counters() const;
+  // Mean share of GPUs with a job since the start, 0 to 1.
+  double allocated_share() const;
+
+ private:
+  struct World;
+  std::unique_ptr<World> world_;
+};
+
+}  // namespace muster::twin
