@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Reads ctest's JUnit file and prints what ran, what was skipped and why, what failed with its output, and the closing line.
+
+Counted are GoogleTest cases, the summary of `node --test`, and lines `ok - NAME`, `not ok - NAME` and `skip - NAME: REASON` that
+scripts print, one a check. A program that prints none of these counts as one; a program that fails without a failed case (a crash,
+a time-out) counts as one failure.
+"""
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+GTEST = re.compile(r'^\[ +(OK|FAILED|SKIPPED) +\] (\S+).*\(\d+ ms\)$')
+CHECK = re.compile(r'^(ok|not ok|skip)\b(?: \d+)?(?: -)? (.*)$')
+NODE = re.compile(r'^(?:#|\u2139) (pass|fail|cancelled|skipped|todo) (\d+)$')
+NODE_SKIP = re.compile(r'^\s*\ufe63 (.*?)(?: \([0-9.]+ms\))? # (?:SKIP|(.*))$|^\s*ok \d+ - (.*?) # SKIP ?(.*)$')
+KIND = {'OK': 'passed', 'FAILED': 'failed', 'SKIPPED': 'skipped', 'ok': 'passed', 'not ok': 'failed', 'skip': 'skipped',
+        'pass': 'passed', 'fail': 'failed', 'cancelled': 'failed', 'todo': 'skipped'}
+
+
+def count(output):
+    """Counts of one program, and (name, reason) of each check it skipped."""
+    counts = {'passed': 0, 'failed': 0, 'skipped': 0}
+    skips = []
+    lines = output.splitlines()
+    node = any(NODE.match(line) for line in lines)
+    reason = ''
+    for line in lines:
+        gtest, check, summary = GTEST.match(line), CHECK.match(line), NODE.match(line)
+        if gtest:
+            counts[KIND[gtest[1]]] += 1
+            if gtest[1] == 'SKIPPED':
+                skips.append((gtest[2], reason))
+            reason = ''
+        elif summary:
+            counts[KIND.get(summary[1], summary[1])] += int(summary[2])
+        elif node and NODE_SKIP.match(line):
+            found = NODE_SKIP.match(line)
+            skips.append((found[1] or found[3], found[2] or found[4] or ''))
+        elif check and not node:
+            counts[KIND[check[1]]] += 1
+            if check[1] == 'skip':
+                skips.append(check[2].partition(': ')[::2])
+        elif line.strip() and not line.startswith('['):
+            reason = '' if 'Skipped' in line and line.strip().endswith('Skipped') else line.strip()
+    return counts, skips
+
+
+def judge(case):
+    """(counts, skips, failed) of one <testcase>."""
+    output = case.findtext('system-out') or ''
+    status = case.get('status')
+    counts, skips = count(output)
+    if status == 'run' and not any(counts.values()):
+        counts['passed'] = 1
+    elif status == 'fail' and not counts['failed']:
+        counts['failed'] = 1
+    elif status in ('notrun', 'disabled') or case.find('skipped') is not None:
+        if not counts['skipped'] and not counts['failed']:
+            said = [line for line in output.splitlines() if line.strip()]
+            reason = said[-1].strip() if said else (case.find('skipped').get('message') if case.find('skipped') is not None else '')
+            counts['skipped'] += 1
+            skips.append((case.get('name'), reason))
+    return counts, skips, status == 'fail' or counts['failed'] > 0
+
+
+def main(path):
+    total = {'passed': 0, 'failed': 0, 'skipped': 0}
+    failures = []
+    for case in sorted(ElementTree.parse(path).getroot().iter('testcase'), key=lambda c: float(c.get('time') or 0)):
+        counts, skips, failed = judge(case)
+        for kind, n in counts.items():
+            total[kind] += n
+        print(f"{'FAIL' if failed else 'ok  '} {float(case.get('time') or 0):7.1f} s  {case.get('name'):<28} "
+              f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+        for name, reason in skips:
+            print(f"       skipped {name}: {reason or 'no reason given'}")
+        if failed:
+            failures.append(case)
+    for case in failures:
+        print(f"\n---- {case.get('name')} ----\n{(case.findtext('system-out') or '').rstrip()[-20000:]}")
+    if not any(total.values()):
+        print('no test matched')
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
+    return 0 if total['failed'] == 0 and any(total.values()) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))
