@@ -57,6 +57,7 @@ struct Reason {
   std::string budget;                     // state of the tightest limit when it passed
   IncidentId incident;
   std::string actor;                      // "muster" or the operator's name
+  std::string wish;                       // id of the command it carries out; empty: Muster's own idea
 };
 
 struct Order {
@@ -98,6 +99,7 @@ void fields(V& v, Reason& r) {
   v("budget", r.budget);
   v("incident", r.incident);
   v("actor", r.actor);
+  v("wish", r.wish);
 }
 template <class V>
 void fields(V& v, Order& o) {

@@ -1,2 +1,469 @@
+#include <fmt/core.h>
+
 #include "model/state.h"
-namespace muster { void fold(State&, const Event&) {} void refresh(State&) {} void settle(State&) {} bool decided(const Body&){return false;} }
+
+namespace muster {
+namespace {
+
+constexpr Duration kHarmKept = days(1);      // the longest budget window
+constexpr Duration kOpeningKept = hours(2);  // longer than any correlation window
+constexpr std::size_t kNotesKept = 40;
+constexpr std::size_t kCommandsKept = 4096;
+
+template <class Map, class Deque>
+void retire(Map& kept, Deque& order, typename Deque::value_type key) {
+  order.push_back(key);
+  while (order.size() > kEndedKept) {
+    kept.erase(order.front());
+    order.pop_front();
+  }
+}
+
+struct Folder {
+  State& s;
+  const Event& e;
+
+  Job* job(JobId id) {
+    const auto it = s.jobs.find(id);
+    return it == s.jobs.end() ? nullptr : &it->second;
+  }
+  Incident* incident(IncidentId id) {
+    const auto it = s.incidents.find(id);
+    return it == s.incidents.end() ? nullptr : &it->second;
+  }
+  NodeState* node(NodeId id) { return id.v < s.nodes.size() ? &s.nodes[id.v] : nullptr; }
+
+  void touch(NodeId id) {
+    s.nodes[id.v].changed = e.utc;
+    s.dirty_nodes.insert(id);
+    if (s.nodes[id.v].incident.some()) s.dirty_incidents.insert(s.nodes[id.v].incident);
+    s.queue_dirty = true;
+  }
+  void note(Incident& i, std::string text) {
+    if (text.empty()) return;
+    i.notes.push_back({e.utc, std::move(text)});
+    if (i.notes.size() > kNotesKept) i.notes.erase(i.notes.begin() + 1);  // the first one says how it began
+  }
+  void schedule(Incident& i, Time due) {
+    s.timers.erase({i.due, i.id});
+    i.due = due;
+    if (due.ns != 0 && due != kNever) s.timers.insert({due, i.id});
+  }
+  void release(Job& j) {
+    for (NodeId n : j.nodes) {
+      NodeState* ns = node(n);
+      if (ns != nullptr && ns->job == j.id) {
+        ns->job = {};
+        touch(n);
+      }
+    }
+  }
+  void finish(Job& j, JobPhase phase) {
+    s.queue.erase({j.order, j.id});
+    j.phase = phase;
+    j.ended = e.utc;
+    if (phase == JobPhase::completed) ++s.totals.jobs_completed;
+    if (phase == JobPhase::failed) ++s.totals.jobs_failed;
+    if (phase == JobPhase::cancelled) ++s.totals.jobs_cancelled;
+    s.broken_jobs.erase(j.id);
+    s.queue_dirty = true;
+    retire(s.jobs, s.ended_jobs, j.id);
+  }
+  void enqueue(Job& j) {
+    j.phase = JobPhase::queued;
+    s.queue.insert({j.order, j.id});
+    s.broken_jobs.erase(j.id);
+    s.queue_dirty = true;
+  }
+  void answered(const Reason& r) {
+    std::erase_if(s.wishes, [&](const CommandGiven& w) { return !r.wish.empty() && w.id == r.wish; });
+  }
+
+  // ---- the controller
+  void operator()(const RunStarted& b) {
+    const Time before = s.mono();
+    s.mono_offset = s.seq <= 1 ? Duration{} : before - b.now.steady;
+    s.now = b.now;
+    s.epoch = b.epoch;
+    s.rules = b.rules;
+    refresh(s);
+  }
+  void operator()(const SiteDeclared& b) {
+    s.site = b.site;
+    s.nodes.assign(b.site.nodes.size(), NodeState{});
+    for (NodeState& n : s.nodes) n.changed = e.utc;
+    refresh(s);
+  }
+  void operator()(const PolicyApplied& b) {
+    s.policy = b.policy;
+    s.policy_hash = b.hash;
+    refresh(s);
+  }
+  void operator()(const TurnBegan& b) {
+    const Time before = s.mono();
+    s.turn = b.turn;
+    s.now = b.now;
+    if (s.mono() < before) s.mono_offset = before - b.now.steady;  // the clock stood still or went back
+    const Time now = s.mono();
+    while (!s.harms.empty() && now - s.harms.front().at > kHarmKept) s.harms.pop_front();
+    while (!s.openings.empty() && now - s.openings.front().at > kOpeningKept) s.openings.pop_front();
+    std::erase_if(s.frozen, [&](const auto& f) { return f.second <= now; });
+  }
+
+  // ---- jobs
+  void operator()(const JobSubmitted& b) {
+    if (job(b.job) != nullptr) return;
+    Job j;
+    j.id = b.job;
+    j.spec = b.spec;
+    j.order = s.next_order++;
+    j.submitted = e.utc;
+    ++s.totals.jobs_submitted;
+    enqueue(s.jobs[b.job] = std::move(j));
+  }
+  void operator()(const JobStarted& b) {
+    Job* j = job(b.job);
+    if (j == nullptr || ended(j->phase)) return;
+    s.queue.erase({j->order, j->id});
+    release(*j);
+    j->phase = JobPhase::running;
+    j->attempt = b.attempt;
+    j->started = e.utc;
+    j->nodes = b.nodes;
+    j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = 0;
+    for (NodeId n : b.nodes) {
+      if (NodeState* ns = node(n)) {
+        ns->job = j->id;
+        touch(n);
+      }
+    }
+  }
+  void operator()(const JobProgressed& b) {
+    Job* j = job(b.job);
+    if (j != nullptr && j->attempt == b.attempt) j->progress = b.progress;
+  }
+  void operator()(const JobEnded& b) {
+    Job* j = job(b.job);
+    if (j == nullptr || ended(j->phase) || j->attempt != b.attempt) return;
+    release(*j);
+    j->progress = b.progress;
+    j->last_end = b.end;
+    j->last_detail = b.detail;
+    switch (b.end) {
+      case JobEnd::completed: return finish(*j, JobPhase::completed);
+      case JobEnd::cancelled: return finish(*j, JobPhase::cancelled);
+      case JobEnd::app_failed:
+      case JobEnd::node_failed:
+        ++j->restarts;
+        s.broken_jobs.insert(j->id);
+        [[fallthrough]];
+      case JobEnd::requeued: break;
+    }
+    j->phase = JobPhase::broken;
+    j->ended = e.utc;
+    s.queue_dirty = true;
+  }
+  void operator()(const JobRequeued& b) {
+    Job* j = job(b.job);
+    if (j == nullptr || ended(j->phase)) return;
+    ++s.totals.requeues;
+    enqueue(*j);
+  }
+  void operator()(const JobGone& b) {
+    Job* j = job(b.job);
+    if (j == nullptr || ended(j->phase)) return;
+    release(*j);
+    finish(*j, b.end == JobEnd::cancelled ? JobPhase::cancelled : JobPhase::failed);
+  }
+
+  // ---- nodes and findings
+  void operator()(const NodeChanged& b) {
+    NodeState* n = node(b.node);
+    if (n == nullptr) return;
+    n->condition = b.condition;
+    touch(b.node);
+  }
+  void operator()(const GpuSwapped& b) {
+    if (NodeState* n = node(b.node)) ++n->swaps;
+  }
+  void operator()(const FindingOpened& b) {
+    s.findings[b.finding.id] = b.finding;
+    s.next_finding = std::max(s.next_finding, b.finding.id.v + 1);
+    s.new_findings.insert(b.finding.id);
+  }
+  void operator()(const FindingGrew& b) {
+    const auto it = s.findings.find(b.id);
+    if (it == s.findings.end()) return;
+    Finding& f = it->second;
+    f.severity = std::max(f.severity, b.severity);
+    f.evidence.push_back(b.evidence);
+    if (f.evidence.size() > kEvidenceMax) f.evidence.erase(f.evidence.begin() + kEvidenceMax / 2);
+    if (NodeState* n = node(f.node); n != nullptr && n->incident.some()) s.dirty_incidents.insert(n->incident);
+  }
+  void operator()(const FindingCleared& b) {
+    const auto it = s.findings.find(b.id);
+    if (it == s.findings.end() || it->second.cleared.ns != 0) return;
+    it->second.cleared = e.utc;
+    if (NodeState* n = node(it->second.node); n != nullptr && n->incident.some()) s.dirty_incidents.insert(n->incident);
+    if (!it->second.node.some()) {
+      for (const auto& [id, i] : s.incidents) {
+        if (!i.node.some() && i.closed.ns == 0) s.dirty_incidents.insert(id);
+      }
+    }
+    retire(s.findings, s.cleared_findings, b.id);
+  }
+
+  // ---- orders
+  void operator()(const OrderIntended& b) {
+    const Order& o = b.order;
+    OrderRecord r;
+    r.order = o;
+    r.intended = e.utc;
+    r.intended_mono = s.mono();
+    s.orders[o.key] = r;
+    s.open_orders.insert(o.key);
+    ++s.totals.orders;
+    answered(o.reason);
+    FindingKind cause{};
+    if (Incident* i = incident(o.reason.incident)) {
+      i->pending = o.key;
+      ++i->tries;
+      cause = i->cause;
+      schedule(*i, kNever);
+    }
+    if (harmful(o.action.verb) && o.reason.wish.empty()) s.harms.push_back({s.mono(), o.action.verb, o.action.node, o.action.job, cause});
+    if (o.action.verb == Verb::drain_node && o.reason.wish.empty()) s.out_nodes.insert(o.action.node);
+    if (o.action.verb == Verb::start_job) reserve(b);
+    if (o.action.verb == Verb::requeue_job || o.action.verb == Verb::fail_job) s.broken_jobs.erase(o.action.job);
+  }
+  void reserve(const OrderIntended& b) {
+    Job* j = job(b.order.action.job);
+    if (j == nullptr) return;
+    s.queue.erase({j->order, j->id});
+    j->phase = JobPhase::starting;
+    j->attempt = b.order.action.attempt;
+    j->nodes = b.order.action.nodes;
+    j->placement = b.placement;
+    for (NodeId n : j->nodes) {
+      if (NodeState* ns = node(n)) {
+        ns->job = j->id;
+        touch(n);
+      }
+    }
+  }
+  void operator()(const OrderRefused& b) {
+    ++s.totals.refusals;
+    answered(b.reason);
+    s.refusals.push_back({e.utc, b.action, b.limit, b.reason.incident});
+    if (s.refusals.size() > kEndedKept) s.refusals.pop_front();
+    if (Incident* i = incident(b.reason.incident)) {
+      note(*i, fmt::format("{} held back: {}", name_of(b.action.verb), b.limit));
+      schedule(*i, b.retry);
+    }
+  }
+  void operator()(const OrderEnded& b) {
+    const auto it = s.orders.find(b.key);
+    if (it == s.orders.end() || s.open_orders.count(b.key) == 0) return;
+    OrderRecord& r = it->second;
+    r.status = b.status;
+    r.detail = b.detail;
+    if (b.status == Status::unknown || b.status == Status::pending) return;
+    r.ended = e.utc;
+    s.open_orders.erase(b.key);
+    if (Incident* i = incident(r.order.reason.incident); i != nullptr && i->pending == b.key) s.dirty_incidents.insert(i->id);
+    apply(r);
+    retire(s.orders, s.ended_orders, b.key);
+  }
+  void apply(const OrderRecord& r) {
+    const Action& a = r.order.action;
+    NodeState* n = node(a.node);
+    const bool done = r.status == Status::done;
+    if (a.verb == Verb::drain_node && n != nullptr) {
+      if (done) {
+        n->hold = r.order.reason.wish.empty() ? Hold::muster : Hold::person;
+        n->hold_reason = r.order.reason.sentence;
+      }
+      if (n->hold != Hold::muster) s.out_nodes.erase(a.node);
+      touch(a.node);
+    }
+    if (a.verb == Verb::undrain_node && n != nullptr && done) {
+      n->hold = Hold::none;
+      n->hold_reason.clear();
+      s.out_nodes.erase(a.node);
+      touch(a.node);
+    }
+    Job* j = job(a.job);
+    if (j == nullptr || done) return;
+    if (a.verb == Verb::start_job && j->phase == JobPhase::starting && j->attempt == a.attempt) {
+      release(*j);
+      enqueue(*j);
+    }
+    // A requeue or a giving-up that did not happen is decided again.
+    if ((a.verb == Verb::requeue_job || a.verb == Verb::fail_job) && j->phase == JobPhase::broken) s.broken_jobs.insert(j->id);
+  }
+
+  // ---- people
+  void operator()(const CommandGiven& b) {
+    if (std::find(s.commands.begin(), s.commands.end(), b.id) != s.commands.end()) return;
+    s.commands.push_back(b.id);
+    if (s.commands.size() > kCommandsKept) s.commands.pop_front();
+    if (b.verb == CommandVerb::pause) {
+      s.paused = true;
+      s.paused_by = b.actor;
+    } else if (b.verb == CommandVerb::resume) {
+      s.paused = false;
+      s.paused_by.clear();
+      refresh(s);  // what was left undone meanwhile
+    } else {
+      s.wishes.push_back(b);
+    }
+  }
+
+  // ---- incidents
+  void operator()(const IncidentOpened& b) {
+    const auto f = s.findings.find(b.finding);
+    if (f == s.findings.end()) return;
+    Incident i;
+    i.id = b.id;
+    i.node = f->second.node;
+    i.cause = f->second.kind;
+    i.slot = f->second.slot;
+    i.code = f->second.code;
+    i.opened = e.utc;
+    i.findings = {b.finding};
+    if (NodeState* n = node(i.node)) {
+      i.job = n->job;
+      n->incident = b.id;
+      ++n->incidents;
+      touch(i.node);
+    }
+    s.new_findings.erase(b.finding);
+    s.openings.push_back({s.mono(), i.node, i.cause});
+    s.next_incident = std::max(s.next_incident, b.id.v + 1);
+    ++s.totals.incidents;
+    s.dirty_incidents.insert(b.id);
+    s.incidents[b.id] = std::move(i);
+  }
+  void operator()(const IncidentJoined& b) {
+    Incident* i = incident(b.id);
+    const auto f = s.findings.find(b.finding);
+    s.new_findings.erase(b.finding);
+    if (i == nullptr || f == s.findings.end()) return;
+    const auto first = s.findings.find(i->findings.front());
+    i->findings.push_back(b.finding);
+    if (first != s.findings.end() && f->second.severity > first->second.severity) {
+      i->cause = f->second.kind;
+      i->slot = f->second.slot;
+      i->code = f->second.code;
+    }
+    note(*i, fmt::format("also {}", name_of(f->second.kind)));
+    s.dirty_incidents.insert(b.id);
+  }
+  void operator()(const IncidentMoved& b) {
+    Incident* i = incident(b.id);
+    if (i == nullptr) return;
+    i->stage = b.stage;
+    i->rung = b.rung;
+    i->pending.clear();
+    schedule(*i, b.due);
+    note(*i, b.note);
+    if (NodeState* n = node(i->node); n != nullptr) s.dirty_nodes.insert(i->node);
+  }
+  void operator()(const IncidentClosed& b) {
+    Incident* i = incident(b.id);
+    if (i == nullptr || i->closed.ns != 0) return;
+    i->stage = Stage::closed;
+    i->closed = e.utc;
+    i->resolution = b.resolution;
+    i->pending.clear();
+    schedule(*i, kNever);
+    note(*i, b.resolution);
+    s.dirty_incidents.erase(b.id);
+    if (NodeState* n = node(i->node); n != nullptr && n->incident == b.id) {
+      n->incident = {};
+      touch(i->node);
+    }
+    retire(s.incidents, s.closed_incidents, b.id);
+  }
+  void operator()(const CauseFrozen& b) { s.frozen[b.cause] = b.until; }
+};
+
+}  // namespace
+
+void fold(State& s, const Event& e) {
+  s.seq = e.seq;
+  if (e.source.seq != 0) s.streams[e.source.stream] = {e.source.boot, e.source.seq};
+  std::visit(Folder{s, e}, e.body);
+}
+
+void settle(State& s) {
+  s.dirty_incidents.clear();
+  s.new_findings.clear();
+  s.dirty_nodes.clear();
+  s.broken_jobs.clear();
+  s.queue_dirty = false;
+}
+
+void refresh(State& s) {
+  settle(s);
+  s.timers.clear();
+  s.out_nodes.clear();
+  s.open_orders.clear();
+  std::set<FindingId> in_incident;
+  for (const auto& [id, i] : s.incidents) {
+    in_incident.insert(i.findings.begin(), i.findings.end());
+    if (i.closed.ns != 0) continue;
+    s.dirty_incidents.insert(id);
+    if (i.due.ns != 0 && i.due != kNever) s.timers.insert({i.due, id});
+  }
+  for (const auto& [id, f] : s.findings) {
+    if (f.cleared.ns == 0 && in_incident.count(id) == 0) s.new_findings.insert(id);
+  }
+  for (const auto& [id, j] : s.jobs) {
+    if (j.phase == JobPhase::broken && j.last_end != JobEnd::requeued) s.broken_jobs.insert(id);
+  }
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+    s.dirty_nodes.insert(s.dirty_nodes.end(), NodeId{n});
+    if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});
+  }
+  for (const auto& [key, r] : s.orders) {
+    if (r.status != Status::pending && r.status != Status::unknown) continue;
+    s.open_orders.insert(key);
+    if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty()) s.out_nodes.insert(r.order.action.node);
+    // An order about a broken job is on its way: not decided twice.
+    if (r.order.action.verb == Verb::requeue_job || r.order.action.verb == Verb::fail_job) s.broken_jobs.erase(r.order.action.job);
+  }
+  s.queue_dirty = true;
+}
+
+bool decided(const Body& b) {
+  return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
+         std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
+         std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) || std::holds_alternative<CauseFrozen>(b);
+}
+
+bool placeable(const State& s, NodeId id) {
+  const NodeState& n = s.nodes[id.v];
+  return n.condition == NodeCondition::up && n.hold == Hold::none && !n.job.some() && !n.incident.some();
+}
+
+const Job* find_job(const State& s, JobId id) {
+  const auto it = s.jobs.find(id);
+  return it == s.jobs.end() ? nullptr : &it->second;
+}
+const Incident* find_incident(const State& s, IncidentId id) {
+  const auto it = s.incidents.find(id);
+  return it == s.incidents.end() ? nullptr : &it->second;
+}
+const Finding* find_finding(const State& s, FindingId id) {
+  const auto it = s.findings.find(id);
+  return it == s.findings.end() ? nullptr : &it->second;
+}
+NodeId find_node(const Site& site, std::string_view name) {
+  for (std::uint32_t i = 0; i < site.nodes.size(); ++i) {
+    if (site.nodes[i].name == name) return NodeId{i};
+  }
+  return {};
+}
+
+}  // namespace muster

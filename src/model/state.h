@@ -120,6 +120,8 @@ struct State {
   std::set<NodeId> dirty_nodes;                 // job, hold, condition or incident changed: for placement and accounting
   bool queue_dirty = false;
   std::set<std::pair<Time, IncidentId>> timers; // (due, incident) of open incidents
+  std::set<NodeId> out_nodes;                   // out of service by Muster's doing, or about to be; derived
+  std::set<std::string> open_orders;            // keys without a final outcome; derived
 
   Time mono() const { return now.steady + mono_offset; }
 };
@@ -130,13 +132,12 @@ constexpr std::size_t kEndedKept = 512;
 void fold(State& s, const Event& e);
 // After a snapshot was read, or a controller started: rebuilds what is not stored and marks everything as changed.
 void refresh(State& s);
-// The set of changes has been looked at.
+// The changes have been looked at. Called between a decision and the folding of what it decided, so that those changes are seen
+// by the next one.
 void settle(State& s);
 
 // A node that may be given to a new gang.
 bool placeable(const State& s, NodeId n);
-// Out of service by Muster's doing: drained by it, or about to be.
-bool out_by_muster(const State& s, NodeId n);
 const Job* find_job(const State& s, JobId id);
 const Incident* find_incident(const State& s, IncidentId id);
 const Finding* find_finding(const State& s, FindingId id);
