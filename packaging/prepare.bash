@@ -127,12 +127,16 @@ configure() {
 }
 
 build() {
-  local started=$SECONDS jobs quiet=()
+  local started=$SECONDS jobs
   jobs=$(build_jobs)
-  if [ ! -t 2 ]; then quiet=(--quiet); fi
-  if ! ninja -C "$build_dir" -n "$@" 2>/dev/null | grep -q 'no work to do'; then say "build: $* with $jobs job(s)"; fi
-  if ! ninja -C "$build_dir" -j "$jobs" "${quiet[@]}" "$@" >&2; then die "the build failed"; fi
-  say "build: up to date after $((SECONDS - started)) s"
+  say "build: $* with $jobs job(s)"
+  if [ -t 2 ]; then
+    ninja -C "$build_dir" -j "$jobs" "$@" >&2 || die "the build failed"
+  else
+    ninja -C "$build_dir" -j "$jobs" --quiet "$@" >build/ninja.log 2>&1 || { cat build/ninja.log >&2; die "the build failed"; }
+    sed '/^ninja: no work to do/d; /^-- /d' build/ninja.log >&2
+  fi
+  if [ "$SECONDS" -gt "$started" ]; then say "build: done in $((SECONDS - started)) s"; fi
 }
 
 # prepare PART TARGET...: PART is `build` or `all`, as in packaging/apt.txt.
