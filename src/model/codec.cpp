@@ -272,4 +272,7 @@ std::string encode_order_record(const OrderRecord& o) { return encode(o); }
 std::string encode_gpu_hours(const GpuHours& g) { return encode(g); }
 Result<GpuHours> decode_gpu_hours(const Value& v) { return decode<GpuHours>("gpu_hours", v); }
 
+std::string encode_accounts(const Accounts& a) { return encode(a); }
+Result<Accounts> decode_accounts(const Value& v) { return decode<Accounts>("accounts", v); }
+
 }  // namespace muster

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/result.h"
 #include "base/value.h"
+#include "model/accounts.h"
 #include "model/event.h"
 #include "model/gpu_hours.h"
 #include "model/state.h"
@@ -37,5 +38,8 @@ std::string encode_finding(const Finding& f);
 std::string encode_order_record(const OrderRecord& o);
 std::string encode_gpu_hours(const GpuHours& g);
 Result<GpuHours> decode_gpu_hours(const Value& v);
+
+std::string encode_accounts(const Accounts& a);
+Result<Accounts> decode_accounts(const Value& v);
 
 }  // namespace muster

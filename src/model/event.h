@@ -32,6 +32,7 @@ struct RunStarted {       // a controller took over; everything is looked at afr
   std::string version;
   std::uint64_t epoch = 0;
   std::uint32_t rules = 0;  // version of the decision code
+  std::string journal;      // id of the journal: keeps order keys of different ones apart
   Now now;
 };
 struct SiteDeclared { Site site; };          // the first event of a journal

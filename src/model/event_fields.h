@@ -7,7 +7,7 @@ namespace muster {
 template <class V> void fields(V& v, Now& n) { v("utc", n.utc); v("steady", n.steady); v("boottime", n.boottime); }
 template <class V> void fields(V& v, Source& s) { v("boot", s.boot); v("stream", s.stream); v("seq", s.seq); }
 template <class V> void fields(V& v, RunStarted& b) {
-  v("version", b.version); v("epoch", b.epoch); v("rules", b.rules); v("now", b.now);
+  v("version", b.version); v("epoch", b.epoch); v("rules", b.rules); v("journal", b.journal); v("now", b.now);
 }
 template <class V> void fields(V& v, SiteDeclared& b) { v("site", b.site); }
 template <class V> void fields(V& v, PolicyApplied& b) { v("policy", b.policy); v("hash", b.hash); }

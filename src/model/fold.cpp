@@ -19,6 +19,19 @@ void retire(Map& kept, Deque& order, typename Deque::value_type key) {
   }
 }
 
+Stage stage_during(Verb v, Stage otherwise) {
+  switch (v) {
+    case Verb::drain_node: return Stage::draining;
+    case Verb::test_node: return Stage::testing;
+    case Verb::undrain_node: return Stage::returning;
+    case Verb::reset_gpu:
+    case Verb::reboot_node:
+    case Verb::power_cycle_node:
+    case Verb::replace_node: return Stage::repairing;
+    default: return otherwise;
+  }
+}
+
 struct Folder {
   State& s;
   const Event& e;
@@ -86,6 +99,7 @@ struct Folder {
     s.now = b.now;
     s.epoch = b.epoch;
     s.rules = b.rules;
+    s.journal = b.journal;
     refresh(s);
   }
   void operator()(const SiteDeclared& b) {
@@ -228,7 +242,9 @@ struct Folder {
     if (Incident* i = incident(o.reason.incident)) {
       i->pending = o.key;
       ++i->tries;
+      i->stage = stage_during(o.action.verb, i->stage);
       cause = i->cause;
+      note(*i, o.reason.sentence);
       schedule(*i, kNever);
     }
     if (harmful(o.action.verb) && o.reason.wish.empty()) s.harms.push_back({s.mono(), o.action.verb, o.action.node, o.action.job, cause});
@@ -382,6 +398,12 @@ struct Folder {
     if (NodeState* n = node(i->node); n != nullptr && n->incident == b.id) {
       n->incident = {};
       touch(i->node);
+    }
+    for (FindingId f : i->findings) {
+      const auto it = s.findings.find(f);
+      if (it == s.findings.end() || it->second.cleared.ns != 0) continue;
+      it->second.cleared = e.utc;
+      retire(s.findings, s.cleared_findings, f);
     }
     retire(s.incidents, s.closed_incidents, b.id);
   }

@@ -85,6 +85,7 @@ struct State {
   Duration mono_offset;    // mono = steady + mono_offset: continuous over restarts, never going back
   std::uint64_t epoch = 0;
   std::uint32_t rules = 0;
+  std::string journal;
   bool paused = false;
   std::string paused_by;
   Policy policy;

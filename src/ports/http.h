@@ -40,6 +40,7 @@ struct HttpResponse {
 struct HttpStream {
   virtual ~HttpStream() = default;
   virtual bool send(std::string bytes) = 0;  // false: the reader is gone
+  virtual std::size_t pending() const { return 0; }  // bytes sent but not yet taken by the reader
 };
 
 // Answers one request, from the server's thread. Exactly one of the two must be called, now or later, from any thread.

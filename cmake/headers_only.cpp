@@ -1,0 +1,1 @@
+// A room with headers only still is a library: this gives it its one object file.
