@@ -1,2 +1,50 @@
-#include <cstdio>
-int main() { std::puts("muster " MUSTER_VERSION); }
+// The entrance: argv becomes a command, the command becomes an exit code.
+#include <csignal>
+
+#include "commands.h"
+#include "say.h"
+
+namespace muster::cmd {
+namespace {
+
+struct Dispatch {
+  int operator()(const ShowText& o) const {
+    put(o.text);
+    return 0;
+  }
+  int operator()(const DemoOptions& o) const { return run_demo(o); }
+  int operator()(const UpOptions& o) const { return run_up(o); }
+  int operator()(const PauseOptions& o) const { return run_pause(o); }
+  int operator()(const ResumeOptions& o) const { return run_resume(o); }
+  int operator()(const GetOptions& o) const { return run_get(o); }
+  int operator()(const DescribeOptions& o) const { return run_describe(o); }
+  int operator()(const ExplainOptions& o) const { return run_explain(o); }
+  int operator()(const DrainOptions& o) const { return run_drain(o); }
+  int operator()(const SubmitOptions& o) const { return run_submit(o); }
+  int operator()(const CancelOptions& o) const { return run_cancel(o); }
+  int operator()(const LoginOptions& o) const { return run_login(o); }
+  int operator()(const TwinRunOptions& o) const { return run_twin_run(o); }
+  int operator()(const TwinReplayOptions& o) const { return run_twin_replay(o); }
+  int operator()(const TwinSoakOptions& o) const { return run_twin_soak(o); }
+  int operator()(const TwinServeOptions& o) const { return run_twin_serve(o); }
+  int operator()(const TwinInjectOptions& o) const { return run_twin_inject(o); }
+  int operator()(const JournalVerifyOptions& o) const { return run_journal_verify(o); }
+  int operator()(const JournalExportOptions& o) const { return run_journal_export(o); }
+  int operator()(const VersionOptions& o) const { return run_version(o); }
+  int operator()(const CompletionOptions& o) const { return run_completion(o); }
+};
+
+int run(int argc, const char* const* argv) {
+  // A reader that goes away shows up as EPIPE where we write, and ends the program quietly there.
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto command = parse_command_line(argc, argv);
+  if (!command) return say_error(command.error());
+  const int code = std::visit(Dispatch{}, *command);
+  const int output = finish_output();
+  return code != 0 ? code : output;
+}
+
+}  // namespace
+}  // namespace muster::cmd
+
+int main(int argc, char** argv) { return muster::cmd::run(argc, argv); }

@@ -1,0 +1,29 @@
+// One function per command, each in the file named after it. All return the process's exit code.
+#pragma once
+#include "options.h"
+
+namespace muster::cmd {
+
+int run_demo(const DemoOptions& options);
+int run_up(const UpOptions& options);
+int run_twin_run(const TwinRunOptions& options);
+int run_twin_replay(const TwinReplayOptions& options);
+int run_twin_soak(const TwinSoakOptions& options);
+int run_twin_serve(const TwinServeOptions& options);
+
+int run_twin_inject(const TwinInjectOptions& options);
+int run_pause(const PauseOptions& options);
+int run_resume(const ResumeOptions& options);
+int run_get(const GetOptions& options);
+int run_describe(const DescribeOptions& options);
+int run_explain(const ExplainOptions& options);
+int run_drain(const DrainOptions& options);
+int run_submit(const SubmitOptions& options);
+int run_cancel(const CancelOptions& options);
+int run_login(const LoginOptions& options);
+int run_journal_verify(const JournalVerifyOptions& options);
+int run_journal_export(const JournalExportOptions& options);
+int run_version(const VersionOptions& options);
+int run_completion(const CompletionOptions& options);
+
+}  // namespace muster::cmd

@@ -1,0 +1,120 @@
+#include "flag_values.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace muster::cmd {
+namespace {
+
+constexpr std::uint32_t kGpusPerNode = 8;  // of the plain cluster that --gpus builds
+constexpr std::uint32_t kGpusMax = 1'048'576;
+
+auto bad(std::string_view flag, std::string_view text, std::string must, std::string next = {}) {
+  return fail(Code::bad_input, fmt::format("{} must be {}, is \"{}\"", flag, must, text.substr(0, 200)), std::move(next));
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_count(std::string_view flag, std::string_view text, std::uint64_t min, std::uint64_t max) {
+  const auto n = parse_uint(text);
+  if (n && *n >= min && *n <= max) return *n;
+  if (max == UINT64_MAX) return bad(flag, text, fmt::format("a whole number of {} or more", min));
+  return bad(flag, text, fmt::format("a whole number from {} to {}", min, max));
+}
+
+Result<double> parse_quantity(std::string_view flag, std::string_view text, double min, double max, std::string_view unit) {
+  const auto d = parse_double(text);
+  if (d && std::isfinite(*d) && *d >= min && *d <= max) return *d;
+  const std::string range = fmt::format("from {} to {}", render_number(min), render_number(max));
+  return bad(flag, text, unit.empty() ? "a number " + range : fmt::format("a number of {} {}", unit, range));
+}
+
+Result<std::uint32_t> parse_gpus(std::string_view text) {
+  const auto n = parse_uint(text);
+  if (!n || *n < kGpusPerNode || *n > kGpusMax) {
+    return bad("--gpus", text, fmt::format("a whole number from {} to {}", kGpusPerNode, kGpusMax));
+  }
+  if (*n % kGpusPerNode != 0) {
+    const auto below = *n - *n % kGpusPerNode;
+    return bad("--gpus", text, fmt::format("a multiple of {} (a node has {} GPUs)", kGpusPerNode, kGpusPerNode),
+               fmt::format("use --gpus {} or --gpus {}; nodes of another size need a cluster file (--cluster FILE)", below,
+                           below + kGpusPerNode));
+  }
+  return static_cast<std::uint32_t>(*n);
+}
+
+Result<double> parse_weather(std::string_view text) {
+  const bool marked = text.starts_with('x') || text.starts_with('X');
+  const auto d = parse_double(marked ? text.substr(1) : text);
+  if (d && std::isfinite(*d) && *d >= 0 && *d <= 100'000) return *d;
+  return bad("--weather", text, "xN, with N from 0 to 100000", "x1 is the published fault rates, x200 is 200 times them");
+}
+
+Result<double> parse_days(std::string_view text, bool zero_allowed) {
+  const auto d = parse_double(text);
+  if (d && std::isfinite(*d) && *d <= 3650 && (*d > 0 || (zero_allowed && *d == 0))) return *d;
+  return bad("--days", text, zero_allowed ? "a number from 0 (never stop) to 3650" : "a number above 0, up to 3650");
+}
+
+Result<double> parse_speed(std::string_view text) {
+  const auto d = parse_double(text);
+  if (d && std::isfinite(*d) && *d > 0 && *d <= 100'000) return *d;
+  return bad("--speed", text, "a number above 0, up to 100000 (simulated seconds per second)");
+}
+
+Result<std::uint16_t> parse_port(std::string_view text) {
+  const auto n = parse_uint(text);
+  if (n && *n <= 65535) return static_cast<std::uint16_t>(*n);
+  return bad("--port", text, "a whole number from 0 (any free port) to 65535");
+}
+
+Result<std::string> parse_server(std::string_view flag, std::string_view text, bool unix_allowed) {
+  if (unix_allowed && text.starts_with("unix:") && text.size() > 5) return std::string(text);
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!text.starts_with(scheme)) continue;
+    const auto rest = text.substr(scheme.size());
+    const bool clean = !rest.empty() && rest.front() != '/' && rest.front() != ':' &&
+                       rest.find_first_of(" \t\r\n\"<>\\@?#") == std::string_view::npos;
+    if (clean) return std::string(text.ends_with('/') ? text.substr(0, text.size() - 1) : text);
+  }
+  return bad(flag, text, unix_allowed ? "http://HOST:PORT or unix:PATH" : "http://HOST:PORT",
+             fmt::format("for example {} http://127.0.0.1:7070", flag));
+}
+
+Result<std::string> parse_listen(std::string_view text) {
+  // A unix socket's address holds 107 bytes.
+  if (text.starts_with("unix:") && text.size() > 5 && text.size() <= 5 + 107) return std::string(text);
+  for (const std::string_view host : {"127.0.0.1:", "localhost:", "[::1]:"}) {
+    if (!text.starts_with(host)) continue;
+    const auto port = parse_uint(text.substr(host.size()));
+    if (port && *port <= 65535) return std::string(text);
+  }
+  return bad("--listen", text, "unix:PATH or 127.0.0.1:PORT", "a twin is served to this machine only");
+}
+
+Result<double> parse_duration_s(std::string_view flag, std::string_view text, double max_s) {
+  const auto ns = parse_duration_ns(text);
+  if (ns && *ns >= 0 && static_cast<double>(*ns) / 1e9 <= max_s) return static_cast<double>(*ns) / 1e9;
+  return bad(flag, text, fmt::format("a length of time such as 90s, 30m or 2h, up to {} s", render_number(max_s)));
+}
+
+Result<std::string> parse_words(std::string_view flag, std::string_view text, std::size_t max_bytes) {
+  if (trim(text).empty()) return fail(Code::bad_input, fmt::format("{} must not be empty", flag));
+  if (text.size() > max_bytes) return fail(Code::bad_input, fmt::format("{} is longer than {} bytes", flag, max_bytes));
+  if (!valid_utf8(text)) return fail(Code::bad_input, fmt::format("{} is not valid UTF-8", flag));
+  return std::string(text);
+}
+
+Result<std::string> parse_jobs(std::string_view text) {
+  if (!text.starts_with("mix:")) return parse_words("--jobs", text, 4096);
+  const auto mix = text.substr(4);
+  if (mix == "llm" || mix == "research" || mix == "mixed") return std::string(text);
+  const auto meant = nearest(mix, {"llm", "research", "mixed"});
+  return bad("--jobs", text, "mix:llm, mix:research, mix:mixed or a file",
+             meant ? fmt::format("did you mean mix:{}?", *meant) : std::string{});
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,34 @@
+// Flags' values as text, checked: what is absurd is refused here with the flag's name, before anything starts.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace muster::cmd {
+
+// Whole number between min and max.
+Result<std::uint64_t> parse_count(std::string_view flag, std::string_view text, std::uint64_t min, std::uint64_t max);
+// Finite number between min and max.
+Result<double> parse_quantity(std::string_view flag, std::string_view text, double min, double max, std::string_view unit = {});
+// 8 to 1,048,576, in whole nodes of 8.
+Result<std::uint32_t> parse_gpus(std::string_view text);
+// "x200", "200" or "x0.5"; 0 to 100,000.
+Result<double> parse_weather(std::string_view text);
+// Simulated days up to ten years; zero only where it means "for ever".
+Result<double> parse_days(std::string_view text, bool zero_allowed);
+Result<double> parse_speed(std::string_view text);
+Result<std::uint16_t> parse_port(std::string_view text);
+// "http://HOST[:PORT]" or "https://..."; `unix_allowed`: also "unix:PATH".
+Result<std::string> parse_server(std::string_view flag, std::string_view text, bool unix_allowed);
+// "unix:PATH" or "127.0.0.1:PORT", "localhost:PORT", "[::1]:PORT": only this machine.
+Result<std::string> parse_listen(std::string_view text);
+// "30m", "1800", "0"; seconds, at most `max_s`.
+Result<double> parse_duration_s(std::string_view flag, std::string_view text, double max_s);
+// Text of a person's choosing: not empty, valid UTF-8, at most `max_bytes`.
+Result<std::string> parse_words(std::string_view flag, std::string_view text, std::size_t max_bytes = 500);
+// "mix:llm", or the name of a file.
+Result<std::string> parse_jobs(std::string_view text);
+
+}  // namespace muster::cmd

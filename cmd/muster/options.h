@@ -1,0 +1,225 @@
+// What a user may ask of the program, as plain values. options.cpp turns argv into one of these; nothing else sees CLI11.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "report/format.h"
+
+namespace muster::cmd {
+
+// Which simulated cluster, with what work, weather and policy.
+struct TwinChoice {
+  std::uint32_t gpus = 1024;        // a plain cluster of this size, unless `cluster` says otherwise
+  std::string cluster;              // preset name or file; empty: plain
+  std::string jobs = "mix:mixed";   // "mix:NAME" or a file
+  std::string policy;               // file; empty: the shipped policy
+  double weather = 1;               // multiplies the published fault rates; 0: no faults at all
+  std::uint64_t seed = 1;
+};
+
+struct DemoOptions {
+  TwinChoice twin;
+  double speed = 60;        // simulated seconds per second
+  std::uint16_t port = 7070;  // 0: any free one
+  std::string state;        // state directory; empty: the default (see state_dir.h)
+  double days = 0;          // simulated days after which to stop; 0: never
+};
+
+struct UpOptions {
+  std::string state;
+  std::uint16_t port = 7070;
+  std::string twin;    // "http://127.0.0.1:PORT" or "unix:PATH": a twin served by another process; empty: none
+  std::string policy;
+  bool slurm = false;       // not there yet; run_up says so
+  bool kubernetes = false;  // likewise
+};
+
+// automatic: a bar on a terminal, lines elsewhere.
+enum class ProgressMode { automatic, bar, lines, never };
+
+struct TwinRunOptions {
+  TwinChoice twin;
+  double days = 1;
+  std::string journal;  // file to write the events to; empty: kept in memory only
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct TwinSoakOptions {
+  TwinChoice twin;  // its seed is not used
+  std::uint32_t seeds = 20;
+  std::uint64_t first_seed = 1;
+  double days = 1;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct TwinReplayOptions {
+  std::string journal;
+  bool check = false;     // same policy: must give the same actions, bit for bit
+  std::string policy;     // another policy: the first differing action, then a fork into the twin
+  double days = 1;        // how far the fork runs
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct TwinServeOptions {
+  TwinChoice twin;
+  double speed = 60;
+  std::string listen = "127.0.0.1:7071";  // "unix:PATH" or "127.0.0.1:PORT"
+  std::string orders_log;                 // file that each received order is appended to; empty: none
+};
+
+// How a client command finds the server.
+struct Connection {
+  std::string server;      // "http://127.0.0.1:7070"; empty: the unix socket in the state directory
+  std::string state;       // state directory; empty: the default
+  std::string token_file;  // with --server; empty: $MUSTER_TOKEN
+};
+
+struct Output {
+  report::Format format = report::Format::table;
+  bool headers = true;
+  std::string sort_by;  // a column's name; "-name" for the other way round
+};
+
+struct TwinInjectOptions {
+  Connection connection;
+  std::string fault;
+  std::string node;
+  int slot = -1;  // -1: the twin chooses
+};
+
+struct PauseOptions {
+  Connection connection;
+  std::string reason;
+};
+struct ResumeOptions {
+  Connection connection;
+  std::string reason;
+};
+
+enum class Kind { nodes, gpus, jobs, findings, incidents, actions };
+
+struct GetOptions {
+  Connection connection;
+  Output output;
+  Kind kind = Kind::nodes;
+  std::vector<std::string> names;  // node lists for nodes and gpus, ids otherwise; empty: all
+  std::string state;               // nodes: only those in this state
+  std::string rack;                // nodes: only those in this rack
+  std::string phase;               // jobs: only those in this phase
+  bool open = false;               // findings, incidents: only open ones
+  std::uint32_t limit = 0;         // newest so many; 0: all
+  bool watch = false;              // again whenever it changes, until interrupted
+};
+
+struct DescribeOptions {
+  Connection connection;
+  Output output;
+  Kind kind = Kind::nodes;
+  std::string name;
+};
+
+struct ExplainOptions {
+  Connection connection;
+  Output output;
+  std::string what;  // the words given, joined by blanks
+};
+
+struct DrainOptions {  // and undrain
+  Connection connection;
+  bool undo = false;
+  std::vector<std::string> nodes;  // names and lists, not expanded
+  std::string reason;
+  bool yes = false;
+};
+
+struct SubmitOptions {
+  Connection connection;
+  std::string name;
+  std::string user;
+  std::string account;
+  std::uint32_t nodes = 1;
+  double step_s = 10;
+  std::uint64_t steps = 1000;
+  double checkpoint_every_s = 1800;
+  double checkpoint_gb = 100;
+};
+
+struct CancelOptions {
+  Connection connection;
+  std::vector<std::string> jobs;
+  std::string reason;
+  bool yes = false;
+};
+
+struct LoginOptions {
+  Connection connection;
+};
+
+struct JournalVerifyOptions {
+  std::string file;  // journal file; empty: the one in `state`
+  std::string state;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct JournalExportOptions {
+  std::string file;
+  std::string state;
+  std::uint64_t from = 1;   // first seq
+  std::uint64_t to = 0;     // last seq; 0: to the end
+  std::string type;         // only events of this type
+};
+
+struct VersionOptions {
+  report::Format format = report::Format::table;  // table or json
+};
+
+enum class Shell { bash, zsh, fish };
+struct CompletionOptions {
+  Shell shell = Shell::bash;
+};
+
+// --help was asked for: this is the answer.
+struct ShowText {
+  std::string text;
+};
+
+using Command = std::variant<ShowText, DemoOptions, UpOptions, PauseOptions, ResumeOptions, GetOptions, DescribeOptions,
+                             ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
+                             TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, JournalVerifyOptions,
+                             JournalExportOptions, VersionOptions, CompletionOptions>;
+
+// Errors are of code bad_input (exit 2) and name the flag.
+Result<Command> parse_command_line(int argc, const char* const* argv);
+
+// What a word on the command line may be, for shell completion.
+enum class WordKind { none, choice, file, directory, node, job };
+
+struct WordHelp {
+  std::vector<std::string> names;  // "--output", "-o"; empty for a positional
+  std::string about;
+  bool takes_value = false;
+  WordKind kind = WordKind::none;
+  std::vector<std::string> choices;
+};
+
+struct CommandHelp {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string about;
+  std::vector<WordHelp> options;
+  std::vector<WordHelp> positionals;
+  std::vector<CommandHelp> commands;
+};
+
+// The whole tree of commands, read off the parser itself.
+CommandHelp command_tree();
+
+}  // namespace muster::cmd
