@@ -1,0 +1,356 @@
+// Written by hand, since every library for this format allocates per label and trusts its input: this one allocates nothing of its
+// own, reads only the series it knows, and is bounded in every direction.
+#include "ingest/prom_text.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "base/check.h"
+#include "ingest/pci.h"
+
+namespace muster {
+namespace {
+
+enum class Entity : std::uint8_t { node, gpu, nic };
+
+struct Series {
+  std::string_view name;
+  Field field;
+  Entity entity;
+  double min;
+  double max;
+};
+
+constexpr double kCounterMax = 9.2e18;
+
+// Names before and since DCGM 4.6 (the field ids are the same), then node_exporter's.
+constexpr Series kSeries[] = {
+    {"DCGM_FI_DEV_GPU_TEMP", Field::gpu_temp_c, Entity::gpu, -50, 250},
+    {"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Field::gpu_temp_c, Entity::gpu, -50, 250},
+    {"DCGM_FI_DEV_MEMORY_TEMP", Field::memory_temp_c, Entity::gpu, -50, 250},
+    {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Field::memory_temp_c, Entity::gpu, -50, 250},
+    {"DCGM_FI_DEV_POWER_USAGE", Field::power_w, Entity::gpu, 0, 20000},
+    {"DCGM_FI_DEV_BOARD_POWER_WATTS", Field::power_w, Entity::gpu, 0, 20000},
+    {"DCGM_FI_DEV_SM_CLOCK", Field::sm_clock_mhz, Entity::gpu, 0, 20000},
+    {"DCGM_FI_DEV_GPU_UTIL", Field::gpu_util_pct, Entity::gpu, 0, 100},
+    {"DCGM_FI_DEV_GPU_UTIL_RATIO", Field::gpu_util_pct, Entity::gpu, 0, 100},  // still percent: only the name changed
+    {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", Field::tensor_active, Entity::gpu, 0, 1},
+    {"DCGM_FI_PROF_TENSOR_UTIL_RATIO", Field::tensor_active, Entity::gpu, 0, 1},
+    {"DCGM_FI_DEV_THERMAL_VIOLATION", Field::thermal_violation_us, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Field::ecc_sbe_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", Field::ecc_dbe_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", Field::remapped_rows, Entity::gpu, 0, 1e6},
+    {"DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", Field::remapped_rows, Entity::gpu, 0, 1e6},
+    {"DCGM_FI_DEV_ROW_REMAP_PENDING", Field::remap_pending, Entity::gpu, 0, 1},
+    {"DCGM_FI_DEV_ROW_REMAP_FAILURE", Field::remap_failed, Entity::gpu, 0, 1},
+    {"DCGM_FI_DEV_ROW_REMAP_FAILED", Field::remap_failed, Entity::gpu, 0, 1},
+    {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_REPLAY_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width, Entity::gpu, 0, 32},
+    {"node_boot_time_seconds", Field::boot_time_s, Entity::node, 0, 1e11},
+    {"node_infiniband_link_downed_total", Field::ib_link_downed_total, Entity::nic, 0, kCounterMax},
+    {"node_infiniband_state_id", Field::ib_up, Entity::nic, 0, 255},
+};
+constexpr std::size_t kSeriesCount = std::size(kSeries);
+
+// A table small enough to stay in cache, without a collision for the names above: found at compile time.
+constexpr std::size_t kSlots = 256;
+
+constexpr std::uint32_t mix(std::string_view s, std::uint32_t seed) {
+  const std::size_t n = s.size();  // at least 20 for every known name
+  const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(s[i])); };
+  std::uint32_t h = seed ^ static_cast<std::uint32_t>(n);
+  for (const std::size_t i : {n / 4, n / 3, n / 2, n / 2 + 2, 2 * n / 3, n - 3, n - 7, n - 8, n - 11}) h = (h ^ at(i)) * 0x01000193u;
+  return (h ^ (h >> 15)) % kSlots;
+}
+
+struct Table {
+  std::uint32_t seed = 0;
+  std::array<std::uint8_t, kSlots> slot{};  // index into kSeries plus one
+};
+
+constexpr Table make_table() {
+  for (std::uint32_t seed = 1; seed < 400; ++seed) {
+    Table t{seed, {}};
+    bool clash = false;
+    for (std::size_t i = 0; i < kSeriesCount && !clash; ++i) {
+      auto& cell = t.slot[mix(kSeries[i].name, seed)];
+      clash = cell != 0;
+      cell = static_cast<std::uint8_t>(i + 1);
+    }
+    if (!clash) return t;
+  }
+  return {};
+}
+constexpr Table kTable = make_table();
+static_assert(kTable.seed != 0, "no seed without a collision: enlarge kSlots");
+
+const Series* find_series(std::string_view name) {
+  if (name.size() < 20) return nullptr;
+  const std::uint8_t i = kTable.slot[mix(name, kTable.seed)];
+  return i != 0 && kSeries[i - 1].name == name ? &kSeries[i - 1] : nullptr;
+}
+
+constexpr bool name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
+}
+constexpr auto kNameChar = [] {
+  std::array<bool, 256> t{};
+  for (int c = 0; c < 256; ++c) t[static_cast<std::size_t>(c)] = name_char(static_cast<char>(c));
+  return t;
+}();
+
+bool is_name_char(char c) { return kNameChar[static_cast<unsigned char>(c)]; }
+bool blank(char c) { return c == ' ' || c == '\t'; }
+
+// DCGM's marks for "no value" (not found, not supported, not permitted), as int64, int32 and double.
+bool sentinel(double v) {
+  return v >= 9223372036854775000.0 || (v >= 2147483632.0 && v <= 2147483635.0) ||
+         (v >= 140737488355328.0 && v <= 140737488355331.0);
+}
+
+// Plain decimals, which is nearly all there is, without the library; everything else with it.
+const char* read_number(const char* p, const char* end, double& out) {
+  constexpr double kTenTo[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const char* q = p;
+  std::uint64_t digits = 0;
+  int count = 0;
+  int after_point = 0;
+  while (q < end && *q >= '0' && *q <= '9' && count < 15) digits = digits * 10 + static_cast<std::uint64_t>(*q++ - '0'), ++count;
+  if (q < end && *q == '.' && count > 0) {
+    ++q;
+    while (q < end && *q >= '0' && *q <= '9' && count < 15) {
+      digits = digits * 10 + static_cast<std::uint64_t>(*q++ - '0'), ++count, ++after_point;
+    }
+  }
+  // Up to 15 digits and a power of ten up to 15 are exact in a double, so their quotient is correctly rounded.
+  if (count > 0 && (q == end || blank(*q))) {
+    out = static_cast<double>(digits) / kTenTo[after_point];
+    return q;
+  }
+  if (p < end && *p == '+') ++p;
+  const auto r = std::from_chars(p, end, out);
+  return r.ec == std::errc() ? r.ptr : nullptr;
+}
+
+class Scrape {
+ public:
+  Scrape(NodeId node, Time at, const Site& site, std::vector<Sample>& out) : node_(node), at_(at), site_(site), out_(out) {}
+
+  // One line without its end. False: refused.
+  bool line(std::string_view s);
+  void finish(bool full);
+  bool exhausted() const { return series_ >= kScrapeSeriesMax; }
+
+ private:
+  struct Labels {
+    std::string_view gpu, device, pci, host;
+    bool instance = false;  // of a partitioned GPU
+  };
+
+  static const char* read_labels(const char* p, const char* end, Labels& out);
+  int gpu_slot(const Labels& l);
+  int nic_slot(const Labels& l) const;
+  bool own_host(std::string_view host);
+  bool keep(const Series& s, const Labels& l, double value);
+
+  NodeId node_;
+  Time at_;
+  const Site& site_;
+  std::vector<Sample>& out_;
+  std::size_t series_ = 0;
+  std::uint32_t visible_ = 0;
+  std::string_view last_name_;
+  const Series* last_series_ = nullptr;
+  std::array<double, kSlotsMax> nvlink_{};
+  std::uint32_t nvlink_seen_ = 0;
+  std::optional<PciTable> pci_;  // made when the first address is met
+  std::string_view known_host_;  // last one found to be this node's or nobody's
+  int host_searches_ = 0;
+};
+
+const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
+  while (true) {
+    while (p < end && (blank(*p) || *p == ',')) ++p;
+    if (p == end) return nullptr;
+    if (*p == '}') return p + 1;
+    const char* name = p;
+    while (p < end && is_name_char(*p)) ++p;
+    const std::string_view label(name, static_cast<std::size_t>(p - name));
+    if (label.empty() || label.size() > kScrapeLabelMax || end - p < 3 || p[0] != '=' || p[1] != '"') return nullptr;
+    p += 2;
+    const char* value = p;
+    while (true) {
+      const auto* quote = static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end - p)));
+      if (quote == nullptr) return nullptr;
+      const char* back = quote;
+      while (back > value && back[-1] == '\\') --back;
+      p = quote + 1;
+      if ((quote - back) % 2 == 0) break;  // an even number of backslashes: the quote is real
+    }
+    const std::string_view text(value, static_cast<std::size_t>(p - 1 - value));
+    if (text.size() > kScrapeLabelMax) return nullptr;
+    switch (label.size()) {
+      case 3:
+        if (label == "gpu") out.gpu = text;
+        break;
+      case 6:
+        if (label == "device") out.device = text;
+        break;
+      case 8:
+        if (label == "Hostname" || label == "hostname") out.host = text;
+        if (label == "GPU_I_ID") out.instance = !text.empty();
+        break;
+      case 10:
+        if (label == "pci_bus_id") out.pci = text;
+        break;
+      default: break;
+    }
+  }
+}
+
+int Scrape::gpu_slot(const Labels& l) {
+  if (!l.pci.empty()) {
+    if (!pci_) pci_.emplace(site_);
+    if (const auto a = read_pci(l.pci)) {
+      if (const int slot = pci_->gpu(*a); slot >= 0) return slot;
+    }
+  }
+  unsigned slot = 0;
+  const auto r = std::from_chars(l.gpu.data(), l.gpu.data() + l.gpu.size(), slot);
+  if (l.gpu.empty() || r.ec != std::errc() || r.ptr != l.gpu.data() + l.gpu.size()) return -1;
+  return slot < site_.gpus_per_node && slot < kSlotsMax ? static_cast<int>(slot) : -1;
+}
+
+int Scrape::nic_slot(const Labels& l) const {
+  if (l.device.size() < 6 || l.device.substr(0, 5) != "mlx5_") return -1;
+  unsigned slot = 0;
+  const auto r = std::from_chars(l.device.data() + 5, l.device.data() + l.device.size(), slot);
+  if (r.ec != std::errc() || r.ptr != l.device.data() + l.device.size()) return -1;
+  return slot < site_.gpus_per_node && slot < kSlotsMax ? static_cast<int>(slot) : -1;
+}
+
+// An exporter may call its host what it likes (in a container it often does), but not by the name of another node.
+bool Scrape::own_host(std::string_view host) {
+  if (host.empty() || host == known_host_) return true;
+  const std::string_view own = site_.nodes[node_.v].name;
+  if (host == own || host.substr(0, host.find('.')) == own) {
+    known_host_ = host;
+    return true;
+  }
+  constexpr int kSearchesMax = 4;  // a search is over all nodes; an honest scrape needs at most one
+  if (++host_searches_ > kSearchesMax) return false;
+  for (const NodeSpec& n : site_.nodes) {
+    if (n.name == host) return false;
+  }
+  known_host_ = host;
+  return true;
+}
+
+bool Scrape::keep(const Series& s, const Labels& l, double value) {
+  int slot = -1;
+  if (s.entity != Entity::node) {
+    slot = s.entity == Entity::gpu ? gpu_slot(l) : nic_slot(l);
+    // InfiniBand devices beyond one per GPU (storage, management) are not ours to judge.
+    if (slot < 0) return s.entity == Entity::nic && !l.device.empty();
+    if (s.entity == Entity::gpu) visible_ |= 1u << slot;
+  }
+  if (!std::isfinite(value) || sentinel(value)) return true;
+  if (value < s.min || value > s.max) return false;
+  // Activity of a slice of a GPU says nothing about the whole.
+  if (l.instance && (s.field == Field::tensor_active || s.field == Field::gpu_util_pct)) return true;
+  if (s.field == Field::nvlink_errors_total) {
+    nvlink_[static_cast<std::size_t>(slot)] += value;
+    nvlink_seen_ |= 1u << slot;
+    return true;
+  }
+  if (s.field == Field::ib_up) value = value == 4 ? 1 : 0;  // 4: the port is active
+  out_.push_back({at_, node_, static_cast<std::int16_t>(slot), s.field, value});
+  return true;
+}
+
+bool Scrape::line(std::string_view text) {
+  if (text.size() > kScrapeLineMax) return false;
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end && blank(*p)) ++p;
+  if (p == end || *p == '#') return true;
+  // Lines of one series come together: most often the name is the last one's.
+  std::string_view name;
+  if (!last_name_.empty() && static_cast<std::size_t>(end - p) > last_name_.size() && !is_name_char(p[last_name_.size()]) &&
+      std::memcmp(p, last_name_.data(), last_name_.size()) == 0) {
+    name = last_name_;
+  } else {
+    const char* q = p;
+    while (q < end && is_name_char(*q)) ++q;
+    name = {p, static_cast<std::size_t>(q - p)};
+    if (name.empty() || name.size() > kScrapeLabelMax || (name[0] >= '0' && name[0] <= '9')) return false;
+    last_name_ = name;
+    last_series_ = find_series(name);
+  }
+  if (last_series_ == nullptr) return true;
+  ++series_;
+  p += name.size();
+  Labels labels;
+  if (p < end && *p == '{') {
+    p = read_labels(p + 1, end, labels);
+    if (p == nullptr) return false;
+  } else if (p < end && !blank(*p)) {
+    return false;
+  }
+  while (p < end && blank(*p)) ++p;
+  double value = 0;
+  if (p == end || (p = read_number(p, end, value)) == nullptr) return false;
+  while (p < end && (blank(*p) || *p == '\r')) ++p;
+  if (p < end) {  // a time of the exporter's own: must be a whole number, is not used
+    std::int64_t stamp = 0;
+    const auto r = std::from_chars(p, end, stamp);
+    if (r.ec != std::errc()) return false;
+    for (p = r.ptr; p < end && (blank(*p) || *p == '\r');) ++p;
+    if (p != end) return false;
+  }
+  return own_host(labels.host) && keep(*last_series_, labels, value);
+}
+
+void Scrape::finish(bool full) {
+  for (std::size_t slot = 0; slot < kSlotsMax; ++slot) {
+    if ((nvlink_seen_ >> slot & 1u) == 0) continue;
+    out_.push_back({at_, node_, static_cast<std::int16_t>(slot), Field::nvlink_errors_total, nvlink_[slot]});
+  }
+  if (full) out_.push_back({at_, node_, -1, Field::gpus_visible, static_cast<double>(visible_)});
+}
+
+}  // namespace
+
+std::size_t parse_scrape(std::string_view text, NodeId node, Time at, const Site& site, std::vector<Sample>& out) {
+  MUSTER_CHECK(node.v < site.nodes.size());
+  constexpr std::string_view kFull = "# muster full";
+  const bool full = text.substr(0, kFull.size()) == kFull && (text.size() == kFull.size() || text[kFull.size()] == '\n');
+  Scrape scrape(node, at, site, out);
+  std::size_t refused = 0;
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end) {
+    const auto* nl = static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+    const char* stop = nl != nullptr ? nl : end;
+    if (!scrape.line({p, static_cast<std::size_t>(stop - p)})) ++refused;
+    p = nl != nullptr ? nl + 1 : end;
+    if (scrape.exhausted() && p < end) {
+      ++refused;
+      break;
+    }
+  }
+  scrape.finish(full);
+  return refused;
+}
+
+}  // namespace muster

@@ -1,0 +1,222 @@
+#include "ingest/prom_text.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/core.h>
+
+namespace muster {
+namespace {
+
+Site site() {
+  Site s;
+  s.gpus_per_node = 8;
+  s.gpu_pci = {"0000:1b:00", "0000:43:00", "0000:52:00", "0000:61:00", "0000:9d:00", "0000:c3:00", "0000:d1:00", "0000:df:00"};
+  s.nodes.resize(3);
+  s.nodes[0].name = "node0001";
+  s.nodes[1].name = "node0002";
+  s.nodes[2].name = "node0003";
+  return s;
+}
+
+struct Parsed {
+  std::size_t refused = 0;
+  std::vector<Sample> samples;
+};
+Parsed parse(std::string_view text) {
+  Parsed p;
+  p.refused = parse_scrape(text, NodeId{1}, Time{9}, site(), p.samples);
+  return p;
+}
+// The only sample of a text that must be without fault.
+Sample only(std::string_view text) {
+  const Parsed p = parse(text);
+  EXPECT_EQ(p.refused, 0u) << text;
+  EXPECT_EQ(p.samples.size(), 1u) << text;
+  return p.samples.empty() ? Sample{} : p.samples[0];
+}
+
+TEST(PromText, ReadsALineOfDcgmExporter) {
+  const Sample s = only(
+      "# HELP DCGM_FI_DEV_GPU_TEMP GPU temperature (in C).\n# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n"
+      "DCGM_FI_DEV_GPU_TEMP{gpu=\"5\",UUID=\"GPU-2669d42e\",pci_bus_id=\"00000000:C3:00.0\",device=\"nvidia5\",modelName=\"NVIDIA "
+      "H200\",Hostname=\"node0002\",DCGM_FI_DRIVER_VERSION=\"580.159.04\"} 64\n");
+  EXPECT_EQ(s.at, Time{9});
+  EXPECT_EQ(s.node, NodeId{1});
+  EXPECT_EQ(s.slot, 5);
+  EXPECT_EQ(s.field, Field::gpu_temp_c);
+  EXPECT_EQ(s.value, 64);
+}
+
+TEST(PromText, KnowsOldAndNewNames) {
+  const std::pair<const char*, Field> names[] = {
+      {"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Field::gpu_temp_c}, {"DCGM_FI_DEV_MEMORY_TEMP", Field::memory_temp_c},
+      {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Field::memory_temp_c}, {"DCGM_FI_DEV_POWER_USAGE", Field::power_w},
+      {"DCGM_FI_DEV_BOARD_POWER_WATTS", Field::power_w}, {"DCGM_FI_DEV_SM_CLOCK", Field::sm_clock_mhz},
+      {"DCGM_FI_DEV_GPU_UTIL", Field::gpu_util_pct}, {"DCGM_FI_DEV_GPU_UTIL_RATIO", Field::gpu_util_pct},
+      {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", Field::tensor_active}, {"DCGM_FI_PROF_TENSOR_UTIL_RATIO", Field::tensor_active},
+      {"DCGM_FI_DEV_THERMAL_VIOLATION", Field::thermal_violation_us}, {"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Field::ecc_sbe_total},
+      {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", Field::ecc_dbe_total}, {"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", Field::remapped_rows},
+      {"DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", Field::remapped_rows}, {"DCGM_FI_DEV_ROW_REMAP_PENDING", Field::remap_pending},
+      {"DCGM_FI_DEV_ROW_REMAP_FAILURE", Field::remap_failed}, {"DCGM_FI_DEV_ROW_REMAP_FAILED", Field::remap_failed},
+      {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total}, {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total},
+      {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width}, {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total},
+      {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total}};
+  for (const auto& [name, field] : names) {
+    const Sample s = only(std::string(name) + "{gpu=\"3\"} 1");
+    EXPECT_EQ(s.field, field) << name;
+    EXPECT_EQ(s.slot, 3);
+    EXPECT_EQ(s.value, 1);
+  }
+}
+
+TEST(PromText, ReadsNodeExporter) {
+  EXPECT_EQ(only("node_boot_time_seconds 1.7672256e+09").value, 1767225600.0);
+  EXPECT_EQ(only("node_boot_time_seconds 1").slot, -1);
+  const Sample down = only("node_infiniband_link_downed_total{device=\"mlx5_7\",port=\"1\"} 3");
+  EXPECT_EQ(down.field, Field::ib_link_downed_total);
+  EXPECT_EQ(down.slot, 7);
+  EXPECT_EQ(only("node_infiniband_state_id{device=\"mlx5_0\",port=\"1\"} 4").value, 1);
+  EXPECT_EQ(only("node_infiniband_state_id{device=\"mlx5_0\",port=\"1\"} 1").value, 0);
+  const Parsed other = parse("node_infiniband_state_id{device=\"mlx5_8\",port=\"1\"} 1\nnode_infiniband_state_id{device=\"hfi1_0\"} 1\n");
+  EXPECT_EQ(other.refused, 0u);
+  EXPECT_TRUE(other.samples.empty());
+}
+
+TEST(PromText, ReadsValuesExactly) {
+  for (const auto& [text, value] : std::initializer_list<std::pair<const char*, double>>{
+           {"0", 0}, {"700.125", 700.125}, {"1e2", 100}, {"+3", 3}, {"0.1", 0.1}, {"123.456789012345", 123.456789012345},
+           {"0.30000000000000004", 0.30000000000000004}, {"00012", 12}, {"5.", 5}, {"7 1395066363000", 7}, {"7\t", 7}, {"7\r", 7}}) {
+    EXPECT_EQ(only(std::string("DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} ") + text).value, value) << text;
+  }
+}
+
+TEST(PromText, DropsBlanksAndNotNumbersSilently) {
+  for (const char* v : {"NaN", "nan", "+Inf", "-Inf", "9223372036854775792", "9223372036854775794", "9.223372036854776e+18", "2147483632",
+                        "2147483635", "140737488355328", "140737488355331"}) {
+    const Parsed p = parse(std::string("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\"} ") + v);
+    EXPECT_EQ(p.refused, 0u) << v;
+    EXPECT_TRUE(p.samples.empty()) << v;
+  }
+}
+
+TEST(PromText, RefusesWhatIsMalformedOrOutOfRange) {
+  for (const char* bad :
+       {"DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"}", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} x", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\" 64",
+        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=0} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 64 x",
+        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 64 1 2", "DCGM_FI_DEV_GPU_TEMP{gpu=\"8\"} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=\"-1\"} 64",
+        "DCGM_FI_DEV_GPU_TEMP{gpu=\"x\"} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=\"\"} 64", "DCGM_FI_DEV_GPU_TEMP 64",
+        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1e999", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 2000", "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} -1",
+        "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\"} -5", "DCGM_FI_DEV_ROW_REMAP_PENDING{gpu=\"0\"} 2", "9abc 1", "{gpu=\"0\"} 1",
+        "node_boot_time_seconds", "node_boot_time_seconds{", "node_boot_time_seconds{a=\"\\\"} 1", "\x01\x02", "é 1",
+        "node_infiniband_state_id{port=\"1\"} 4", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"node0001\"} 64",
+        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",hostname=\"node0003\"} 64"}) {
+    const Parsed p = parse(bad);
+    EXPECT_EQ(p.refused, 1u) << bad;
+    EXPECT_TRUE(p.samples.empty()) << bad;
+  }
+  EXPECT_EQ(parse("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",a=\"" + std::string(kScrapeLabelMax + 1, 'x') + "\"} 1").refused, 1u);
+  EXPECT_EQ(parse("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",a=\"" + std::string(kScrapeLabelMax, 'x') + "\"} 1").refused, 0u);
+  EXPECT_EQ(parse("anything " + std::string(kScrapeLineMax, 'x')).refused, 1u);
+}
+
+TEST(PromText, AWrongLineDoesNotHurtItsNeighbours) {
+  const Parsed p = parse("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1\nDCGM_FI_DEV_GPU_TEMP{gpu=\"\n\nDCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 2");
+  EXPECT_EQ(p.refused, 1u);
+  ASSERT_EQ(p.samples.size(), 2u);
+  EXPECT_EQ(p.samples[1].value, 2);
+}
+
+TEST(PromText, LabelsMayBeEscapedSpacedAndInAnyOrder) {
+  EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{modelName=\"a\\\"},{gpu=\\\"7\\\"\\\\\",gpu=\"2\",} 64").slot, 2);
+  EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{ gpu=\"2\", uuid=\"\" }\t64").slot, 2);
+}
+
+TEST(PromText, ThePciAddressDecidesTheSlot) {
+  // GPU 0 is gone: the exporter calls the second one 0 now.
+  EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",pci_bus_id=\"00000000:43:00.0\"} 64").slot, 1);
+  EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{gpu=\"4\",pci_bus_id=\"00000000:77:00.0\"} 64").slot, 4);
+}
+
+TEST(PromText, AForeignHostnameNobodyHasIsTolerated) {
+  EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"dcgm-exporter-x7k2p\"} 64").value, 64);
+  EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"node0002.cluster.example\"} 64").value, 64);
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += fmt::format("DCGM_FI_DEV_GPU_TEMP{{gpu=\"0\",Hostname=\"h{}\"}} 64\n", i);
+  EXPECT_GT(parse(many).refused, 90u);
+}
+
+TEST(PromText, NvlinkErrorsAreAddedUp) {
+  const Parsed p = parse("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL{gpu=\"1\"} 5\nDCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL{gpu=\"1\"} 7\n");
+  ASSERT_EQ(p.samples.size(), 1u);
+  EXPECT_EQ(p.samples[0].value, 12);
+  EXPECT_EQ(p.samples[0].slot, 1);
+}
+
+TEST(PromText, AFullScrapeSaysWhichGpusAreThere) {
+  const Parsed p = parse("# muster full\nDCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 60\nDCGM_FI_DEV_GPU_TEMP{gpu=\"3\"} NaN\n");
+  ASSERT_EQ(p.samples.size(), 2u);
+  EXPECT_EQ(p.samples[1].field, Field::gpus_visible);
+  EXPECT_EQ(p.samples[1].slot, -1);
+  EXPECT_EQ(p.samples[1].value, 0b1001);
+  EXPECT_EQ(only("# muster full").value, 0);
+  EXPECT_TRUE(parse("# muster fuller\n").samples.empty());
+  EXPECT_TRUE(parse("\n# muster full\n").samples.empty());
+}
+
+TEST(PromText, ABombOfSeriesIsCutOff) {
+  std::string bomb;
+  for (std::size_t i = 0; i < kScrapeSeriesMax * 4; ++i) bomb += "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",x=\"" + std::to_string(i) + "\"} 1\n";
+  const Parsed p = parse(bomb);
+  EXPECT_EQ(p.samples.size(), kScrapeSeriesMax);
+  EXPECT_GE(p.refused, 1u);
+}
+
+TEST(PromText, ReadsTheSharedSampleScrapes) {
+  const char* data = std::getenv("MUSTER_DATA");
+  if (data == nullptr) GTEST_SKIP() << "MUSTER_DATA is not set: the sample scrapes are not here";
+  for (const char* name : {"sample_dcgm_scrape_8xH200.prom", "sample_dcgm_scrape_8xH200_newlabel.prom"}) {
+    std::ifstream file(std::string(data) + "/faults/" + name);
+    if (!file) GTEST_SKIP() << name << " is not there";
+    std::stringstream text;
+    text << file.rdbuf();
+    const Parsed p = parse(text.str());
+    EXPECT_EQ(p.refused, 0u);
+    EXPECT_EQ(p.samples.size(), 9u * 8u);  // nine of the default series are Muster's
+  }
+}
+
+// The speed is printed, and asserted far below what is reached so that a loaded machine does not fail.
+TEST(PromText, IsFast) {
+  std::string text;
+  for (const char* name : {"SM_CLOCK", "GPU_TEMP", "POWER_USAGE", "GPU_UTIL", "PCIE_REPLAY_COUNTER", "FB_FREE", "FB_USED", "MEM_CLOCK"}) {
+    for (int g = 0; g < 8; ++g) {
+      text += fmt::format("DCGM_FI_DEV_{}{{gpu=\"{}\",UUID=\"GPU-4d03ada6-067c-79c7-b3cd-b7d9c4293bf5\",pci_bus_id=\"00000000:1B:00.0\","
+                          "device=\"nvidia{}\",modelName=\"NVIDIA H200\",Hostname=\"node0002\",DCGM_FI_DRIVER_VERSION=\"580.159.04\"}} {}\n",
+                          name, g, g, 60 + g);
+    }
+  }
+  const Site s = site();
+  std::vector<Sample> out;
+  double best = 1e9;
+  constexpr int kRounds = 200;
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    const auto t0 = std::chrono::steady_clock::now();
+    for (int i = 0; i < kRounds; ++i) {
+      out.clear();
+      ASSERT_EQ(parse_scrape(text, NodeId{1}, Time{1}, s, out), 0u);
+    }
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
+  }
+  const double mb_per_s = static_cast<double>(text.size()) * kRounds / best / 1e6;
+  std::printf("parse_scrape: %.0f MB/s, %.0f ns a line\n", mb_per_s, best / kRounds / 64 * 1e9);
+  EXPECT_GT(mb_per_s, 20);
+}
+
+}  // namespace
+}  // namespace muster
