@@ -1,7 +1,7 @@
 # One set of flags for every room. No fused multiply-add and never -ffast-math: the twin's history must be the same on every CPU.
 add_library(muster_flags INTERFACE)
-target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -Werror=return-type
-  -Werror=switch -ffp-contract=off -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
+target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+  -Werror=return-type -Werror=switch -ffp-contract=off -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
   -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 target_compile_definitions(muster_flags INTERFACE _GLIBCXX_ASSERTIONS MUSTER_VERSION="${PROJECT_VERSION}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")

@@ -33,7 +33,7 @@ function(muster_open_doors target room)
   endforeach()
 endfunction()
 
-# muster_room(NAME [LIBS third-party...] [TEST_LIBS ...]): library room_NAME from src/NAME/**/*.cpp, and test_NAME from *_test.cpp.
+# muster_room(NAME [LIBS third-party...] [TEST_LIBS ...]): room_NAME from src/NAME/**/*.cpp, and test_NAME from *_test.cpp.
 function(muster_room name)
   cmake_parse_arguments(R "" "" "LIBS;TEST_LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)

@@ -1,5 +1,5 @@
-# Sourced by ./run and ./test: installs what is missing, then builds. Each step prints one line on stderr, so that stdout is left to
-# muster. Every function is safe to repeat and quick when there is nothing to do.
+# Sourced by ./run and ./test: installs what is missing, then builds. Each step prints one line on stderr, so that stdout is left
+# to muster. Every function is safe to repeat and quick when there is nothing to do.
 
 preset=release
 build_dir=build/$preset
@@ -20,7 +20,7 @@ listed_packages() {
   done <packaging/apt.txt
 }
 
-# Those of the listed packages that this machine lacks. Node may come from somewhere else than Debian, whose npm would then conflict.
+# Those of the listed packages that this machine lacks. Node may have come from elsewhere; Debian's npm would then conflict.
 missing_packages() {
   local part=$1 native have package
   native=$(dpkg --print-architecture)

@@ -2,8 +2,8 @@
 """Reads ctest's JUnit file and prints what ran, what was skipped and why, what failed with its output, and the closing line.
 
 Counted are GoogleTest cases, the summary of `node --test`, and lines `ok - NAME`, `not ok - NAME` and `skip - NAME: REASON` that
-scripts print, one a check. A program that prints none of these counts as one; a program that fails without a failed case (a crash,
-a time-out) counts as one failure.
+scripts print, one a check. A program that prints none of these counts as one; a program that fails without a failed case (a
+crash, a time-out) counts as one failure.
 """
 import re
 import sys
@@ -56,10 +56,9 @@ def judge(case):
         counts['failed'] = 1
     elif status in ('notrun', 'disabled') or case.find('skipped') is not None:
         if not counts['skipped'] and not counts['failed']:
-            said = [line for line in output.splitlines() if line.strip()]
-            reason = said[-1].strip() if said else (case.find('skipped').get('message') if case.find('skipped') is not None else '')
+            said = [line.strip() for line in output.splitlines() if line.strip()]
             counts['skipped'] += 1
-            skips.append((case.get('name'), reason))
+            skips.append((case.get('name'), said[-1] if said else ''))
     return counts, skips, status == 'fail' or counts['failed'] > 0
 
 
