@@ -33,7 +33,8 @@ PLANTED = [
     ('rule_sizes', 'src/base/text.cpp', '// long\n' * 701, 'lines; at most 700'),
     ('rule_sizes', 'src/base/text.cpp', '// ' + 'x' * 128 + '\n', '131 columns'),
     ('rule_functions', 'src/model/job.cpp', 'int f(int x) {\n' + LONG_BODY + '}\n', '72 lines in one function'),
-    ('rule_functions', 'src/model/job.cpp', 'namespace a { struct S {\nint f(int x) const {\n' + LONG_BODY + '}\n}; }\n', 'one function'),
+    ('rule_functions', 'src/model/job.cpp', 'namespace a { struct S {\n'
+     'int f(int x) const {\n' + LONG_BODY + '}\n}; }\n', 'one function'),
     ('rule_functions', 'src/model/job.cpp', 'S::S(int x) : a_(x), b_(1) {\n' + LONG_BODY + '}\n', 'one function'),
     ('rule_functions', 'src/model/job.cpp', 'template <class T>\nstruct R g(T x) {\n' + LONG_BODY + '}\n', 'one function'),
     ('rule_layers', 'src/model/job.cpp', '#include "ingest/yaml.h"\n', 'model may not include ingest/yaml.h'),
