@@ -46,27 +46,31 @@ def count(output):
 
 
 def judge(case):
-    """(counts, skips, failed) of one <testcase>."""
+    """(counts, skips) of one <testcase>. A program that ctest could not start failed; one that asked to be skipped is skipped."""
     output = case.findtext('system-out') or ''
     status = case.get('status')
     counts, skips = count(output)
     if status == 'run' and not any(counts.values()):
         counts['passed'] = 1
-    elif status == 'fail' and not counts['failed']:
-        counts['failed'] = 1
-    elif status in ('notrun', 'disabled') or case.find('skipped') is not None:
-        if not counts['skipped'] and not counts['failed']:
+    elif status in ('notrun', 'disabled'):
+        message = case.find('skipped').get('message', '') if case.find('skipped') is not None else ''
+        if status == 'notrun' and not message.startswith('SKIP_'):
+            counts['failed'] += 1
+        elif not counts['skipped'] and not counts['failed']:
             said = [line.strip() for line in output.splitlines() if line.strip()]
             counts['skipped'] += 1
-            skips.append((case.get('name'), said[-1] if said else ''))
-    return counts, skips, status == 'fail' or counts['failed'] > 0
+            skips.append((case.get('name'), said[-1] if said else message))
+    elif status == 'fail' and not counts['failed']:
+        counts['failed'] = 1
+    return counts, skips
 
 
 def main(path):
     total = {'passed': 0, 'failed': 0, 'skipped': 0}
     failures = []
     for case in sorted(ElementTree.parse(path).getroot().iter('testcase'), key=lambda c: float(c.get('time') or 0)):
-        counts, skips, failed = judge(case)
+        counts, skips = judge(case)
+        failed = counts['failed'] > 0
         for kind, n in counts.items():
             total[kind] += n
         print(f"{'FAIL' if failed else 'ok  '} {float(case.get('time') or 0):7.1f} s  {case.get('name'):<28} "
@@ -76,7 +80,7 @@ def main(path):
         if failed:
             failures.append(case)
     for case in failures:
-        print(f"\n---- {case.get('name')} ----\n{(case.findtext('system-out') or '').rstrip()[-20000:]}")
+        print(f"\n---- {case.get('name')} ----\n{(case.findtext('system-out') or 'did not start').rstrip()[-20000:]}")
     if not any(total.values()):
         print('no test matched')
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
