@@ -25,8 +25,9 @@ needs MUSTER_DATA
 [  FAILED  ] 1 test, listed below:
 [  FAILED  ] A.d
 '''
-NODE_TAP = 'TAP version 13\nok 1 - a\nok 2 - b\nok 3 - c # SKIP no browser\n1..3\n# tests 3\n# pass 2\n# fail 0\n# cancelled 0\n# skipped 1\n# todo 0\n'
-NODE_SPEC = '\u2714 a (1.2ms)\n\u2139 tests 1\n\u2139 pass 1\n\u2139 fail 0\n\u2139 cancelled 0\n\u2139 skipped 0\n\u2139 todo 0\n'
+NODE_TAP = ('TAP version 13\nok 1 - a\nok 2 - b\nok 3 - c # SKIP no browser\n1..3\n'
+            '# tests 3\n# pass 2\n# fail 0\n# cancelled 0\n# skipped 1\n# todo 0\n')
+NODE_SPEC = '\u2714 a (1ms)\n\u2139 tests 1\n\u2139 pass 1\n\u2139 fail 0\n\u2139 cancelled 0\n\u2139 skipped 0\n\u2139 todo 0\n'
 SCRIPT = 'ok - one\nnot ok - two\nskip - three: no qemu here\nok - four\nokay, nothing\n'
 CASES = [  # sentence, status, message of <skipped>, output, (passed, failed, skipped), reasons
     ('GoogleTest cases', 'fail', None, GTEST, (1, 1, 1), ['needs MUSTER_DATA']),
@@ -35,7 +36,7 @@ CASES = [  # sentence, status, message of <skipped>, output, (passed, failed, sk
     ('checks of a script', 'fail', None, SCRIPT, (2, 1, 1), ['no qemu here']),
     ('a silent success', 'run', None, '', (1, 0, 0), []),
     ('a crash after a passed check', 'fail', None, 'ok - one\n', (1, 1, 0), []),
-    ('a program that was skipped as a whole', 'notrun', 'SKIP_RETURN_CODE=77', 'skip - x: no compiler\n', (0, 0, 1), ['no compiler']),
+    ('a program skipped as a whole', 'notrun', 'SKIP_RETURN_CODE=77', 'skip - x: no compiler\n', (0, 0, 1), ['no compiler']),
     ('a skip without the line', 'notrun', 'SKIP_RETURN_CODE=77', 'there is no compiler\n', (0, 0, 1), ['there is no compiler']),
     ('a program that does not exist', 'notrun', 'Unable to find executable', '', (0, 1, 0), []),
 ]
