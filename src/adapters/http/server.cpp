@@ -4,15 +4,7 @@
 
 #include "adapters/http/server.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -24,11 +16,10 @@
 #include <list>
 #include <thread>
 
+#include "adapters/http/listen.h"
 #include "adapters/http/target.h"
+#include "adapters/http/wire.h"
 #include "base/check.h"
-#include "base/json_writer.h"
-#include "base/text.h"
-#include "ingest/json.h"
 
 namespace muster::http {
 namespace {
@@ -40,101 +31,9 @@ using boost::system::error_code;
 using Socket = asio::generic::stream_protocol::socket;
 using Steady = std::chrono::steady_clock;
 
-constexpr std::size_t kFilesKept = 256;      // descriptors left for everything that is not a connection
 constexpr std::size_t kCoalesceBytes = 64 << 10;
 constexpr auto kSweep = std::chrono::milliseconds(200);
 constexpr int kLingerMs = 1'000;
-
-std::string_view phrase(int status) {
-  switch (status) {
-    case 200: return "OK";
-    case 204: return "No Content";
-    case 303: return "See Other";
-    case 304: return "Not Modified";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 409: return "Conflict";
-    case 413: return "Content Too Large";
-    case 421: return "Misdirected Request";
-    case 431: return "Request Header Fields Too Large";
-    case 503: return "Service Unavailable";
-    default: return status < 400 ? "OK" : "Error";
-  }
-}
-
-// A header value can never start another header, whatever is put into it.
-std::string one_line(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) {
-    if (c == '\r' || c == '\n' || c == '\0') c = ' ';
-  }
-  return out;
-}
-
-std::string render_head(const HttpResponse& r, bool keep_alive, std::string_view framing) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", r.status, phrase(r.status));
-  if (r.status != 204 && r.status != 304) head += fmt::format("Content-Type: {}\r\n", one_line(r.content_type));
-  for (const auto& [name, value] : r.headers) head += fmt::format("{}: {}\r\n", one_line(name), one_line(value));
-  head += framing;
-  head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
-  return head;
-}
-
-HttpResponse error_response(int status, std::string_view code, std::string_view what, std::string_view next = {}) {
-  JsonWriter w;
-  w.object().key("error").object().field("code", code).field("what", what).field("next", next).end_object().end_object();
-  HttpResponse r;
-  r.status = status;
-  r.body = w.take();
-  return r;
-}
-
-std::string lower(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-// Room for as many descriptors as connections are allowed, and fewer connections where the system says no.
-void fit_to_files(Limits& limits) {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  const rlim_t want = limits.connections + kFilesKept;
-  if (files.rlim_cur < want) {
-    rlimit raised = files;
-    raised.rlim_cur = std::min<rlim_t>(want, files.rlim_max);
-    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) files = raised;
-  }
-  if (files.rlim_cur < want) {
-    limits.connections = files.rlim_cur > 2 * kFilesKept ? files.rlim_cur - kFilesKept : files.rlim_cur / 2;
-  }
-}
-
-Peer peer_of(Socket& socket, bool unix_socket) {
-  Peer peer;
-  peer.unix_socket = unix_socket;
-  if (unix_socket) {
-    ucred cred{};
-    socklen_t size = sizeof cred;
-    if (getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0) peer.uid = cred.uid;
-    return peer;
-  }
-  sockaddr_storage from{};
-  socklen_t size = sizeof from;
-  char text[INET6_ADDRSTRLEN] = "";
-  if (getpeername(socket.native_handle(), reinterpret_cast<sockaddr*>(&from), &size) == 0) {
-    const void* address = from.ss_family == AF_INET6
-                              ? static_cast<const void*>(&reinterpret_cast<sockaddr_in6*>(&from)->sin6_addr)
-                              : static_cast<const void*>(&reinterpret_cast<sockaddr_in*>(&from)->sin_addr);
-    if (inet_ntop(from.ss_family, address, text, sizeof text) != nullptr) peer.address = text;
-  }
-  return peer;
-}
 
 // What a stream's two ends share: the sender on any thread, the connection on the server's.
 struct StreamQueue {
@@ -152,9 +51,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
  public:
   explicit Core(Options o) : options(std::move(o)), sweep_timer(io), tcp(io), local(io) {}
 
-  Result<void> listen_tcp();
-  Result<void> listen_unix();
-  void run();
+  void run(const Listener& on_tcp, Listener on_unix);
   void stop();
   template <class Acceptor>
   void accept(Acceptor& acceptor, bool unix_socket);
@@ -169,8 +66,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   asio::steady_timer sweep_timer;
   asio::ip::tcp::acceptor tcp;
   asio::local::stream_protocol::acceptor local;
-  std::string unix_path;
-  struct stat unix_file {};
+  Listener unix_listener;
   int port = -1;
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections;
   std::list<Connection*> half_open, idle;  // oldest first
@@ -186,7 +82,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server::Core& core, Socket socket, std::uint64_t n, bool unix_socket)
-      : number(n), core_(core), socket_(std::move(socket)), peer_(peer_of(socket_, unix_socket)),
+      : number(n), core_(core), socket_(std::move(socket)), peer_(peer_of(socket_.native_handle(), unix_socket)),
         buffer_(core.options.limits.header_bytes + (64 << 10)) {}
 
   void start() { read_header(); }
@@ -388,16 +284,7 @@ void Connection::dispatch() {
   }
   request.body = std::move(message.body());
   request.peer = peer_;
-  if (!request.body.empty()) {
-    const auto type = request.headers.find("content-type");
-    if (type == request.headers.end() || lower(trim(split(type->second, ';')[0])) != "application/json") {
-      request.json_error = "the body must be JSON, with the header Content-Type: application/json";
-    } else if (auto json = parse_json(request.body, static_cast<int>(limits().json_depth))) {
-      request.json = std::move(*json);
-    } else {
-      request.json_error = json.error().what;
-    }
-  }
+  read_json(request, limits().json_depth);
   auto exchange = std::make_shared<Exchange>(core_.weak_from_this(), weak_from_this(), std::move(request),
                                              limits().stream_queue_bytes);
   try {
@@ -606,79 +493,6 @@ bool Stream::send(std::string bytes) {
 
 // ---------------------------------------------------------------- core
 
-Result<void> Server::Core::listen_tcp() {
-  const std::string name = options.address == "localhost" ? "127.0.0.1" : options.address;
-  error_code ec;
-  const auto address = asio::ip::make_address(name, ec);
-  if (ec) {
-    return fail(Code::bad_input, fmt::format("'{}' is not an IP address", printable(options.address)), "use 127.0.0.1 or ::1");
-  }
-  if (!address.is_loopback()) {
-    return fail(Code::bad_input,
-                fmt::format("refusing to listen on {}: there is no TLS, so tokens and the cluster's state would cross the "
-                            "network in the clear", name),
-                "listen on 127.0.0.1 and reach it from elsewhere with: ssh -L 7070:127.0.0.1:7070 HOST");
-  }
-  if (options.port > 65535) return fail(Code::bad_input, fmt::format("port {} is above 65535", options.port));
-  const asio::ip::tcp::endpoint endpoint(address, static_cast<std::uint16_t>(options.port));
-  tcp.open(endpoint.protocol(), ec);
-  if (!ec) fcntl(tcp.native_handle(), F_SETFD, FD_CLOEXEC);
-  if (!ec) tcp.set_option(asio::socket_base::reuse_address(true), ec);
-  if (!ec) tcp.bind(endpoint, ec);
-  if (!ec) tcp.listen(4096, ec);
-  if (ec == asio::error::address_in_use) {
-    return fail(Code::conflict, fmt::format("port {} is in use by another program", options.port),
-                "use --port N (--port 0 takes any free one), or stop the other program");
-  }
-  if (ec == asio::error::access_denied) {
-    return fail(Code::not_allowed, fmt::format("port {} needs root", options.port), "use --port N with N above 1023");
-  }
-  if (ec) return fail(Code::unreachable, fmt::format("cannot listen on {}:{}: {}", name, options.port, ec.message()));
-  port = tcp.local_endpoint().port();
-  accept(tcp, false);
-  return {};
-}
-
-// The socket is bound under a temporary name, made 0600, and only then given its name: nobody can ever reach it with other
-// permissions, whatever the umask.
-Result<void> Server::Core::listen_unix() {
-  unix_path = options.unix_path;
-  const std::string temporary = fmt::format("{}.{}", unix_path, getpid());
-  if (temporary.size() >= sizeof(sockaddr_un::sun_path)) {
-    return fail(Code::bad_input, fmt::format("{} is too long a path for a unix socket", printable(unix_path)),
-                "use a state directory with a shorter path");
-  }
-  struct stat there {};
-  if (lstat(unix_path.c_str(), &there) == 0) {
-    if (!S_ISSOCK(there.st_mode)) {
-      return fail(Code::conflict, fmt::format("{} is in the way: it is not a socket", printable(unix_path)), "move it away");
-    }
-    error_code refused;
-    asio::local::stream_protocol::socket probe(io);
-    probe.connect(unix_path, refused);
-    if (!refused) {
-      return fail(Code::conflict, fmt::format("another muster listens on {}", printable(unix_path)),
-                  "stop it, or use another state directory");
-    }
-  }
-  error_code ec;
-  unlink(temporary.c_str());
-  local.open(asio::local::stream_protocol(), ec);
-  if (!ec) fcntl(local.native_handle(), F_SETFD, FD_CLOEXEC);
-  if (!ec) local.bind(temporary, ec);
-  if (!ec && chmod(temporary.c_str(), 0600) != 0) ec.assign(errno, boost::system::system_category());
-  if (!ec) local.listen(1024, ec);
-  if (!ec && rename(temporary.c_str(), unix_path.c_str()) != 0) ec.assign(errno, boost::system::system_category());
-  if (ec) {
-    unlink(temporary.c_str());
-    return fail(Code::unreachable, fmt::format("cannot listen on {}: {}", printable(unix_path), ec.message()),
-                "the folder must exist and be writable");
-  }
-  lstat(unix_path.c_str(), &unix_file);
-  accept(local, true);
-  return {};
-}
-
 template <class Acceptor>
 void Server::Core::accept(Acceptor& acceptor, bool unix_socket) {
   auto socket = std::make_shared<Socket>(io);
@@ -704,11 +518,7 @@ void Server::Core::admit(Socket socket, bool unix_socket) {
   while (connections.size() >= options.limits.connections) {
     if (!evict()) return;  // every connection is in the middle of something: the new one is closed
   }
-  fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  if (!unix_socket) {
-    const int on = 1;
-    setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
+  set_connection_options(socket.native_handle(), unix_socket);
   auto connection = std::make_shared<Connection>(*this, std::move(socket), next_connection++, unix_socket);
   connections.emplace(connection->number, connection);
   open = connections.size();
@@ -742,7 +552,17 @@ void Server::Core::sweep() {
   });
 }
 
-void Server::Core::run() {
+void Server::Core::run(const Listener& on_tcp, Listener on_unix) {
+  if (on_tcp.fd >= 0) {
+    port = on_tcp.port;
+    tcp.assign(asio::ip::tcp::v4(), on_tcp.fd);  // the protocol only matters to sockets opened through it
+    accept(tcp, false);
+  }
+  if (on_unix.fd >= 0) {
+    local.assign(asio::local::stream_protocol(), on_unix.fd);
+    accept(local, true);
+  }
+  unix_listener = std::move(on_unix);
   sweep();
   thread = std::thread([this] { io.run(); });
 }
@@ -762,26 +582,30 @@ void Server::Core::stop() {
     });
     thread.join();
   }
-  struct stat now {};
-  if (unix_file.st_ino != 0 && lstat(unix_path.c_str(), &now) == 0 && now.st_ino == unix_file.st_ino &&
-      now.st_dev == unix_file.st_dev) {
-    unlink(unix_path.c_str());
-  }
+  remove_socket(unix_listener);
 }
 
 // ---------------------------------------------------------------- server
 
 Result<std::unique_ptr<Server>> Server::start(Options options) {
   MUSTER_CHECK(options.handler);
-  fit_to_files(options.limits);
+  options.limits.connections = fit_connections(options.limits.connections);
   auto core = std::make_shared<Core>(std::move(options));
+  Listener on_tcp, on_unix;
   if (core->options.port >= 0) {
-    if (auto r = core->listen_tcp(); !r) return tl::unexpected(r.error());
+    auto l = listen_tcp(core->options.address, core->options.port);
+    if (!l) return tl::unexpected(l.error());
+    on_tcp = std::move(*l);
   }
   if (!core->options.unix_path.empty()) {
-    if (auto r = core->listen_unix(); !r) return tl::unexpected(r.error());
+    auto l = listen_unix(core->options.unix_path);
+    if (!l) {
+      if (on_tcp.fd >= 0) close(on_tcp.fd);
+      return tl::unexpected(l.error());
+    }
+    on_unix = std::move(*l);
   }
-  core->run();
+  core->run(on_tcp, std::move(on_unix));
   return std::unique_ptr<Server>(new Server(std::move(core)));
 }
 
