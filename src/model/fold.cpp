@@ -57,6 +57,10 @@ struct Folder {
     i.notes.push_back({e.utc, std::move(text)});
     if (i.notes.size() > kNotesKept) i.notes.erase(i.notes.begin() + 1);  // the first one says how it began
   }
+  void enter(Incident& i, Stage stage) {
+    if (i.stage != stage) i.since = s.mono();
+    i.stage = stage;
+  }
   void schedule(Incident& i, Time due) {
     s.timers.erase({i.due, i.id});
     i.due = due;
@@ -242,7 +246,9 @@ struct Folder {
     if (Incident* i = incident(o.reason.incident)) {
       i->pending = o.key;
       ++i->tries;
-      i->stage = stage_during(o.action.verb, i->stage);
+      enter(*i, stage_during(o.action.verb, i->stage));
+      if (o.action.verb == Verb::probe_node) i->probed = true;
+      if (i->stage == Stage::repairing) i->repaired = true;
       cause = i->cause;
       note(*i, o.reason.sentence);
       schedule(*i, kNever);
@@ -286,7 +292,10 @@ struct Folder {
     if (b.status == Status::unknown || b.status == Status::pending) return;
     r.ended = e.utc;
     s.open_orders.erase(b.key);
-    if (Incident* i = incident(r.order.reason.incident); i != nullptr && i->pending == b.key) s.dirty_incidents.insert(i->id);
+    if (Incident* i = incident(r.order.reason.incident); i != nullptr && i->pending == b.key) {
+      s.dirty_incidents.insert(i->id);
+      if (r.order.action.verb == Verb::test_node && b.status == Status::failed) i->disproved = true;
+    }
     apply(r);
     retire(s.orders, s.ended_orders, b.key);
   }
@@ -346,6 +355,7 @@ struct Folder {
     i.slot = f->second.slot;
     i.code = f->second.code;
     i.opened = e.utc;
+    i.since = s.mono();
     i.findings = {b.finding};
     if (NodeState* n = node(i.node)) {
       i.job = n->job;
@@ -378,7 +388,8 @@ struct Folder {
   void operator()(const IncidentMoved& b) {
     Incident* i = incident(b.id);
     if (i == nullptr) return;
-    i->stage = b.stage;
+    enter(*i, b.stage);
+    if (i->rung != b.rung) i->repaired = false;
     i->rung = b.rung;
     i->pending.clear();
     schedule(*i, b.due);

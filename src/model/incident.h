@@ -43,6 +43,10 @@ struct Incident {
   std::uint32_t tries = 0;         // orders given so far; part of their keys
   std::string pending;             // key of the order it waits for; empty: none
   Time due;                        // mono; look again then, even if nothing happens
+  Time since;                      // mono; when the stage began
+  bool probed = false;             // the node has been asked for everything it knows
+  bool repaired = false;           // this rung's repair was ordered: a test that fails now means the next rung
+  bool disproved = false;          // a test has failed: the fault is real, whoever reported it
   Time opened;                     // utc
   Time closed;                     // utc; 0 while open
   std::string resolution;          // how it ended
@@ -68,6 +72,10 @@ void fields(V& v, Incident& i) {
   v("tries", i.tries);
   v("pending", i.pending);
   v("due", i.due);
+  v("since", i.since);
+  v("probed", i.probed);
+  v("repaired", i.repaired);
+  v("disproved", i.disproved);
   v("opened", i.opened);
   v("closed", i.closed);
   v("resolution", i.resolution);

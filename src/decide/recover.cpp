@@ -1,0 +1,228 @@
+#include "decide/recover.h"
+
+#include <fmt/core.h>
+
+#include "decide/words.h"
+
+namespace muster::decide {
+namespace {
+
+constexpr Duration kRetry = minutes(1);          // after an engine failed to do what it was asked
+constexpr Duration kSilentPatience = minutes(10);  // a crashed host often comes back by itself: power is cut only after this
+constexpr std::uint32_t kTriesMax = 40;          // orders for one incident before a person must look
+
+// What is known about one incident while it is being decided on.
+struct Case {
+  const State& s;
+  const Incident& i;
+  const NodeState& node;
+  const Ladder& ladder;
+  Decisions& out;
+
+  Time mono() const { return s.mono(); }
+  std::string name() const { return s.site.nodes[i.node.v].name; }
+
+  void move(Stage stage, std::uint32_t rung, Time due, std::string note) {
+    out.push_back(Body(IncidentMoved{i.id, stage, rung, due, std::move(note)}));
+  }
+  void close(std::string how) { out.push_back(Body(IncidentClosed{i.id, std::move(how)})); }
+
+  Reason reason(const char* step, std::string sentence, std::vector<std::string> alternatives) const {
+    Reason r;
+    r.rule = fmt::format("recover/{}/{}", name_of(i.cause), step);
+    r.sentence = std::move(sentence);
+    r.findings = i.findings;
+    r.alternatives = std::move(alternatives);
+    r.incident = i.id;
+    r.actor = "muster";
+    return r;
+  }
+  void want(Verb verb, Reason r) {
+    if (s.paused) return;  // looked at again when Muster is resumed
+    Wanted w;
+    w.action.verb = verb;
+    w.action.node = i.node;
+    w.action.slot = verb == Verb::reset_gpu ? i.slot : std::int16_t{-1};
+    w.action.job = node.job;
+    if (const Job* j = find_job(s, node.job)) w.action.attempt = j->attempt;
+    w.reason = std::move(r);
+    out.push_back(std::move(w));
+  }
+
+  bool over() const {  // every finding has been seen to be gone
+    return std::all_of(i.findings.begin(), i.findings.end(), [&](FindingId f) {
+      const Finding* x = find_finding(s, f);
+      return x == nullptr || x->cleared.ns != 0;
+    });
+  }
+  bool second_witness() const {
+    return std::any_of(i.findings.begin(), i.findings.end(), [&](FindingId f) {
+      const Finding* x = find_finding(s, f);
+      return x != nullptr && has_witness_beyond_log(*x);
+    });
+  }
+  const OrderRecord* last_order() const {
+    const auto it = s.orders.find(i.pending);
+    return i.pending.empty() || it == s.orders.end() ? nullptr : &it->second;
+  }
+};
+
+// The job on a failing node: stopped and requeued if it hangs there, but only on the word of a second witness. Returns when to look
+// again, mono.
+Time care_for_job(Case& c) {
+  const Job* j = find_job(c.s, c.node.job);
+  if (c.ladder.job != JobCare::requeue || j == nullptr || j->phase != JobPhase::running) return kNever;
+  if (!c.second_witness()) {
+    if (c.i.probed) return kNever;  // nobody else confirms it: the job may end by itself
+    c.want(Verb::probe_node, c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
+                                      {"requeue the job now: a log line can be forged and is not enough to stop work"}));
+    return kNever;
+  }
+  const Time when = c.i.since + c.s.policy.requeue_after;
+  if (c.mono() < when) return when;
+  c.want(Verb::requeue_job,
+         c.reason("requeue", fmt::format("job {} hangs on {} ({}) and would wait for its own time-out", render(j->id), c.name(), say(c.i.cause)),
+                  {fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())}));
+  return kNever;
+}
+
+// The node is drained and empty: prove the fault where there is doubt, else try the next repair.
+void try_rung(Case& c) {
+  if (c.i.rung >= c.ladder.rungs.size()) {
+    return c.move(Stage::held, c.i.rung, kNever, "every step of the ladder was tried: a person must look");
+  }
+  const Verb verb = c.ladder.rungs[c.i.rung];
+  std::vector<std::string> others;
+  for (std::size_t k = c.i.rung + 1; k < c.ladder.rungs.size(); ++k) {
+    others.push_back(fmt::format("{}: kept for later, if this does not help", name_of(c.ladder.rungs[k])));
+  }
+  const bool doubt = c.ladder.test_first || c.over() || !c.second_witness();
+  if (doubt && !c.i.disproved && !c.i.repaired && c.node.condition == NodeCondition::up) {
+    const char* why = c.over() ? "the fault is no longer seen" : c.ladder.test_first ? "this is a suspicion only" : "there is one witness only";
+    return c.want(Verb::test_node, c.reason("test", fmt::format("{}: test {} before anything is repaired", why, c.name()), std::move(others)));
+  }
+  const Time patient_until = c.i.opened + kSilentPatience;
+  if (verb == Verb::power_cycle_node && c.i.rung == 0 && c.s.now.utc < patient_until) {
+    return c.move(Stage::emptying, c.i.rung, c.mono() + (patient_until - c.s.now.utc), {});
+  }
+  c.want(verb, c.reason(name_of(verb).data(),
+                        fmt::format("step {} of {} against {} on {}", c.i.rung + 1, c.ladder.rungs.size(), say(c.i.cause), c.name()),
+                        std::move(others)));
+}
+
+void on_opened(Case& c) {
+  if (c.node.hold == Hold::person) return c.move(Stage::held, 0, kNever, "a person has drained this node: left alone");
+  if (c.node.hold == Hold::muster) return c.move(Stage::emptying, 0, c.mono(), "drained already");
+  if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
+  c.want(Verb::drain_node, c.reason("drain", fmt::format("{} on {}: no new work there", say(c.i.cause), c.name()),
+                                    {"leave it in service: the next job would meet the same fault"}));
+  // A drain can be held back by a limit for long; a job that hangs on the node must not wait for that.
+  if (c.i.due.ns != 0) care_for_job(c);
+}
+
+void on_emptying(Case& c) {
+  if (c.node.hold == Hold::none) return c.close("put back into service by a person");
+  if (c.node.hold == Hold::person) return c.move(Stage::held, c.i.rung, kNever, "a person has taken over this node");
+  if (!c.node.job.some()) return try_rung(c);
+  const Time again = care_for_job(c);
+  if (again != kNever && again != c.i.due) c.move(c.i.stage, c.i.rung, again, {});
+}
+
+// An order for this incident has come to its end.
+void on_outcome(Case& c, const OrderRecord& o) {
+  const Verb verb = o.order.action.verb;
+  const bool done = o.status == Status::done;
+  const std::string how = o.detail.empty() ? std::string(name_of(o.status)) : fmt::format("{}: {}", name_of(o.status), o.detail);
+  switch (verb) {
+    case Verb::drain_node:
+      if (done) return c.move(Stage::emptying, c.i.rung, c.mono(), "drained");
+      return c.move(Stage::opened, c.i.rung, c.mono() + kRetry, "drain " + how);
+    case Verb::probe_node:
+    case Verb::requeue_job: return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + kRetry, {});
+    case Verb::test_node:
+      if (done) {
+        return c.want(Verb::undrain_node, c.reason("return", fmt::format("{} passed its test: back into service", c.name()),
+                                                   {"keep it out: it has proven itself"}));
+      }
+      if (o.status == Status::failed) return c.move(Stage::emptying, c.i.rung + (c.i.repaired ? 1 : 0), c.mono(), "test " + how);
+      return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, "test " + how);
+    case Verb::undrain_node:
+      if (done) return c.close(fmt::format("back in service after {}", render_duration(c.s.now.utc - c.i.opened)));
+      return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, "undrain " + how);
+    default:  // a repair
+      if (done) return c.want(Verb::test_node, c.reason("test", fmt::format("after {} on {}: test before it returns", name_of(verb), c.name()),
+                                                        {"return it untested: a repair is not proof"}));
+      if (o.status == Status::failed) return c.move(Stage::emptying, c.i.rung + 1, c.mono(), fmt::format("{} {}", name_of(verb), how));
+      return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, fmt::format("{} {}", name_of(verb), how));
+  }
+}
+
+void step(const State& s, const Incident& i, Decisions& out) {
+  const Ladder* ladder = find_ladder(s.policy, i.cause);
+  const bool acts = ladder != nullptr && ladder->act && i.node.some();
+  if (!acts) {
+    static const NodeState nowhere;
+    static const Ladder none;
+    Case c{s, i, nowhere, none, out};
+    if (c.over()) return c.close("went away by itself");
+    if (i.stage == Stage::opened) c.move(Stage::watching, 0, kNever, "no act by policy: watched");
+    return;
+  }
+  Case c{s, i, s.nodes[i.node.v], *ladder, out};
+  if (const OrderRecord* o = c.last_order()) {
+    if (o->status == Status::pending || o->status == Status::unknown) return;
+    return on_outcome(c, *o);
+  }
+  switch (i.stage) {
+    case Stage::opened:
+    case Stage::draining:
+    case Stage::watching: return on_opened(c);
+    case Stage::held:
+      if (c.node.hold == Hold::none) c.close("put back into service by a person");
+      return;
+    case Stage::emptying:
+    case Stage::repairing:
+    case Stage::testing:
+    case Stage::returning: return on_emptying(c);
+    case Stage::closed: return;
+  }
+}
+
+void open_incidents(const State& s, Decisions& out) {
+  std::uint64_t next = s.next_incident;
+  std::map<NodeId, IncidentId> opened;  // in this turn
+  for (FindingId id : s.new_findings) {
+    const Finding* f = find_finding(s, id);
+    if (f == nullptr || f->cleared.ns != 0) continue;
+    const Ladder* ladder = find_ladder(s.policy, f->kind);
+    const bool acts = ladder != nullptr && ladder->act;
+    if (!acts && f->kind != FindingKind::storage_stall) continue;
+    if (s.now.utc - f->evidence.front().at > s.policy.limits.evidence_max_age) continue;  // stale: starts nothing
+    IncidentId on_node = f->node.some() ? s.nodes[f->node.v].incident : IncidentId{};
+    if (const auto it = opened.find(f->node); it != opened.end()) on_node = it->second;
+    if (on_node.some()) {
+      out.push_back(Body(IncidentJoined{on_node, id}));
+      continue;
+    }
+    const IncidentId fresh{next++};
+    opened[f->node] = fresh;
+    out.push_back(Body(IncidentOpened{fresh, id}));
+  }
+}
+
+}  // namespace
+
+void decide_recovery(const State& s, Decisions& out) {
+  open_incidents(s, out);
+  std::set<IncidentId> due = s.dirty_incidents;
+  for (const auto& [at, id] : s.timers) {
+    if (at > s.mono()) break;
+    due.insert(id);
+  }
+  for (IncidentId id : due) {
+    const Incident* i = find_incident(s, id);
+    if (i != nullptr && i->stage != Stage::closed) step(s, *i, out);
+  }
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,27 @@
+#include "decide/words.h"
+
+namespace muster::decide {
+
+std::string_view say(FindingKind k) {
+  switch (k) {
+    case FindingKind::gpu_lost: return "a lost GPU";
+    case FindingKind::ecc_uncorrectable: return "an uncorrectable memory error";
+    case FindingKind::row_remap_pending: return "a row remap that needs a reset";
+    case FindingKind::row_remap_failed: return "a memory row that cannot be remapped";
+    case FindingKind::nvlink_degraded: return "a failing NVLink";
+    case FindingKind::pcie_degraded: return "a degraded PCIe link";
+    case FindingKind::thermal_throttle: return "an overheating GPU";
+    case FindingKind::link_flap: return "a flapping network link";
+    case FindingKind::link_down: return "a dead network link";
+    case FindingKind::gsp_timeout: return "a GPU whose firmware does not answer";
+    case FindingKind::node_silent: return "a silent node";
+    case FindingKind::host_rebooted: return "an unexpected reboot";
+    case FindingKind::slow_gpu: return "a GPU suspected to be slow";
+    case FindingKind::storage_stall: return "a stalled checkpoint store";
+    case FindingKind::app_error: return "an error of the program itself";
+    case FindingKind::job_failed: return "a failed job";
+  }
+  return "trouble";
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,28 @@
+// NIC links: down for a moment is a flap, down for longer is a cable, a port or a switch.
+#pragma once
+#include <map>
+
+#include "detect/sign.h"
+
+namespace muster::detect {
+
+class Links {
+ public:
+  void on_kernel_record(const KernelRecord& r, Time mono, Signs& out);
+  void on_sample(const Sample& m, Time mono, Signs& out);
+  void on_turn(const State& s, Time utc, Time mono, Signs& out);
+  Time next() const;
+
+ private:
+  using Port = std::pair<NodeId, std::int16_t>;
+  struct Down {
+    Time since;  // mono
+    bool said = false;
+    Evidence evidence;
+  };
+  void went_down(Port p, Time mono, Evidence e);
+  void came_up(Port p, Time mono, Time at, Signs& out);
+  std::map<Port, Down> down_;
+};
+
+}  // namespace muster::detect

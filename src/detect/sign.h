@@ -1,0 +1,47 @@
+// What a single detector says: it saw something (Sign), or saw that something is over (Relief).
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/finding.h"
+#include "model/sample.h"
+#include "model/state.h"
+
+namespace muster::detect {
+
+struct Sign {
+  FindingKind kind = FindingKind::gpu_lost;
+  Severity severity = Severity::warning;
+  NodeId node;
+  std::int16_t slot = -1;
+  JobId job;
+  std::int32_t code = 0;
+  Evidence evidence;
+};
+
+struct Relief {
+  FindingKind kind = FindingKind::gpu_lost;
+  NodeId node;
+  std::int16_t slot = -1;
+  JobId job;
+  const char* why = "";  // a literal: most reliefs concern nothing and must cost nothing
+};
+
+struct Signs {
+  std::vector<Sign> seen;
+  std::vector<Relief> gone;
+
+  void see(FindingKind k, Severity sev, NodeId n, std::int16_t slot, Witness w, Time at, std::string text) {
+    seen.push_back({k, sev, n, slot, {}, 0, {w, at, {}, std::move(text)}});
+  }
+  void clear(FindingKind k, NodeId n, std::int16_t slot, const char* why) { gone.push_back({k, n, slot, {}, why}); }
+};
+
+// True while Muster itself is taking the node down or has it under test: silence, a new boot and a vanished GPU are expected then.
+inline bool under_repair(const State& s, NodeId n) {
+  const Incident* i = find_incident(s, s.nodes[n.v].incident);
+  return i != nullptr && (i->stage == Stage::repairing || i->stage == Stage::testing);
+}
+
+}  // namespace muster::detect

@@ -1,0 +1,72 @@
+#include "detect/silence.h"
+
+#include <fmt/core.h>
+
+namespace muster::detect {
+
+Silence::Silence(const Site& site) : links_(site.nodes.size() + 1), heard_(site.nodes.size()), boot_s_(site.nodes.size(), 0) {
+  const auto n = static_cast<std::uint32_t>(links_.size());
+  for (std::uint32_t i = 0; i < n; ++i) links_[i] = {(i + n - 1) % n, (i + 1) % n};
+}
+
+void Silence::unlink(std::uint32_t n) {
+  links_[links_[n].before].after = links_[n].after;
+  links_[links_[n].after].before = links_[n].before;
+  links_[n] = {n, n};
+}
+
+void Silence::to_back(std::uint32_t n) {
+  const auto head = static_cast<std::uint32_t>(links_.size() - 1);
+  unlink(n);
+  links_[n] = {links_[head].before, head};
+  links_[links_[head].before].after = n;
+  links_[head].before = n;
+}
+
+void Silence::on_sample(const Sample& m, const State& s, Time mono, Signs& out) {
+  const std::uint32_t n = m.node.v;
+  if (m.field == Field::boot_time_s) {
+    const double before = boot_s_[n];
+    boot_s_[n] = m.value;
+    // A minute of slack: exporters compute the boot time from the uptime, and it wobbles.
+    if (before != 0 && m.value > before + 60 && !under_repair(s, m.node)) {
+      out.see(FindingKind::host_rebooted, Severity::warning, m.node, -1, Witness::scrape, m.at, "the node has booted, and nobody asked it to");
+    }
+  }
+  if (m.field == Field::up && m.value <= 0) return;
+  if (heard_[n] == kNever) out.clear(FindingKind::node_silent, m.node, -1, "the node reports again");
+  heard_[n] = mono;
+  to_back(n);
+}
+
+void Silence::on_turn(const State& s, Time utc, Time mono, Signs& out) {
+  if (!begun_) {  // a controller that has just started has heard nobody yet: the window begins now
+    begun_ = true;
+    for (Time& h : heard_) {
+      if (h.ns == 0) h = mono;
+    }
+  }
+  const auto head = static_cast<std::uint32_t>(links_.size() - 1);
+  for (std::uint32_t n = links_[head].after; n != head;) {
+    const std::uint32_t following = links_[n].after;
+    if (mono - heard_[n] < s.policy.silent_after) break;
+    if (under_repair(s, NodeId{n})) {
+      heard_[n] = mono;
+      to_back(n);
+    } else {
+      out.see(FindingKind::node_silent, Severity::critical, NodeId{n}, -1, Witness::silence, utc,
+              fmt::format("nothing heard for {}", render_duration(mono - heard_[n])));
+      heard_[n] = kNever;
+      unlink(n);  // until it is heard again
+    }
+    n = following;
+  }
+}
+
+Time Silence::next(const State& s) const {
+  const std::uint32_t first = links_.back().after;
+  if (first == links_.size() - 1) return kNever;
+  return heard_[first] + s.policy.silent_after;
+}
+
+}  // namespace muster::detect

@@ -1,0 +1,32 @@
+// A gang slower than it should be, and the GPU that stands out in it. In synchronous training the slow GPU is the busy one: its peers
+// wait for it. Only ever a suspicion: the node is tested once its job has ended, never drained on slowness alone.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "detect/sign.h"
+
+namespace muster::detect {
+
+class Slow {
+ public:
+  explicit Slow(const Site& site);
+  void on_sample(const Sample& m);
+  void on_step(const StepReport& r, const State& s, Signs& out);
+  void forget(JobId job) { jobs_.erase(job); }
+
+ private:
+  struct Pace {
+    std::uint32_t attempt = 0;
+    double best_s = 0;       // fastest mean step seen
+    std::uint32_t slow = 0;  // reports in a row that were too slow
+    bool said = false;
+  };
+  void accuse(const StepReport& r, const Job& j, double reference_s, Signs& out);
+
+  std::uint32_t slots_;
+  std::vector<float> tensor_;  // newest tensor activity per GPU; negative: unknown
+  std::map<JobId, Pace> jobs_;
+};
+
+}  // namespace muster::detect
