@@ -1,0 +1,31 @@
+# Embeds the facts of data/ (CSV and YAML) in room_ingest, which hands them out by path: ingest/embedded.h. The assembler includes
+# the bytes as they are, so nothing is generated that has to be compiled.
+file(GLOB_RECURSE MUSTER_DATA_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/data
+     ${CMAKE_SOURCE_DIR}/data/*.csv ${CMAKE_SOURCE_DIR}/data/*.yaml)
+list(SORT MUSTER_DATA_FILES)
+set(bytes "")
+set(table "")
+set(depends "")
+set(n 0)
+foreach(file ${MUSTER_DATA_FILES})
+  string(APPEND bytes "name${n}: .ascii \"${file}\"\nname${n}_end:\nfile${n}: .incbin \"data/${file}\"\nfile${n}_end:\n")
+  string(APPEND table "  .quad name${n}, name${n}_end - name${n}, file${n}, file${n}_end - file${n}\n")
+  list(APPEND depends ${CMAKE_SOURCE_DIR}/data/${file})
+  math(EXPR n "${n} + 1")
+endforeach()
+set(embedded ${CMAKE_BINARY_DIR}/embedded_data.S)
+file(CONFIGURE OUTPUT ${embedded} @ONLY CONTENT
+"  .section .rodata
+${bytes}
+  .section .data.rel.ro, \"aw\"
+  .balign 8
+  .globl muster_embedded_files
+  .hidden muster_embedded_files
+muster_embedded_files:
+${table}  .globl muster_embedded_files_end
+  .hidden muster_embedded_files_end
+muster_embedded_files_end:
+  .section .note.GNU-stack, \"\", %progbits
+")
+target_sources(room_ingest PRIVATE ${embedded})
+set_source_files_properties(${embedded} PROPERTIES OBJECT_DEPENDS "${depends}" COMPILE_OPTIONS "-I${CMAKE_SOURCE_DIR}")

@@ -1,0 +1,71 @@
+#include "ingest/csv.h"
+
+#include <fmt/core.h>
+
+namespace muster {
+namespace {
+
+// Reads one record starting at `i`; moves `i` and `line` past it. False: a quote is not closed.
+bool read_record(std::string_view text, std::size_t& i, int& line, std::vector<std::string>& cells) {
+  cells.assign(1, {});
+  bool quoted = false;
+  while (i < text.size()) {
+    const char c = text[i++];
+    if (quoted) {
+      if (c == '\n') ++line;
+      if (c != '"') {
+        cells.back() += c;
+      } else if (i < text.size() && text[i] == '"') {
+        cells.back() += '"';
+        ++i;
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"' && cells.back().empty()) {
+      quoted = true;
+    } else if (c == ',') {
+      cells.emplace_back();
+    } else if (c == '\n') {
+      ++line;
+      return true;
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  return !quoted;
+}
+
+}  // namespace
+
+int Csv::column(std::string_view name) const {
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (header[i] == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Result<Csv> parse_csv(std::string_view text, std::string_view file) {
+  Csv csv;
+  std::vector<std::string> cells;
+  int line = 1;
+  for (std::size_t i = 0; i < text.size();) {
+    const int first = line;
+    const bool comment = text[i] == '#';
+    const bool empty = text[i] == '\n';
+    if (!read_record(text, i, line, cells)) return fail(Code::bad_input, fmt::format("{}:{}: a quote is not closed", file, first));
+    if (comment || empty) continue;
+    if (csv.header.empty()) {
+      csv.header = cells;
+      continue;
+    }
+    if (cells.size() != csv.header.size()) {
+      return fail(Code::bad_input, fmt::format("{}:{}: {} cells, the header has {}", file, first, cells.size(), csv.header.size()));
+    }
+    csv.rows.push_back(cells);
+    csv.lines.push_back(first);
+  }
+  if (csv.header.empty()) return fail(Code::bad_input, fmt::format("{}:1: no header line", file));
+  return csv;
+}
+
+}  // namespace muster
