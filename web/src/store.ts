@@ -1,0 +1,242 @@
+// All the page knows, and how it changes. Pure: no fetching, no DOM.
+import { id_text } from './format.js';
+import type { View } from './route.js';
+import type { Action, ClusterMap, Explanation, Incident, Job, NodeDetail, Summary, Trouble } from './types.js';
+
+export type Link = 'connecting' | 'live' | 'lost';
+export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'node' | 'explain';
+export const kResources: readonly Resource[] = ['summary', 'map', 'jobs', 'incidents', 'actions', 'node', 'explain'];
+
+export interface Notice {
+  good: boolean;
+  what: string;
+  next: string;
+}
+
+export interface Page {
+  view: View;
+  link: Link;
+  acting: 'unknown' | 'allowed' | 'refused'; // what the server said when a person last tried to act
+  busy: boolean; // a wish is on its way
+  notice: Notice | null;
+  troubles: Partial<Record<Resource, Trouble>>;
+  summary: Summary | null;
+  map: ClusterMap | null;
+  jobs: Job[] | null;
+  incidents: Incident[] | null;
+  refusals: Action[];
+  node: NodeDetail | null;
+  explain: { what: string; answer: Explanation } | null;
+}
+
+export type Change =
+  | { type: 'view'; view: View }
+  | { type: 'link'; link: Link }
+  | { type: 'summary'; summary: Summary }
+  | { type: 'map'; map: ClusterMap }
+  | { type: 'jobs'; jobs: Job[] }
+  | { type: 'incidents'; incidents: Incident[] }
+  | { type: 'actions'; actions: Action[] }
+  | { type: 'node'; node: NodeDetail }
+  | { type: 'explain'; what: string; answer: Explanation }
+  | { type: 'trouble'; resource: Resource; trouble: Trouble }
+  | { type: 'acting' }
+  | { type: 'acted'; what: string }
+  | { type: 'act_failed'; trouble: Trouble }
+  | { type: 'notice_closed' }
+  | { type: 'restarted' };
+
+export function first_page(view: View): Page {
+  return {
+    view, link: 'connecting', acting: 'unknown', busy: false, notice: null, troubles: {}, summary: null, map: null,
+    jobs: null, incidents: null, refusals: [], node: null, explain: null,
+  };
+}
+
+export const kLoginHint =
+  'Acting needs a login, looking does not. Open the login link that `muster demo` printed, or run `muster login`, then try again.';
+
+function without(troubles: Page['troubles'], resource: Resource): Page['troubles'] {
+  if (!troubles[resource]) return troubles;
+  const rest = { ...troubles };
+  delete rest[resource];
+  return rest;
+}
+
+function same_map(a: ClusterMap, b: ClusterMap): boolean {
+  return (
+    a.gpu_state === b.gpu_state && a.names.length === b.names.length && a.node_job.join() === b.node_job.join() &&
+    a.node_incident.join() === b.node_incident.join() && a.racks.length === b.racks.length
+  );
+}
+
+function change_view(page: Page, view: View): Page {
+  const node_kept = page.node && page.node.name === view.node;
+  return {
+    ...page, view,
+    node: node_kept ? page.node : null,
+    explain: page.explain && page.explain.what === explain_what(view) ? page.explain : null,
+    troubles: without(without(page.troubles, 'node'), 'explain'),
+  };
+}
+
+export function reduce(page: Page, change: Change): Page {
+  switch (change.type) {
+    case 'view':
+      return change_view(page, change.view);
+    case 'link':
+      return page.link === change.link ? page : { ...page, link: change.link };
+    case 'summary': // answers may overtake each other: the newer stays
+      if (page.summary && change.summary.seq < page.summary.seq) return page;
+      return { ...page, summary: change.summary, troubles: without(page.troubles, 'summary') };
+    case 'map': {
+      const troubles = without(page.troubles, 'map');
+      if (page.map && change.map.seq < page.map.seq) return page;
+      // The same picture keeps its identity, so nothing is painted again.
+      if (page.map && same_map(page.map, change.map)) return troubles === page.troubles ? page : { ...page, troubles };
+      return { ...page, map: change.map, troubles };
+    }
+    case 'jobs':
+      return { ...page, jobs: change.jobs, troubles: without(page.troubles, 'jobs') };
+    case 'incidents':
+      return { ...page, incidents: change.incidents, troubles: without(page.troubles, 'incidents') };
+    case 'actions':
+      return {
+        ...page,
+        refusals: change.actions.filter((a) => a.status === 'refused_by_guard'),
+        troubles: without(page.troubles, 'actions'),
+      };
+    case 'node': // a late answer about a node no longer looked at
+      if (change.node.name !== page.view.node) return page;
+      return { ...page, node: change.node, troubles: without(page.troubles, 'node') };
+    case 'explain':
+      if (change.what !== explain_what(page.view)) return page;
+      return { ...page, explain: { what: change.what, answer: change.answer }, troubles: without(page.troubles, 'explain') };
+    case 'trouble':
+      return { ...page, troubles: { ...page.troubles, [change.resource]: change.trouble } };
+    case 'acting':
+      return { ...page, busy: true, notice: null };
+    case 'acted':
+      return { ...page, busy: false, acting: 'allowed', notice: { good: true, what: change.what, next: '' } };
+    case 'act_failed': {
+      const barred = change.trouble.status === 401 || change.trouble.status === 403;
+      const notice = { good: false, what: change.trouble.what, next: barred ? kLoginHint : change.trouble.next };
+      return { ...page, busy: false, acting: barred ? 'refused' : page.acting, notice };
+    }
+    case 'notice_closed':
+      return page.notice ? { ...page, notice: null } : page;
+    case 'restarted': // perhaps another journal: numbers may begin again
+      return {
+        ...page,
+        summary: page.summary ? { ...page.summary, seq: 0 } : null,
+        map: page.map ? { ...page.map, seq: 0 } : null,
+      };
+  }
+}
+
+// What the explain panel is about: the selected node, by name.
+export function explain_what(view: View): string {
+  return view.node ? `node ${view.node}` : '';
+}
+
+// Which answers an event of the journal makes stale. Turns alone change nothing on screen.
+export function stale_by(event_type: string): readonly Resource[] {
+  switch (event_type) {
+    case 'job_progressed':
+      return ['jobs'];
+    case 'job_submitted':
+      return ['jobs'];
+    case 'job_started':
+    case 'job_ended':
+    case 'job_requeued':
+    case 'job_gone':
+      return ['jobs', 'map', 'node'];
+    case 'node_changed':
+    case 'gpu_swapped':
+      return ['map', 'node', 'incidents'];
+    case 'finding_opened':
+    case 'finding_cleared':
+    case 'incident_opened':
+    case 'incident_joined':
+    case 'incident_moved':
+    case 'incident_closed':
+    case 'order_ended':
+      return ['incidents', 'map', 'node', 'explain'];
+    case 'finding_grew':
+      return ['incidents'];
+    case 'order_intended':
+      return ['incidents', 'map', 'node', 'jobs'];
+    case 'order_refused':
+    case 'cause_frozen':
+      return ['actions', 'incidents'];
+    case 'command_given':
+      return ['summary', 'map', 'node'];
+    case 'run_started':
+    case 'policy_applied':
+    case 'reset':
+      return kResources;
+    default:
+      return [];
+  }
+}
+
+export const kEventTypes = [
+  'run_started', 'policy_applied', 'job_submitted', 'job_started', 'job_progressed', 'job_ended', 'job_requeued', 'job_gone',
+  'node_changed', 'gpu_swapped', 'finding_opened', 'finding_grew', 'finding_cleared', 'order_ended', 'command_given',
+  'incident_opened', 'incident_joined', 'incident_moved', 'incident_closed', 'order_intended', 'order_refused', 'cause_frozen',
+  'reset',
+] as const;
+
+// Open incidents first, the newest on top; then the closed ones, the last closed on top.
+export function sort_incidents(incidents: readonly Incident[]): { open: Incident[]; closed: Incident[] } {
+  const open = incidents.filter((i) => !i.closed_utc && i.stage !== 'closed');
+  const closed = incidents.filter((i) => i.closed_utc || i.stage === 'closed');
+  open.sort((a, b) => b.opened_utc.localeCompare(a.opened_utc) || Number(b.id) - Number(a.id));
+  closed.sort((a, b) => (b.closed_utc ?? '').localeCompare(a.closed_utc ?? '') || Number(b.id) - Number(a.id));
+  return { open, closed };
+}
+
+export function split_jobs(jobs: readonly Job[]): { running: Job[]; queued: Job[]; ended: Job[] } {
+  const running = jobs.filter((j) => j.phase === 'running' || j.phase === 'starting' || j.phase === 'broken');
+  const queued = jobs.filter((j) => j.phase === 'queued');
+  const ended = jobs.filter((j) => j.phase === 'completed' || j.phase === 'failed' || j.phase === 'cancelled');
+  running.sort((a, b) => b.gpus - a.gpus || Number(a.id) - Number(b.id));
+  ended.sort((a, b) => (b.ended_utc ?? '').localeCompare(a.ended_utc ?? ''));
+  return { running, queued, ended };
+}
+
+export function find_job(jobs: readonly Job[] | null, id: number | string | null | undefined): Job | undefined {
+  const wanted = id_text(id);
+  return wanted ? jobs?.find((j) => id_text(j.id) === wanted) : undefined;
+}
+
+// How many GPUs are in each state, by the map's letters.
+export function count_states(gpu_state: string): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const letter of gpu_state) counts[letter] = (counts[letter] ?? 0) + 1;
+  return counts;
+}
+
+export interface Store {
+  get(): Page;
+  dispatch(change: Change): void;
+  subscribe(hook: () => void): () => void;
+}
+
+export function create_store(first: Page): Store {
+  let page = first;
+  const hooks = new Set<() => void>();
+  return {
+    get: () => page,
+    dispatch(change) {
+      const next = reduce(page, change);
+      if (next === page) return;
+      page = next;
+      for (const hook of hooks) hook();
+    },
+    subscribe(hook) {
+      hooks.add(hook);
+      return () => hooks.delete(hook);
+    },
+  };
+}

@@ -1,0 +1,152 @@
+// What the HTTP API answers, as this page uses it. Every text in here is untrusted: it only ever becomes a text node.
+
+export interface Summary {
+  cluster: string;
+  simulation: string; // what a simulation says of itself; empty on a real cluster
+  now_utc: string;
+  seq: number;
+  turn: number;
+  paused: boolean;
+  paused_by: string;
+  policy: { name: string; hash: string };
+  gpus: Record<string, number>;
+  nodes: { total: number; up: number; drained: number; down: number };
+  jobs: Record<string, number>;
+  incidents: { open: number; total: number };
+  orders: { total: number; pending: number; refused: number };
+  gpu_hours: Record<string, number>; // hours, by waste class, and "installed"
+  goodput: number | null;
+  useful_share: number | null;
+}
+
+export interface ClusterMap {
+  seq: number;
+  gpus_per_node: number;
+  racks: { name: string; nodes: number[] }[];
+  names: string[];
+  gpu_state: string; // one letter a GPU, node by node
+  node_job: string[];
+  node_incident: (number | string)[];
+  legend: Record<string, string>;
+}
+
+export interface Gpu {
+  slot: number;
+  state: string;
+  temp_c: number | null;
+  power_w: number | null;
+  util_pct: number | null;
+  sm_clock_mhz: number | null;
+}
+
+export interface NodeDetail {
+  name: string;
+  rack: string;
+  leaf: string | number;
+  pod: string | number;
+  state: string;
+  condition: string;
+  hold: string;
+  hold_reason: string;
+  job: string | number | null;
+  incident: string | number | null;
+  incidents: number;
+  swaps: number;
+  changed_utc: string | null;
+  gpus: Gpu[];
+}
+
+export interface Job {
+  id: string | number;
+  name: string;
+  user: string;
+  account: string;
+  phase: string;
+  nodes_wanted: number;
+  gpus: number;
+  nodes: string[];
+  attempt: number;
+  restarts: number;
+  submitted_utc: string | null;
+  started_utc: string | null;
+  ended_utc: string | null;
+  steps: number;
+  steps_total: number;
+  durable_steps: number;
+  progress: number;
+  placement: { leaves: number; leaves_min: number; why: string } | null;
+  last_end: string | null;
+  last_detail: string | null;
+}
+
+export interface Evidence {
+  witness: string;
+  at_utc: string | null;
+  ref: string;
+  text: string;
+}
+
+export interface Finding {
+  id: number | string;
+  kind: string;
+  severity: string;
+  node: string;
+  gpu_slot: number | null;
+  opened_utc: string | null;
+  cleared_utc: string | null;
+  evidence: Evidence[];
+}
+
+export interface Action {
+  key: string;
+  verb: string;
+  node: string;
+  gpu_slot: number | null;
+  job: string | number | null;
+  status: string; // a refusal by a safety limit is "refused_by_guard"
+  detail: string;
+  limit?: string;
+  intended_utc: string | null;
+  ended_utc: string | null;
+  sentence: string;
+  rule: string;
+  findings: (number | string)[];
+  alternatives: string[];
+  budget: string;
+  incident: number | string | null;
+  actor: string;
+}
+
+export interface Incident {
+  id: number | string;
+  node: string;
+  gpu_slot: number | null;
+  cause: string;
+  code: number | null;
+  stage: string;
+  rung: number;
+  job: string | number | null;
+  opened_utc: string;
+  closed_utc: string | null;
+  resolution: string;
+  findings: Finding[];
+  notes: { at_utc: string | null; text: string }[];
+  actions: Action[];
+}
+
+export interface Explanation {
+  title: string;
+  kind: string;
+  sentences: string[];
+  evidence: unknown[];
+  rule: string;
+  alternatives: string[];
+  actions: unknown[];
+}
+
+// An API error, already in words: what went wrong and what to do next.
+export interface Trouble {
+  status: number; // 0: no answer at all
+  what: string;
+  next: string;
+}

@@ -1,0 +1,77 @@
+import { clock } from '../format.js';
+import type { Live } from '../live.js';
+import type { Theme } from '../route.js';
+import type { Link, Page } from '../store.js';
+import { kLoginHint } from '../store.js';
+import { Words } from './bits.js';
+
+const kLinkWords: Record<Link, string> = { connecting: 'connecting…', live: 'live', lost: 'reconnecting…' };
+const kNextTheme: Record<Theme, Theme> = { auto: 'dark', dark: 'light', light: 'auto' };
+
+export function Header({ page, live }: { page: Page; live: Live }) {
+  const { summary, link, view } = page;
+  const paused = summary?.paused ?? false;
+  const verb = paused ? 'resume' : 'pause';
+  const toggle = () =>
+    void live.act('/api/v1/commands', { verb, reason: 'from the page' }, paused ? 'Muster acts again.' : 'Muster is paused: it watches, and does nothing.');
+  return (
+    <header class="top">
+      <h1><span class="mark" aria-hidden="true" />Muster</h1>
+      <span class="cluster" data-cluster>{summary?.cluster ?? '…'}</span>
+      <time class="now" dateTime={summary?.now_utc ?? ''} title="The cluster's clock">{clock(summary?.now_utc)}</time>
+      <span class="grow" />
+      {page.acting !== 'unknown' && (
+        <span class={`chip login-${page.acting}`} title={page.acting === 'refused' ? kLoginHint : 'The server accepts your actions'}>
+          {page.acting === 'allowed' ? 'logged in' : 'not logged in: looking only'}
+        </span>
+      )}
+      <span class={`chip link-${link}`} data-link={link} role="status" title="Connection to the server">
+        <i class="dot" aria-hidden="true" />{kLinkWords[link]}
+      </span>
+      <span class={paused ? 'chip autopilot paused' : 'chip autopilot'} data-paused={String(paused)}>
+        {paused ? `paused${summary?.paused_by ? ` by ${summary.paused_by}` : ''}` : 'autopilot on'}
+      </span>
+      <button type="button" class={paused ? 'button strong' : 'button'} disabled={!summary || page.busy} onClick={toggle}
+        title={`The same: muster ${verb}`}>
+        {paused ? '▶ Resume' : '❚❚ Pause'}
+      </button>
+      <button type="button" class="button quiet" onClick={() => live.go({ theme: kNextTheme[view.theme] })} title="Colours: auto, dark, light">
+        {view.theme === 'auto' ? '◐ auto' : view.theme === 'dark' ? '● dark' : '○ light'}
+      </button>
+    </header>
+  );
+}
+
+export function SimBanner({ text }: { text: string }) {
+  if (!text) return null;
+  return (
+    <p class="sim" role="note" data-sim>
+      <strong>SIMULATION</strong>
+      <span>{text}</span>
+      <span class="sim-aside">a digital twin: no real machine is touched</span>
+    </p>
+  );
+}
+
+export function NoticeLine({ page, close }: { page: Page; close: () => void }) {
+  const { notice } = page;
+  if (!notice) return null;
+  return (
+    <p class={notice.good ? 'notice good' : 'notice bad'} role="alert" data-notice={notice.good ? 'good' : 'bad'}>
+      <span><strong>{notice.good ? '✓' : '!'}</strong> <Words text={notice.what} /> {notice.next && <Words text={notice.next} />}</span>
+      <button type="button" class="button quiet" onClick={close} aria-label="Close this message">✕</button>
+    </p>
+  );
+}
+
+export function LostLine({ page }: { page: Page }) {
+  if (page.link !== 'lost') return null;
+  return (
+    <p class="notice bad" role="status">
+      <span>
+        <strong>!</strong> No answer from the server. What you see is from {clock(page.summary?.now_utc)}; the page reconnects by
+        itself. Is <code>muster demo</code> still running?
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,99 @@
+import { age, id_text, integer, percent, shell_word } from '../format.js';
+import type { Live } from '../live.js';
+import type { JobsTab } from '../route.js';
+import { split_jobs } from '../store.js';
+import type { Job, Trouble } from '../types.js';
+import { plain } from '../words.js';
+import { Empty, memo, Panel, TroubleBox } from './bits.js';
+
+interface Props {
+  jobs: Job[] | null;
+  now_utc: string;
+  tab: JobsTab;
+  job: string;
+  trouble: Trouble | undefined;
+  live: Live;
+}
+
+const kRowsMax = 200; // more belong into a terminal
+const kEmpty: Record<JobsTab, string> = {
+  running: 'No job is running. Submit one: `muster submit --nodes 4 --name my-run`.',
+  queued: 'The queue is empty: every job has its nodes.',
+  ended: 'No job has ended yet.',
+};
+
+function Progress({ job }: { job: Job }) {
+  const safe = job.steps_total > 0 ? Math.min(1, job.durable_steps / job.steps_total) : 0;
+  const reached = Math.min(1, Math.max(0, job.progress));
+  return (
+    <span class="progress" role="img" title={`${integer(job.steps)} of ${integer(job.steps_total)} steps, ${integer(job.durable_steps)} safe in a checkpoint`}
+      aria-label={`${percent(reached)} done`}>
+      <i class="safe" style={{ width: `${safe * 100}%` }} />
+      <i class="risk" style={{ width: `${Math.max(0, reached - safe) * 100}%` }} />
+    </span>
+  );
+}
+
+function Row({ job, props }: { job: Job; props: Props }) {
+  const id = id_text(job.id);
+  const lit = props.job === id;
+  const since = props.tab === 'queued' ? job.submitted_utc : props.tab === 'running' ? job.started_utc : job.ended_utc;
+  const why = job.phase === 'queued' ? job.placement?.why : job.last_detail;
+  const choose = () => props.live.go({ job: lit ? '' : id });
+  return (
+    <tr class={lit ? 'lit' : ''} onClick={choose} data-job={id} data-phase={job.phase} data-attempt={job.attempt} data-nodes={job.nodes.length}>
+      <td>{id}</td>
+      <td class="left name" title={why ?? ''}>
+        <button type="button" class="text-link" aria-pressed={lit}
+          onClick={(event) => { event.stopPropagation(); choose(); }}>{job.name}</button>
+      </td>
+      <td class="left">{job.user}</td>
+      <td title={`${integer(job.gpus)} GPUs`}>{integer(job.nodes_wanted)}</td>
+      <td class="left"><span class={`phase phase-${job.phase}`}>{plain(job.phase)}</span></td>
+      <td class="wide"><Progress job={job} /></td>
+      <td>{percent(job.progress)}</td>
+      <td title={`${job.restarts} restarts after failures${job.last_detail ? `; last: ${job.last_detail}` : ''}`}>
+        {job.attempt}{job.restarts > 0 && <span class="warn"> ↻{job.restarts}</span>}
+      </td>
+      <td>{age(since, props.now_utc)}</td>
+    </tr>
+  );
+}
+
+export const JobsPanel = memo((props: Props) => {
+  const { jobs, tab, live, trouble } = props;
+  const groups = split_jobs(jobs ?? []);
+  const shown = groups[tab];
+  const tabs: [JobsTab, string][] = [['running', 'Running'], ['queued', 'Queued'], ['ended', 'Ended']];
+  const cli = props.job ? `muster explain job ${shell_word(props.job)}` : 'muster get jobs';
+  const [empty_before, empty_code, empty_after] = kEmpty[tab].split('`');
+  return (
+    <Panel name="jobs" title="Jobs" cli={cli} aside={
+      <div class="tabs" role="tablist">
+        {tabs.map(([key, label]) => (
+          <button key={key} type="button" role="tab" aria-selected={key === tab} onClick={() => live.go({ jobs: key })}>
+            {label} <b>{integer(groups[key].length)}</b>
+          </button>
+        ))}
+      </div>
+    }>
+      <TroubleBox trouble={trouble} />
+      {!jobs && !trouble && <Empty>Reading the jobs…</Empty>}
+      {jobs && shown.length === 0 && <Empty>{empty_before}{empty_code && <code>{empty_code}</code>}{empty_after}</Empty>}
+      {shown.length > 0 && (
+        <table class="jobs">
+          <thead>
+            <tr>
+              <th>id</th><th class="left">name</th><th class="left">user</th><th>nodes</th><th class="left">phase</th>
+              <th class="left wide" title="Solid: safe in a checkpoint. Hatched: would be lost by a failure now.">progress</th><th />
+              <th title="Starts so far; ↻ restarts after failures">attempt</th>
+              <th>{tab === 'queued' ? 'waits' : tab === 'running' ? 'runs for' : 'ended'}</th>
+            </tr>
+          </thead>
+          <tbody>{shown.slice(0, kRowsMax).map((job) => <Row key={id_text(job.id)} job={job} props={props} />)}</tbody>
+        </table>
+      )}
+      {shown.length > kRowsMax && <Empty>{integer(shown.length - kRowsMax)} more: <code>muster get jobs</code></Empty>}
+    </Panel>
+  );
+});

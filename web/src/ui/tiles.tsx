@@ -1,0 +1,113 @@
+import type { ComponentChildren } from 'preact';
+import { count, hours, integer, percent } from '../format.js';
+import type { Summary } from '../types.js';
+import { kGpuStates, kWaste } from '../words.js';
+import { memo, Swatch } from './bits.js';
+
+interface TileProps {
+  name: string;
+  label: string;
+  value: ComponentChildren;
+  children?: ComponentChildren;
+  alarm?: boolean;
+  title?: string;
+}
+
+function Tile({ name, label, value, children, alarm, title }: TileProps) {
+  return (
+    <div class={alarm ? `tile tile-${name} alarm` : `tile tile-${name}`} data-tile={name} title={title}>
+      <h2>{label}</h2>
+      <p class="big">{value}</p>
+      <div class="small">{children}</div>
+    </div>
+  );
+}
+
+function GpuTile({ summary }: { summary: Summary }) {
+  const { gpus } = summary;
+  const shown = kGpuStates.filter((s) => s.name !== 'lost');
+  return (
+    <Tile name="gpus" label="GPUs" value={<>
+      <span data-value={gpus['installed'] ?? 0}>{integer(gpus['installed'] ?? 0)}</span>
+      <span class="unit"> on {count(summary.nodes.total, 'node')}</span>
+    </>}>
+      <div class="bar" role="img" aria-label={shown.map((s) => `${integer(gpus[s.name] ?? 0)} ${s.name}`).join(', ')}>
+        {shown.map((s) => <i key={s.name} class={`gpu-${s.name}`} style={{ flexGrow: gpus[s.name] ?? 0 }} />)}
+      </div>
+      <p class="line">
+        {shown.filter((s) => (gpus[s.name] ?? 0) > 0).map((s) => (
+          <span key={s.name} class="pair"><b>{integer(gpus[s.name] ?? 0)}</b> {s.name}</span>
+        ))}
+      </p>
+    </Tile>
+  );
+}
+
+function JobTile({ summary }: { summary: Summary }) {
+  const { jobs } = summary;
+  return (
+    <Tile name="jobs" label="Jobs" value={<>
+      {integer((jobs['running'] ?? 0) + (jobs['starting'] ?? 0))}<span class="unit"> running</span>
+    </>}>
+      <p class="line"><b>{integer(jobs['queued'] ?? 0)}</b> queued</p>
+      <p class="line">
+        <span class="pair"><b>{integer(jobs['completed'] ?? 0)}</b> completed</span>
+        <span class="pair"><b>{integer(jobs['requeues'] ?? 0)}</b> requeued</span>
+        {(jobs['failed'] ?? 0) > 0 && <span class="pair"><b>{integer(jobs['failed'] ?? 0)}</b> failed</span>}
+      </p>
+    </Tile>
+  );
+}
+
+function HoursTile({ summary }: { summary: Summary }) {
+  const of = (name: string) => Math.max(0, summary.gpu_hours[name] ?? 0);
+  const installed = of('installed');
+  const text = kWaste.map((w) => `${w.label} ${hours(of(w.name))}`).join(', ');
+  return (
+    <Tile name="hours" label="GPU-hours so far" value={<>
+      {hours(installed)}<span class="unit"> installed</span>
+      <span class="split"><b>{hours(of('useful'))}</b> useful <b>{hours(of('idle'))}</b> idle <b>{hours(of('lost_restart'))}</b> lost</span>
+    </>}>
+      <div class="bar tall" role="img" aria-label={`GPU-hours: ${text}`}>
+        {kWaste.map((w) => (
+          <i key={w.name} class={`waste-${w.name}`} style={{ flexGrow: of(w.name) }} title={`${w.label}: ${hours(of(w.name))} GPU-hours, ${w.what}`} />
+        ))}
+      </div>
+      <p class="line legend">
+        {kWaste.map((w) => (
+          <span key={w.name} class="pair" title={`${w.what}; ${percent(installed > 0 ? of(w.name) / installed : null)} of all`}>
+            <Swatch kind="waste" name={w.name} />{w.label} <b>{hours(of(w.name))}</b>
+          </span>
+        ))}
+      </p>
+    </Tile>
+  );
+}
+
+export const Tiles = memo(({ summary }: { summary: Summary | null }) => {
+  if (!summary) {
+    return <div class="tiles" aria-busy="true">{['GPUs', 'Useful', 'Jobs', 'Incidents', 'GPU-hours so far'].map((label) => (
+      <div key={label} class="tile"><h2>{label}</h2><p class="big ghost">…</p></div>
+    ))}</div>;
+  }
+  return (
+    <div class="tiles">
+      <GpuTile summary={summary} />
+      <Tile name="useful" label="Useful share" value={percent(summary.useful_share)} title="Useful GPU-hours over installed GPU-hours">
+        <p class="line" title="Useful over what was neither idle nor still unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
+        <p class="line">policy <b>{summary.policy.name}</b></p>
+      </Tile>
+      <JobTile summary={summary} />
+      <Tile name="incidents" label="Incidents" alarm={summary.incidents.open > 0} value={<>
+        <span data-value={summary.incidents.open}>{integer(summary.incidents.open)}</span><span class="unit"> open</span>
+      </>}>
+        <p class="line"><b>{integer(summary.incidents.total)}</b> so far</p>
+        <p class="line">
+          <span class="pair"><b>{integer(summary.orders.pending)}</b> actions under way</span>
+          {summary.orders.refused > 0 && <span class="pair"><b>{integer(summary.orders.refused)}</b> held back</span>}
+        </p>
+      </Tile>
+      <HoursTile summary={summary} />
+    </div>
+  );
+});

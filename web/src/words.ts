@@ -1,0 +1,121 @@
+// The product's words for what the API names in short: causes, stages, verbs, states, faults. Unknown names are shown as they are,
+// with spaces, so that a newer server still reads well.
+
+export function plain(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+const kCauses: Record<string, string> = {
+  gpu_lost: 'GPU fell off the bus',
+  ecc_uncorrectable: 'Uncorrectable memory error',
+  row_remap_pending: 'Memory row remap pending',
+  row_remap_failed: 'Memory row remap failed',
+  nvlink_degraded: 'NVLink degraded',
+  pcie_degraded: 'PCIe link degraded',
+  thermal_throttle: 'GPU too hot, throttling',
+  link_flap: 'Network link flaps',
+  link_down: 'Network link down',
+  gsp_timeout: 'GPU firmware does not answer',
+  node_silent: 'Node is silent',
+  host_rebooted: 'Host rebooted by itself',
+  slow_gpu: 'GPU slower than its peers',
+  storage_stall: 'Storage stalls, checkpoints crawl',
+  app_error: "Job's own error",
+  job_failed: 'Job failed',
+};
+export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
+
+const kStages: Record<string, string> = {
+  opened: 'opened: nothing done yet',
+  watching: 'watching: noted, no act needed',
+  draining: 'draining: keeping new work off',
+  emptying: 'emptying: waiting for its job to leave',
+  repairing: 'repairing',
+  testing: 'testing before it may return',
+  returning: 'returning to service',
+  held: 'held: a person has it',
+  closed: 'closed',
+};
+export const stage_words = (stage: string): string => kStages[stage] ?? plain(stage);
+
+// The way an incident goes; `watching` and `held` are side tracks, shown as words only.
+export const kStageTrack = ['opened', 'draining', 'emptying', 'repairing', 'testing', 'returning', 'closed'] as const;
+
+const kVerbs: Record<string, string> = {
+  submit_job: 'Submit job',
+  start_job: 'Start job',
+  requeue_job: 'Requeue job',
+  fail_job: 'Give up job',
+  cancel_job: 'Cancel job',
+  drain_node: 'Drain node',
+  undrain_node: 'Return node',
+  probe_node: 'Probe node',
+  test_node: 'Test node',
+  reset_gpu: 'Reset GPU',
+  reboot_node: 'Reboot node',
+  power_cycle_node: 'Power-cycle node',
+  replace_node: 'Replace part',
+};
+export const verb_words = (verb: string): string => kVerbs[verb] ?? plain(verb);
+
+const kStatuses: Record<string, string> = {
+  pending: 'under way',
+  done: 'done',
+  failed: 'did not work',
+  refused: 'engine refused',
+  refused_by_guard: 'held back by a safety limit',
+  unknown: 'no answer, being looked up',
+  not_received: 'never arrived',
+};
+export const status_words = (status: string): string => kStatuses[status] ?? plain(status);
+
+const kWitnesses: Record<string, string> = {
+  kernel_log: 'kernel log',
+  scrape: 'metrics',
+  silence: 'silence',
+  engine: 'scheduler',
+  job: 'job',
+  test: 'node test',
+};
+export const witness_words = (witness: string): string => kWitnesses[witness] ?? plain(witness);
+
+// Letters of the map's states, in the order of the legend. `what` is the tooltip's word.
+export const kGpuStates: { letter: string; name: string; what: string }[] = [
+  { letter: 'b', name: 'busy', what: 'runs a job' },
+  { letter: 'i', name: 'idle', what: 'healthy, no job' },
+  { letter: 's', name: 'suspect', what: 'something was found, being looked into' },
+  { letter: 'r', name: 'repairing', what: 'reset, reboot, swap or test under way' },
+  { letter: 'd', name: 'drained', what: 'held out of service' },
+  { letter: 'x', name: 'down', what: 'node is down or booting' },
+  { letter: 'l', name: 'lost', what: 'GPU is gone from the bus' },
+];
+
+// Where GPU-hours go, in the order of the bar: work first, then waste.
+export const kWaste: { name: string; label: string; what: string }[] = [
+  { name: 'useful', label: 'useful', what: 'steps whose result is kept' },
+  { name: 'unsettled', label: 'unsettled', what: 'steps since the last checkpoint: useful or lost, not yet known' },
+  { name: 'starting', label: 'starting', what: 'gangs loading and initialising' },
+  { name: 'checkpoint', label: 'checkpoint', what: 'steps stopped while a checkpoint is written' },
+  { name: 'slow', label: 'slow', what: 'time beyond the nominal step time' },
+  { name: 'lost_restart', label: 'lost', what: 'steps after the last checkpoint, lost with an attempt' },
+  { name: 'drained', label: 'drained', what: 'held out of service: test, repair, or by a person' },
+  { name: 'down', label: 'down', what: 'broken or booting' },
+  { name: 'idle', label: 'idle', what: 'healthy, in service, no job' },
+];
+
+// Faults the twin can be given, with what a real cluster would show.
+export const kFaults: { name: string; label: string; what: string; per_gpu: boolean }[] = [
+  { name: 'gpu_off_bus', label: 'GPU falls off the bus', what: 'Xid 79, the GPU vanishes, its job dies', per_gpu: true },
+  { name: 'ecc_uncorrectable', label: 'Uncorrectable memory error', what: 'Xid 94/95, the job dies', per_gpu: true },
+  { name: 'row_remap', label: 'Row remap pending', what: 'Xid 63, needs a reset at the next chance', per_gpu: true },
+  { name: 'nvlink_degraded', label: 'NVLink degrades', what: 'Xid 74, link errors rise', per_gpu: true },
+  { name: 'pcie_degraded', label: 'PCIe degrades', what: 'narrower link, steps slow down', per_gpu: true },
+  { name: 'thermal', label: 'GPU overheats', what: 'clocks drop, temperature rises', per_gpu: true },
+  { name: 'gsp_hang', label: 'GPU firmware hangs', what: 'Xid 119, the GPU stops answering', per_gpu: true },
+  { name: 'nic_flap', label: 'NIC link flaps', what: 'link down and up again', per_gpu: true },
+  { name: 'cable_down', label: 'Cable goes down', what: 'link down and stays down', per_gpu: true },
+  { name: 'node_hang', label: 'Node hangs', what: 'nothing is heard from it', per_gpu: false },
+  { name: 'host_crash', label: 'Host crashes', what: 'node goes down and comes back', per_gpu: false },
+  { name: 'slow_gpu', label: 'GPU silently slow', what: 'no error: only step times tell', per_gpu: true },
+  { name: 'storage_stall', label: 'Storage stalls', what: 'checkpoints crawl on every node', per_gpu: false },
+];
