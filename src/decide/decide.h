@@ -10,7 +10,7 @@ class Decider {
  public:
   Decisions decide(const State& s);
   // When there may be something to decide even if nothing happens, mono.
-  static Time next(const State& s) { return s.timers.empty() ? kNever : s.timers.begin()->first; }
+  static Time next(const State& s) { return s.paused || s.timers.empty() ? kNever : s.timers.begin()->first; }
 
  private:
   Placer placer_;  // an index over the state: what it answers depends on the state alone

@@ -221,7 +221,14 @@ void decide_recovery(const State& s, Decisions& out) {
   }
   for (IncidentId id : due) {
     const Incident* i = find_incident(s, id);
-    if (i != nullptr && i->stage != Stage::closed) step(s, *i, out);
+    if (i == nullptr || i->stage == Stage::closed) continue;
+    const std::size_t before = out.size();
+    step(s, *i, out);
+    // Nothing to do although its time has come: not looked at again before something changes.
+    const bool timed = i->due.ns != 0 && i->due <= s.mono();
+    if (timed && out.size() == before && i->pending.empty() && !s.paused) {
+      out.push_back(Body(IncidentMoved{i->id, i->stage, i->rung, kNever, {}}));
+    }
   }
 }
 

@@ -1,0 +1,152 @@
+#include "act/guard.h"
+
+#include <fmt/core.h>
+
+#include <set>
+
+namespace muster::act {
+namespace {
+
+constexpr Duration kAskAgain = minutes(5);
+
+Verdict refuse(std::string limit, Time retry) { return {false, {}, std::move(limit), retry, false}; }
+
+// Collects counts against their limits and remembers the tightest.
+struct Tally {
+  std::string tightest;
+  double used = -1;
+  void note(const char* what, std::uint32_t count, std::uint32_t limit) {
+    const double share = limit == 0 ? 1.0 : static_cast<double>(count) / limit;
+    if (share <= used) return;
+    used = share;
+    tightest = fmt::format("{}: {} of {}", what, count, limit);
+  }
+};
+
+template <class Same>
+std::uint32_t count_out(const State& s, Same same) {
+  return static_cast<std::uint32_t>(std::count_if(s.out_nodes.begin(), s.out_nodes.end(), same));
+}
+template <class Same>
+std::uint32_t count_nodes(const State& s, Same same) {
+  return static_cast<std::uint32_t>(std::count_if(s.site.nodes.begin(), s.site.nodes.end(), same));
+}
+
+// Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not.
+std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& tally) {
+  const Limits& l = s.policy.limits;
+  const NodeSpec& me = s.site.nodes[a.node.v];
+  const auto spec = [&](NodeId n) -> const NodeSpec& { return s.site.nodes[n.v]; };
+  struct Scope {
+    const char* what;
+    std::uint32_t out;
+    std::uint32_t limit;
+  };
+  const auto others = [&](auto same) { return count_out(s, [&](NodeId n) { return n != a.node && same(n); }); };
+  const std::uint32_t in_rack = count_nodes(s, [&](const NodeSpec& n) { return n.rack == me.rack; });
+  const std::uint32_t in_domain = count_nodes(s, [&](const NodeSpec& n) { return n.domain == me.domain; });
+  const Scope scopes[] = {
+      {"nodes out of service in the cluster", others([](NodeId) { return true; }),
+       allowance(l.out_cluster_pct, l.out_cluster_floor, static_cast<std::uint32_t>(s.nodes.size()))},
+      {"nodes out of service in the rack", others([&](NodeId n) { return spec(n).rack == me.rack; }),
+       allowance(l.out_rack_pct, l.out_rack_floor, in_rack)},
+      {"nodes out of service in the NVLink domain", others([&](NodeId n) { return spec(n).domain == me.domain; }),
+       in_domain == 1 ? 1 : allowance(l.out_domain_pct, l.out_domain_floor, in_domain)},
+  };
+  for (const Scope& x : scopes) {
+    if (x.out + 1 > x.limit) return refuse(fmt::format("{}: {} of {} are", x.what, x.out, x.limit), s.mono() + kAskAgain);
+    tally.note(x.what, x.out + 1, x.limit);
+  }
+  return std::nullopt;
+}
+
+std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) {
+  const Limits& l = s.policy.limits;
+  const Time hour_ago = s.mono() - hours(1);
+  std::uint32_t in_hour = 0;
+  std::uint32_t of_job = 0;
+  Time oldest = s.mono();
+  for (auto h = s.harms.rbegin(); h != s.harms.rend(); ++h) {
+    if (h->at > hour_ago) {
+      ++in_hour;
+      oldest = h->at;
+    }
+    if (a.verb == Verb::requeue_job && h->verb == Verb::requeue_job && h->job == a.job) ++of_job;
+  }
+  const std::uint32_t limit = allowance(l.harm_per_hour_pct, l.harm_per_hour_floor, static_cast<std::uint32_t>(s.nodes.size()));
+  if (in_hour + 1 > limit) return refuse(fmt::format("harmful acts in the last hour: {} of {}", in_hour, limit), oldest + hours(1));
+  tally.note("harmful acts in the last hour", in_hour + 1, limit);
+  if (a.verb != Verb::requeue_job) return std::nullopt;
+  if (of_job + 1 > l.job_requeues_per_day) {
+    return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), of_job, l.job_requeues_per_day), s.mono() + hours(1));
+  }
+  tally.note("stops of this job in a day", of_job + 1, l.job_requeues_per_day);
+  return std::nullopt;
+}
+
+// The same cause on many nodes at once: suspect the cause. The first few are never delayed.
+std::optional<Verdict> breaker(const State& s, const Incident& i) {
+  const Limits& l = s.policy.limits;
+  if (const auto it = s.frozen.find(i.cause); it != s.frozen.end()) {
+    return refuse(fmt::format("acts on {} are frozen: it struck many nodes at once, suspect the cause", name_of(i.cause)), it->second);
+  }
+  std::set<NodeId> struck;
+  for (const Opened& o : s.openings) {
+    if (o.cause == i.cause && s.mono() - o.at <= l.cause_window) struck.insert(o.node);
+  }
+  const std::uint32_t limit = allowance(l.cause_pct, l.cause_floor, static_cast<std::uint32_t>(s.nodes.size()));
+  if (struck.size() <= limit) return std::nullopt;
+  Verdict v = refuse(fmt::format("{} on {} nodes within {}, limit {}: suspect the cause, call a person", name_of(i.cause), struck.size(),
+                                 render_duration(l.cause_window), limit),
+                     s.mono() + l.cause_freeze);
+  v.freeze = true;
+  return v;
+}
+
+// What the evidence must be like before Muster may act on a node.
+std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r) {
+  const Incident* i = find_incident(s, r.incident);
+  if (i == nullptr) return refuse("no incident stands behind it", kNever);
+  bool names_node = false;
+  bool witnessed = i->disproved;
+  for (FindingId id : r.findings) {
+    const Finding* f = find_finding(s, id);
+    if (f == nullptr || f->node != a.node) continue;
+    names_node = true;
+    witnessed = witnessed || has_witness_beyond_log(*f);
+  }
+  if (!names_node) return refuse("no evidence names this node", kNever);
+  const bool live_job = a.verb == Verb::requeue_job || (destroys_work(a.verb) && s.nodes[a.node.v].job.some());
+  if (live_job && !witnessed) return refuse("stopping work needs a witness other than a log line", s.mono() + kAskAgain);
+  if (destroys_work(a.verb) && a.verb != Verb::requeue_job && s.nodes[a.node.v].job.some()) {
+    return refuse("a job runs on the node", s.mono() + kAskAgain);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uint32_t allowance(double pct, std::uint32_t floor, std::uint32_t of) {
+  return std::max(floor, static_cast<std::uint32_t>(pct / 100.0 * of));
+}
+
+Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
+  const bool persons = !r.wish.empty();
+  if (s.paused && !persons) return refuse(fmt::format("paused by {}", s.paused_by), kNever);
+  if (persons) return {true, "asked for by a person: no budget applies", {}, {}, false};
+  // Starting and requeueing a broken gang, probing, testing an empty node and giving it back take nothing from anybody.
+  const bool of_queue = !r.incident.some();
+  if (of_queue || !harmful(a.verb)) return {true, "needs none", {}, {}, false};
+  if (a.node.v >= s.nodes.size()) return refuse("there is no such node", kNever);
+  if (s.nodes[a.node.v].hold == Hold::person) return refuse("a person holds this node", kNever);
+  if (auto v = evidence(s, a, r)) return *v;
+  if (auto v = breaker(s, *find_incident(s, r.incident))) return *v;
+  Tally tally;
+  if (auto v = harm_rate(s, a, tally)) return *v;
+  if (a.verb != Verb::requeue_job) {
+    if (auto v = out_of_service(s, a, tally)) return *v;
+  }
+  return {true, tally.tightest, {}, {}, false};
+}
+
+}  // namespace muster::act

@@ -1,0 +1,38 @@
+#include "act/ledger.h"
+
+#include <fmt/core.h>
+
+namespace muster::act {
+
+Order make_order(const State& s, Action a, Reason r, std::string budget) {
+  Order o;
+  o.key = fmt::format("{}-{}", s.journal, s.totals.orders + 1);
+  o.epoch = s.epoch;
+  o.not_after = s.now.utc + minutes(5);
+  o.action = std::move(a);
+  o.reason = std::move(r);
+  o.reason.budget = std::move(budget);
+  return o;
+}
+
+Duration patience(Verb v) {
+  switch (v) {
+    case Verb::test_node: return minutes(15);
+    case Verb::reset_gpu: return minutes(10);
+    case Verb::reboot_node:
+    case Verb::power_cycle_node: return minutes(40);
+    case Verb::replace_node: return days(7);
+    default: return minutes(2);
+  }
+}
+
+std::vector<std::string> overdue(const State& s) {
+  std::vector<std::string> keys;
+  for (const std::string& key : s.open_orders) {
+    const OrderRecord& r = s.orders.at(key);
+    if (s.mono() - r.intended_mono > patience(r.order.action.verb)) keys.push_back(key);
+  }
+  return keys;
+}
+
+}  // namespace muster::act

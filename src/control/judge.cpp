@@ -1,0 +1,58 @@
+#include "control/judge.h"
+
+#include "act/ledger.h"
+
+namespace muster::control {
+namespace {
+
+constexpr int kPassesMax = 64;  // decisions feed on each other for a few passes at most; this only bounds a defect
+
+void add(Books& b, Body body, std::vector<Event>& out) {
+  Event e;
+  e.seq = b.state.seq + 1;
+  e.source.stream = "muster";
+  e.utc = b.state.now.utc;
+  e.body = std::move(body);
+  fold_event(b, e);
+  out.push_back(std::move(e));
+}
+
+bool changed(const State& s) {
+  const bool timed = !s.paused && !s.timers.empty() && s.timers.begin()->first <= s.mono();
+  return timed || s.queue_dirty || !s.dirty_incidents.empty() || !s.new_findings.empty() || !s.broken_jobs.empty() ||
+         !s.dirty_nodes.empty() || !s.wishes.empty();
+}
+
+}  // namespace
+
+void fold_event(Books& b, const Event& e) {
+  fold(b.state, e);
+  account::keep(b.accounts, e, b.state);
+}
+
+void Judge::judge(Books& b, decide::Decision&& d, std::vector<Event>& out) {
+  if (auto* body = std::get_if<Body>(&d)) return add(b, std::move(*body), out);
+  auto& w = std::get<decide::Wanted>(d);
+  act::Verdict v = guard_.check(b.state, w.action, w.reason);
+  if (v.allowed) {
+    Order o = act::make_order(b.state, std::move(w.action), std::move(w.reason), std::move(v.budget));
+    return add(b, OrderIntended{std::move(o), std::move(w.placement)}, out);
+  }
+  if (v.freeze) {
+    const Incident* i = find_incident(b.state, w.reason.incident);
+    add(b, CauseFrozen{i->cause, v.retry, v.limit}, out);
+  }
+  add(b, OrderRefused{std::move(w.action), std::move(w.reason), std::move(v.limit), v.retry}, out);
+}
+
+std::vector<Event> Judge::decide(Books& b) {
+  std::vector<Event> out;
+  for (int pass = 0; pass < kPassesMax && changed(b.state); ++pass) {
+    decide::Decisions decisions = decider_.decide(b.state);
+    settle(b.state);
+    for (decide::Decision& d : decisions) judge(b, std::move(d), out);
+  }
+  return out;
+}
+
+}  // namespace muster::control
