@@ -103,7 +103,7 @@ struct ResumeOptions {
   std::string reason;
 };
 
-enum class Kind { nodes, gpus, jobs, findings, incidents, actions };
+using Kind = report::Noun;
 
 struct GetOptions {
   Connection connection;

@@ -1,0 +1,251 @@
+#include "report/describe.h"
+
+#include <fmt/format.h>
+
+#include "base/node_list.h"
+#include "base/text.h"
+#include "report/lists.h"
+#include "report/table.h"
+#include "report/units.h"
+
+namespace muster::report {
+namespace {
+
+constexpr std::size_t kLabelWidth = 14;
+
+class Writer {
+ public:
+  explicit Writer(const Page& page) : page_(page) {}
+
+  void title(const std::string& text) { out_ += paint(wrap(printable(text), page_.width, 0), Tone::plain, page_.colour) + "\n"; }
+
+  // "State:        suspect"; nothing where there is nothing to say.
+  void line(std::string_view label, const std::string& text, Tone tone = Tone::plain) {
+    if (text.empty()) return;
+    out_ += fmt::format("{:<{}}", fmt::format("{}:", label), kLabelWidth);
+    out_ += paint(wrap(printable(text), page_.width, kLabelWidth), tone, page_.colour) + "\n";
+  }
+
+  void time(std::string_view label, const Value& item, std::string_view key) { line(label, moment(item, key)); }
+
+  void section(std::string_view heading) { out_ += fmt::format("\n{}\n", paint(heading, Tone::dim, page_.colour)); }
+
+  void bullet(const std::string& text, std::string_view mark = "  - ") {
+    out_ += std::string(mark) + wrap(printable(text), page_.width, mark.size()) + "\n";
+  }
+
+  void sentence(const std::string& text) { out_ += wrap(printable(text), page_.width, 0) + "\n"; }
+
+  // "2026-01-01T00:03:00Z (4m ago)".
+  std::string moment(const Value& item, std::string_view key) const {
+    auto text = text_of(item, key);
+    const auto t = time_of(item, key);
+    return t && page_.now ? text + " (" + render_ago(*t, *page_.now) + ")" : text;
+  }
+
+  const Page& page() const { return page_; }
+  std::string take() { return std::move(out_); }
+
+ private:
+  Page page_;
+  std::string out_;
+};
+
+std::string where(const Value& item) {
+  const auto node = text_of(item, "node");
+  const auto slot = number_of(item, "gpu_slot");
+  if (node.empty()) return "the whole site";
+  return slot && *slot >= 0 ? fmt::format("{}, GPU {}", node, text_of(item, "gpu_slot")) : node;
+}
+
+std::string unless_zero(const Value& item, std::string_view key) {
+  auto text = text_of(item, key);
+  return text == "0" || text == "-1" ? "" : text;
+}
+
+void add_evidence(Writer& w, const Value& finding) {
+  for (const auto& e : list_of(finding, "evidence")) {
+    const auto ref = text_of(e, "ref");
+    w.bullet(fmt::format("{}, {}: {}{}", text_of(e, "witness"), w.moment(e, "at_utc"), text_of(e, "text"),
+                         ref.empty() ? "" : " [" + ref + "]"));
+  }
+}
+
+std::string finding_line(const Value& f) {
+  const auto code = unless_zero(f, "code");
+  return fmt::format("finding {}: {} ({}) on {}{}", text_of(f, "id"), text_of(f, "kind"), text_of(f, "severity"), where(f),
+                     code.empty() ? "" : ", Xid " + code);
+}
+
+std::string action_line(const Writer& w, const Value& a) {
+  std::string target = text_of(a, "node");
+  if (const auto job = unless_zero(a, "job"); !job.empty()) target += (target.empty() ? "job " : ", job ") + job;
+  const auto limit = text_of(a, "limit");
+  return fmt::format("{} {} {}: {}{}. {}", w.moment(a, "intended_utc"), text_of(a, "verb"), target, text_of(a, "status"),
+                     limit.empty() ? "" : " (" + limit + ")", text_of(a, "sentence"));
+}
+
+void describe_node(Writer& w, const Value& n) {
+  w.line("Node", text_of(n, "name"));
+  w.line("State", text_of(n, "state"), tone_of(text_of(n, "state")));
+  w.time("Since", n, "changed_utc");
+  w.line("Condition", text_of(n, "condition"));
+  w.line("Hold", text_of(n, "hold"));
+  w.line("Hold reason", text_of(n, "hold_reason"));
+  w.line("Job", unless_zero(n, "job"));
+  w.line("Incident", unless_zero(n, "incident"));
+  w.line("Incidents", text_of(n, "incidents"));
+  w.line("GPUs swapped", text_of(n, "swaps"));
+  w.line("Place", fmt::format("rack {}, leaf {}, pod {}, NVLink domain {}", text_of(n, "rack"), text_of(n, "leaf"), text_of(n, "pod"),
+                              text_of(n, "domain")));
+}
+
+std::string gpus_of_node(const Value& n, bool colour) {
+  Value::Array gpus;
+  for (const auto& g : list_of(n, "gpus")) {
+    if (!g.object()) continue;
+    auto members = *g.object();
+    members.push_back({"node", Value(text_of(n, "name"))});
+    members.push_back({"job", Value(text_of(n, "job"))});
+    gpus.emplace_back(std::move(members));
+  }
+  auto table = list_table(Noun::gpus, gpus, std::nullopt);
+  return gpus.empty() ? "" : "\n" + render_table(table, {true, false, colour});
+}
+
+void describe_job(Writer& w, const Value& j) {
+  std::vector<std::string> names;
+  for (const auto& n : list_of(j, "nodes")) {
+    if (n.string()) names.push_back(*n.string());
+  }
+  w.line("Job", text_of(j, "id"));
+  w.line("Name", text_of(j, "name"));
+  w.line("User", text_of(j, "user"));
+  w.line("Account", text_of(j, "account"));
+  w.line("Phase", text_of(j, "phase"), tone_of(text_of(j, "phase")));
+  w.line("Wants", fmt::format("{} nodes, {} GPUs", text_of(j, "nodes_wanted"), text_of(j, "gpus")));
+  w.line("Runs on", compress_node_list(std::move(names)));
+  if (const auto* p = j.find("placement"); p && unless_zero(*p, "leaves") != "") {
+    w.line("Placement", fmt::format("{} leaf switches, no choice could have used fewer than {}. {}", text_of(*p, "leaves"),
+                                    text_of(*p, "leaves_min"), text_of(*p, "why")));
+  }
+  w.line("Progress", fmt::format("{}: step {} of {}, safe in a checkpoint up to {}", render_percent(number_of(j, "progress")),
+                                 text_of(j, "steps"), text_of(j, "steps_total"), text_of(j, "durable_steps")));
+  w.line("Attempt", unless_zero(j, "attempt"));
+  w.line("Restarts", text_of(j, "restarts"));
+  w.time("Submitted", j, "submitted_utc");
+  w.time("Started", j, "started_utc");
+  w.time("Ended", j, "ended_utc");
+  w.line("Last end", text_of(j, "last_end"));
+  w.line("Detail", text_of(j, "last_detail"));
+}
+
+void describe_incident(Writer& w, const Value& i) {
+  const bool open = text_of(i, "closed_utc").empty();
+  w.line("Incident", text_of(i, "id"));
+  w.line("Where", where(i));
+  w.line("Cause", text_of(i, "cause"));
+  w.line("Xid", unless_zero(i, "code"));
+  w.line("Stage", text_of(i, "stage"), open ? Tone::warn : Tone::good);
+  w.line("Job", unless_zero(i, "job"));
+  w.time("Opened", i, "opened_utc");
+  w.time("Closed", i, "closed_utc");
+  w.line("Resolution", text_of(i, "resolution"));
+  if (!list_of(i, "findings").empty()) w.section("What was found");
+  for (const auto& f : list_of(i, "findings")) {
+    w.sentence(finding_line(f));
+    add_evidence(w, f);
+  }
+  if (!list_of(i, "actions").empty()) w.section("What was done, and why");
+  for (const auto& a : list_of(i, "actions")) w.bullet(action_line(w, a));
+  if (!list_of(i, "notes").empty()) w.section("How it went");
+  for (const auto& n : list_of(i, "notes")) w.bullet(w.moment(n, "at_utc") + " " + text_of(n, "text"));
+}
+
+void describe_finding(Writer& w, const Value& f) {
+  w.line("Finding", text_of(f, "id"));
+  w.line("Kind", text_of(f, "kind"));
+  w.line("Severity", text_of(f, "severity"), tone_of(text_of(f, "severity")));
+  w.line("Where", where(f));
+  w.line("Job", unless_zero(f, "job"));
+  w.line("Xid", unless_zero(f, "code"));
+  w.time("Opened", f, "opened_utc");
+  w.time("Cleared", f, "cleared_utc");
+  if (!list_of(f, "evidence").empty()) w.section("Evidence");
+  add_evidence(w, f);
+}
+
+void describe_action(Writer& w, const Value& a) {
+  std::string findings;
+  for (const auto& f : list_of(a, "findings")) {
+    if (f.integer()) findings += (findings.empty() ? "" : ", ") + std::to_string(*f.integer());
+  }
+  w.line("Action", text_of(a, "key"));
+  w.line("Verb", text_of(a, "verb"));
+  if (!text_of(a, "node").empty()) w.line("Where", where(a));
+  w.line("Job", unless_zero(a, "job"));
+  w.line("Status", text_of(a, "status"), tone_of(text_of(a, "status")));
+  w.line("Limit", text_of(a, "limit"));
+  w.line("Detail", text_of(a, "detail"));
+  w.time("Intended", a, "intended_utc");
+  w.time("Ended", a, "ended_utc");
+  w.line("Why", text_of(a, "sentence"));
+  w.line("Rule", text_of(a, "rule"));
+  w.line("Findings", findings);
+  w.line("Incident", unless_zero(a, "incident"));
+  w.line("Budget", text_of(a, "budget"));
+  w.line("Actor", text_of(a, "actor"));
+  if (!list_of(a, "alternatives").empty()) w.section("What else was considered");
+  for (const auto& other : list_of(a, "alternatives")) {
+    if (other.string()) w.bullet(*other.string());
+  }
+}
+
+// A piece of an explanation is a sentence or an object with the usual members.
+std::string piece_of(const Writer& w, const Value& v) {
+  if (const auto* s = v.string()) return *s;
+  if (v.find("verb")) return action_line(w, v);
+  if (v.find("witness")) return fmt::format("{}, {}: {}", text_of(v, "witness"), w.moment(v, "at_utc"), text_of(v, "text"));
+  return text_of(v, "text");
+}
+
+void add_pieces(Writer& w, const Value& answer, std::string_view key, std::string_view heading) {
+  const auto& list = list_of(answer, key);
+  if (list.empty()) return;
+  w.section(heading);
+  for (const auto& v : list) w.bullet(piece_of(w, v));
+}
+
+}  // namespace
+
+std::string describe(Noun noun, const Value& item, const Page& page) {
+  Writer w(page);
+  switch (noun) {
+    case Noun::nodes:
+      describe_node(w, item);
+      return w.take() + gpus_of_node(item, page.colour);
+    case Noun::jobs: describe_job(w, item); break;
+    case Noun::incidents: describe_incident(w, item); break;
+    case Noun::findings: describe_finding(w, item); break;
+    case Noun::actions: describe_action(w, item); break;
+    case Noun::gpus: return render_table(list_table(noun, {item}, page.now), {true, true, page.colour});
+  }
+  return w.take();
+}
+
+std::string render_explanation(const Value& answer, const Page& page) {
+  Writer w(page);
+  w.title(text_of(answer, "title"));
+  if (!list_of(answer, "sentences").empty()) w.section("In plain words");
+  for (const auto& s : list_of(answer, "sentences")) w.sentence(piece_of(w, s));
+  add_pieces(w, answer, "evidence", "Evidence");
+  if (const auto rule = text_of(answer, "rule"); !rule.empty()) {
+    w.section("Rule");
+    w.sentence(rule);
+  }
+  add_pieces(w, answer, "alternatives", "What else was considered");
+  add_pieces(w, answer, "actions", "What was done");
+  return w.take();
+}
+
+}  // namespace muster::report

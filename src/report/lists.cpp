@@ -1,0 +1,225 @@
+#include "report/lists.h"
+
+#include <fmt/format.h>
+
+#include "base/node_list.h"
+#include "base/text.h"
+#include "report/units.h"
+
+namespace muster::report {
+namespace {
+
+constexpr auto kRight = true;
+constexpr auto kWide = true;
+
+Cell words(std::string text, Tone tone = Tone::plain) {
+  Cell c(text.empty() ? "-" : text, text.empty() ? Tone::dim : tone);
+  if (text.empty()) c.raw = "";
+  return c;
+}
+
+Cell state(const Value& item, std::string_view key) {
+  auto text = text_of(item, key);
+  const auto tone = tone_of(text);
+  return words(std::move(text), tone);
+}
+
+Cell field(const Value& item, std::string_view key) { return words(text_of(item, key)); }
+
+// Ids and counts; 0 and -1 mean none where `none_below` says so.
+Cell whole(const Value& item, std::string_view key, double none_below = 0) {
+  const auto n = number_of(item, key);
+  if (!n || *n < none_below) return words(n ? "" : text_of(item, key));
+  Cell c(text_of(item, key));
+  c.key = n;
+  return c;
+}
+
+Cell reading(std::optional<double> n, int decimals = 0) {
+  if (!n || *n < 0) return words("");
+  Cell c(render_decimal(*n, decimals));
+  c.raw = render_number(*n);
+  c.key = n;
+  return c;
+}
+
+Cell age(const Value& item, std::string_view key, std::optional<Time> now) {
+  const auto t = time_of(item, key);
+  if (!t || !now) return words(text_of(item, key));
+  Cell c(render_span(*now - *t));
+  c.raw = text_of(item, key);
+  c.key = (*now - *t).seconds();
+  return c;
+}
+
+// From `from` to `to`, or to now while `to` is not there yet.
+Cell lasted(const Value& item, std::string_view from, std::string_view to, std::optional<Time> now) {
+  const auto a = time_of(item, from);
+  const auto b = time_of(item, to);
+  if (!a || (!b && !now)) return words("");
+  const auto length = (b ? *b : *now) - *a;
+  Cell c(render_span(length));
+  c.raw = render_number(length.seconds());
+  c.key = length.seconds();
+  return c;
+}
+
+Cell share(const Value& item, std::string_view key) {
+  const auto n = number_of(item, key);
+  if (!n) return words("");
+  Cell c(render_percent(n));
+  c.raw = render_number(*n);
+  c.key = n;
+  return c;
+}
+
+std::string node_names(const Value& item) {
+  std::vector<std::string> names;
+  for (const auto& n : list_of(item, "nodes")) {
+    if (n.string()) names.push_back(*n.string());
+  }
+  return compress_node_list(std::move(names));
+}
+
+// The hottest, or the sum, over a node's GPUs.
+std::optional<double> over_gpus(const Value& node, std::string_view key, bool sum) {
+  std::optional<double> out;
+  for (const auto& gpu : list_of(node, "gpus")) {
+    const auto n = number_of(gpu, key);
+    if (n && *n >= 0) out = !out ? *n : sum ? *out + *n : std::max(*out, *n);
+  }
+  return out;
+}
+
+Table nodes(const Value::Array& items, std::optional<Time> now) {
+  Table t{{{"NAME"}, {"STATE"}, {"JOB"}, {"INCIDENT", kRight}, {"RACK"}, {"LEAF", kRight}, {"GPUS", kRight}, {"MAX C", kRight},
+           {"KW", kRight}, {"SINCE"}, {"CONDITION", false, kWide}, {"HOLD", false, kWide}, {"POD", kRight, kWide},
+           {"DOMAIN", kRight, kWide}, {"INCIDENTS", kRight, kWide}, {"SWAPS", kRight, kWide}, {"REASON", false, kWide}}, {}};
+  for (const auto& i : items) {
+    auto kw = over_gpus(i, "power_w", true);
+    if (kw) *kw /= 1000;
+    Cell gpus(std::to_string(list_of(i, "gpus").size()));
+    t.rows.push_back({field(i, "name"), state(i, "state"), field(i, "job"), whole(i, "incident", 1), field(i, "rack"),
+                      whole(i, "leaf"), std::move(gpus), reading(over_gpus(i, "temp_c", false)), reading(kw, 1),
+                      age(i, "changed_utc", now), field(i, "condition"), field(i, "hold"), whole(i, "pod"), whole(i, "domain"),
+                      whole(i, "incidents"), whole(i, "swaps"), field(i, "hold_reason")});
+  }
+  return t;
+}
+
+Table gpus(const Value::Array& items) {
+  Table t{{{"NODE"}, {"SLOT", kRight}, {"STATE"}, {"JOB"}, {"TEMP C", kRight}, {"POWER W", kRight}, {"UTIL %", kRight},
+           {"SM MHZ", kRight}}, {}};
+  for (const auto& i : items) {
+    t.rows.push_back({field(i, "node"), whole(i, "slot"), state(i, "state"), field(i, "job"), reading(number_of(i, "temp_c")),
+                      reading(number_of(i, "power_w")), reading(number_of(i, "util_pct")), reading(number_of(i, "sm_clock_mhz"))});
+  }
+  return t;
+}
+
+Table jobs(const Value::Array& items, std::optional<Time> now) {
+  Table t{{{"ID", kRight}, {"NAME"}, {"USER"}, {"PHASE"}, {"NODES", kRight}, {"GPUS", kRight}, {"PROGRESS", kRight},
+           {"RESTARTS", kRight}, {"AGE"}, {"RUNS FOR"}, {"ACCOUNT", false, kWide}, {"STEPS", kRight, kWide},
+           {"SAFE", kRight, kWide}, {"LEAVES", kRight, kWide}, {"LAST END", false, kWide}, {"WHERE", false, kWide}}, {}};
+  for (const auto& i : items) {
+    const bool runs = text_of(i, "phase") == "running";
+    const auto* placement = i.find("placement");
+    t.rows.push_back({whole(i, "id"), field(i, "name"), field(i, "user"), state(i, "phase"), whole(i, "nodes_wanted"),
+                      whole(i, "gpus"), share(i, "progress"), whole(i, "restarts"), age(i, "submitted_utc", now),
+                      runs ? age(i, "started_utc", now) : words(""), field(i, "account"), whole(i, "steps"),
+                      whole(i, "durable_steps"), placement ? whole(*placement, "leaves", 1) : words(""),
+                      field(i, "last_end"), words(node_names(i))});
+  }
+  return t;
+}
+
+Table findings(const Value::Array& items, std::optional<Time> now) {
+  Table t{{{"ID", kRight}, {"KIND"}, {"SEVERITY"}, {"NODE"}, {"GPU", kRight}, {"JOB"}, {"CODE", kRight}, {"WITNESSES", kRight},
+           {"AGE"}, {"LASTED"}, {"STATE"}, {"NEWEST EVIDENCE", false, kWide}}, {}};
+  for (const auto& i : items) {
+    std::set<std::string> witnesses;
+    const auto& evidence = list_of(i, "evidence");
+    for (const auto& e : evidence) witnesses.insert(text_of(e, "witness"));
+    Cell seen(std::to_string(witnesses.size()));
+    seen.key = static_cast<double>(witnesses.size());
+    const bool open = text_of(i, "cleared_utc").empty();
+    t.rows.push_back({whole(i, "id"), field(i, "kind"), state(i, "severity"), field(i, "node"), whole(i, "gpu_slot"), field(i, "job"),
+                      whole(i, "code", 1), std::move(seen), age(i, "opened_utc", now), lasted(i, "opened_utc", "cleared_utc", now),
+                      open ? words("open", Tone::warn) : words("cleared", Tone::good),
+                      words(evidence.empty() ? "" : text_of(evidence.back(), "text"))});
+  }
+  return t;
+}
+
+Table incidents(const Value::Array& items, std::optional<Time> now) {
+  Table t{{{"ID", kRight}, {"NODE"}, {"GPU", kRight}, {"CAUSE"}, {"STAGE"}, {"JOB"}, {"AGE"}, {"LASTED"}, {"RESOLUTION"},
+           {"CODE", kRight, kWide}, {"RUNG", kRight, kWide}, {"FINDINGS", kRight, kWide}, {"ACTIONS", kRight, kWide},
+           {"LAST NOTE", false, kWide}}, {}};
+  for (const auto& i : items) {
+    const auto& notes = list_of(i, "notes");
+    const bool open = text_of(i, "closed_utc").empty();
+    t.rows.push_back({whole(i, "id"), field(i, "node"), whole(i, "gpu_slot"), field(i, "cause"),
+                      words(text_of(i, "stage"), open ? Tone::warn : Tone::good), field(i, "job"), age(i, "opened_utc", now),
+                      lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"), whole(i, "code", 1), whole(i, "rung"),
+                      Cell(std::to_string(list_of(i, "findings").size())), Cell(std::to_string(list_of(i, "actions").size())),
+                      words(notes.empty() ? "" : text_of(notes.back(), "text"))});
+  }
+  return t;
+}
+
+Table actions(const Value::Array& items, std::optional<Time> now) {
+  Table t{{{"AGE"}, {"VERB"}, {"NODE"}, {"GPU", kRight}, {"JOB"}, {"STATUS"}, {"WHY"}, {"TOOK", false, kWide}, {"RULE", false, kWide},
+           {"INCIDENT", kRight, kWide}, {"ACTOR", false, kWide}, {"LIMIT", false, kWide}, {"KEY", false, kWide}}, {}};
+  for (const auto& i : items) {
+    auto limit = text_of(i, "limit");
+    if (limit.empty()) limit = text_of(i, "budget");
+    t.rows.push_back({age(i, "intended_utc", now), field(i, "verb"), field(i, "node"), whole(i, "gpu_slot"), field(i, "job"),
+                      state(i, "status"), field(i, "sentence"), lasted(i, "intended_utc", "ended_utc", std::nullopt),
+                      field(i, "rule"), whole(i, "incident", 1), field(i, "actor"), words(std::move(limit)), field(i, "key")});
+  }
+  return t;
+}
+
+}  // namespace
+
+Tone tone_of(std::string_view word) {
+  for (const std::string_view w : {"busy", "running", "completed", "done", "healthy", "up", "closed", "cleared"}) {
+    if (word == w) return Tone::good;
+  }
+  for (const std::string_view w : {"suspect", "repairing", "booting", "starting", "warning", "broken", "unknown", "pending", "lost"}) {
+    if (word == w) return Tone::warn;
+  }
+  for (const std::string_view w : {"down", "failed", "critical", "refused_by_guard", "refused"}) {
+    if (word == w) return Tone::bad;
+  }
+  for (const std::string_view w : {"drained", "cancelled"}) {
+    if (word == w) return Tone::dim;
+  }
+  return Tone::plain;
+}
+
+std::string name_of(Noun noun, const Value& item) {
+  switch (noun) {
+    case Noun::nodes: return text_of(item, "name");
+    case Noun::gpus: return text_of(item, "node") + ":" + text_of(item, "slot");
+    case Noun::actions: return text_of(item, "key");
+    case Noun::jobs:
+    case Noun::findings:
+    case Noun::incidents: return text_of(item, "id");
+  }
+  return "";
+}
+
+Table list_table(Noun noun, const Value::Array& items, std::optional<Time> now) {
+  switch (noun) {
+    case Noun::nodes: return nodes(items, now);
+    case Noun::gpus: return gpus(items);
+    case Noun::jobs: return jobs(items, now);
+    case Noun::findings: return findings(items, now);
+    case Noun::incidents: return incidents(items, now);
+    case Noun::actions: return actions(items, now);
+  }
+  return {};
+}
+
+}  // namespace muster::report
