@@ -299,7 +299,7 @@ def rule_dead_files(tree, _):
 
 
 def mentionable(f):
-    if f.name == 'README.md' or f.name.startswith('.') or f.is_test and f.name.endswith(('.ts', '.tsx')):
+    if f.name == 'README.md' or f.name.endswith('.d.ts') or f.is_test and f.name.endswith(('.ts', '.tsx')):
         return False
     return f.parts[0] in ('tools', 'data', 'docs') or f.path.startswith('web/src/') or (
         f.parts[0] == 'tests' and f.name.endswith(('.py', '.sh')))
