@@ -1,0 +1,113 @@
+#include "ingest/policy_file.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+#include "ingest/embedded.h"
+#include "ingest/form.h"
+#include "ingest/yaml.h"
+
+namespace muster {
+namespace {
+
+constexpr std::uint32_t kCountMax = 1'000'000;
+
+void read_limits(Form& outer, const Value& v, std::string_view file, Limits& l) {
+  Form f(v, file, "limits.");
+  f.number("out_cluster_pct", l.out_cluster_pct, 0, 100);
+  f.whole("out_cluster_floor", l.out_cluster_floor, 0, kCountMax);
+  f.number("out_rack_pct", l.out_rack_pct, 0, 100);
+  f.whole("out_rack_floor", l.out_rack_floor, 0, kCountMax);
+  f.number("out_domain_pct", l.out_domain_pct, 0, 100);
+  f.whole("out_domain_floor", l.out_domain_floor, 0, kCountMax);
+  f.number("harm_per_hour_pct", l.harm_per_hour_pct, 0, 100);
+  f.whole("harm_per_hour_floor", l.harm_per_hour_floor, 0, kCountMax);
+  f.whole("job_requeues_per_day", l.job_requeues_per_day, 0, kCountMax);
+  f.duration("cause_window", l.cause_window, seconds(1), days(7));
+  f.number("cause_pct", l.cause_pct, 0, 100);
+  f.whole("cause_floor", l.cause_floor, 1, kCountMax);
+  f.duration("cause_freeze", l.cause_freeze, seconds(0), days(30));
+  f.duration("evidence_max_age", l.evidence_max_age, seconds(10), days(7));
+  if (const auto r = f.finish(); !r) outer.adopt(r.error());
+}
+
+// A ladder is made of repairs; drains, tests and what happens to jobs are the controller's own steps.
+void read_rungs(Form& f, const Value::Array& list, Ladder& ladder) {
+  ladder.rungs.clear();
+  const std::vector<Verb> repairs = {Verb::reset_gpu, Verb::reboot_node, Verb::power_cycle_node, Verb::replace_node};
+  std::vector<std::string> known;
+  for (const Verb v : repairs) known.emplace_back(name_of(v));
+  for (const Value& item : list) {
+    const std::string word = item.string() != nullptr ? *item.string() : std::string(item.kind());
+    Verb verb{};
+    if (!parse_name(word, verb) || std::find(repairs.begin(), repairs.end(), verb) == repairs.end()) {
+      const auto near = nearest(word, known);
+      return f.error(item, fmt::format("a rung must be one of {}, is {}{}", join(known, ", "), quoted(word),
+                                       near ? "; did you mean " + *near + "?" : std::string()));
+    }
+    ladder.rungs.push_back(verb);
+  }
+}
+
+void read_ladder(Form& outer, const Value::Member& m, std::string_view file, Policy& policy) {
+  FindingKind kind{};
+  if (!parse_name(m.key, kind)) {
+    const auto all = names(FindingKind{});
+    const std::vector<std::string> known(all.begin(), all.end());
+    const auto near = nearest(m.key, known);
+    return outer.error(m.value, fmt::format("ladders.{} is no kind of finding; {}", printable(m.key.substr(0, 60)),
+                                            near ? "did you mean " + *near + "?" : "known: " + join(known, ", ")));
+  }
+  auto at = std::find_if(policy.ladders.begin(), policy.ladders.end(), [&](const Ladder& l) { return l.kind == kind; });
+  if (at == policy.ladders.end()) at = policy.ladders.insert(at, Ladder{kind, true, JobCare::wait, false, {}});
+  Form f(m.value, file, "ladders." + m.key + ".");
+  f.flag("act", at->act);
+  f.name("job", at->job);
+  f.flag("test_first", at->test_first);
+  constexpr std::size_t kRungsMax = 8;
+  if (const auto* rungs = f.list("rungs", kRungsMax)) read_rungs(f, *rungs, *at);
+  if (at->act && at->rungs.empty()) f.error(m.value, fmt::format("ladders.{} acts but has no rungs: give some, or act: false", m.key));
+  if (const auto r = f.finish(); !r) outer.adopt(r.error());
+}
+
+}  // namespace
+
+Result<Policy> parse_policy(std::string_view text, std::string_view file) {
+  auto root = parse_yaml(text, file);
+  if (!root) return tl::unexpected<Error>(std::move(root.error()));
+  Form f(*root, file);
+  Policy p = default_policy();
+  f.text("name", p.name, 63);
+  f.whole("job_restarts_max", p.job_restarts_max, 0, kCountMax);
+  f.duration("requeue_after", p.requeue_after, seconds(0), days(7));
+  f.duration("silent_after", p.silent_after, seconds(10), days(1));
+  f.number("temp_throttle_c", p.temp_throttle_c, 40, 120);
+  f.number("slow_step_pct", p.slow_step_pct, 1, 1000);
+  if (const Value* v = f.object("limits")) read_limits(f, *v, file, p.limits);
+  if (const Value* v = f.object("ladders")) {
+    for (const auto& m : *v->object()) read_ladder(f, m, file, p);
+  }
+  if (const auto r = f.finish(); !r) return tl::unexpected<Error>(r.error());
+  return p;
+}
+
+std::vector<std::string> preset_policy_names() {
+  constexpr std::string_view kFolder = "policies/", kEnding = ".yaml";
+  std::vector<std::string> all;
+  for (const std::string_view path : embedded_files()) {
+    if (path.substr(0, kFolder.size()) != kFolder) continue;
+    all.emplace_back(path.substr(kFolder.size(), path.size() - kFolder.size() - kEnding.size()));
+  }
+  return all;
+}
+
+Result<Policy> preset_policy(std::string_view name) {
+  const auto text = embedded_file("policies/" + std::string(name) + ".yaml");
+  if (!text) {
+    return fail(Code::not_found, fmt::format("no policy is called {}", quoted(name)),
+                fmt::format("known: {}; or give a file (docs/formats/policy.md)", join(preset_policy_names(), ", ")));
+  }
+  return parse_policy(*text, fmt::format("policies/{}.yaml", name));
+}
+
+}  // namespace muster

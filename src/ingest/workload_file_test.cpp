@@ -1,0 +1,60 @@
+#include "ingest/workload_file.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+std::string error(std::string_view text) {
+  const auto w = parse_workload(text, "w.yaml");
+  return w ? "accepted" : w.error().what;
+}
+
+TEST(WorkloadFile, ReadsListedJobsInOrderOfTime) {
+  const auto w = parse_workload(
+      "jobs:\n  - {at: 2h, name: late, nodes: 2, steps: 10}\n"
+      "  - {at: 10m, name: pretrain, user: ada, account: lab, nodes: 16, step_s: 12.5, steps: 10000, checkpoint_every: 30m, checkpoint_gb: 500}\n"
+      "  - {name: sweep, nodes: 1, steps: 100, count: 3, every: 30m}\n",
+      "w.yaml");
+  ASSERT_TRUE(w) << w.error().what;
+  EXPECT_EQ(w->mix, "");
+  ASSERT_EQ(w->jobs.size(), 5u);
+  EXPECT_EQ(w->jobs[0].spec.name, "sweep-1");
+  EXPECT_EQ(w->jobs[1].spec.name, "pretrain");
+  EXPECT_EQ(w->jobs[1].at, minutes(10));
+  EXPECT_EQ(w->jobs[1].spec.user, "ada");
+  EXPECT_EQ(w->jobs[1].spec.checkpoint_every_s, 1800);
+  EXPECT_EQ(w->jobs[2].at, minutes(30));
+  EXPECT_EQ(w->jobs[4].spec.name, "late");
+}
+
+TEST(WorkloadFile, ReadsAMix) {
+  const auto w = parse_workload("mix: llm\nload: 0.9\n", "w.yaml");
+  ASSERT_TRUE(w) << w.error().what;
+  EXPECT_EQ(w->mix, "llm");
+  EXPECT_EQ(w->load, 0.9);
+  EXPECT_EQ(parse_workload("mix: llm\njobs:\n - {nodes: 1, steps: 1}\n", "w.yaml")->jobs.size(), 1u);
+}
+
+TEST(WorkloadFile, SaysFileLineAndReason) {
+  EXPECT_EQ(error("mix: lm\n"), "w.yaml:1: mix must be one of llm, research, mixed, none, is \"lm\"; did you mean llm?");
+  EXPECT_EQ(error("jobs:\n  - {steps: 1}\n"), "w.yaml:2: jobs[].nodes is missing");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, node: 2}\n"), "w.yaml:2: unknown key \"jobs[].node\"; did you mean nodes?");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 0, steps: 1}\n"), "w.yaml:2: jobs[].nodes must be 1 to 131072, is 0");
+  EXPECT_EQ(error("jobs: []\n"), "w.yaml:1: no jobs: give a mix or a list of jobs");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, count: 60000}\n  - {nodes: 1, steps: 1, count: 60000}\n"), "w.yaml:3: more than 100000 jobs");
+  EXPECT_EQ(error("load: 0\nmix: llm\n"), "w.yaml:1: load must be 0.01 to 100, is 0");
+}
+
+TEST(WorkloadFlag, IsAMixOrAFile) {
+  EXPECT_EQ(workload_from_flag("mix:llm")->mix, "llm");
+  EXPECT_EQ(workload_from_flag("mix:none")->mix, "");
+  EXPECT_NE(workload_from_flag("mix:lln").error().next.find("did you mean mix:llm?"), std::string::npos);
+  EXPECT_EQ(workload_from_flag("w.yaml", "mix: research\n")->mix, "research");
+  EXPECT_EQ(workload_from_flag("w.yaml", "mix: [\n").error().what.rfind("w.yaml:", 0), 0u);
+  EXPECT_TRUE(is_mix_flag("mix:x"));
+  EXPECT_FALSE(is_mix_flag("mixed.yaml"));
+}
+
+}  // namespace
+}  // namespace muster
