@@ -2,9 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "model/fields.h"
 
@@ -37,6 +39,10 @@ struct FaultRate {
   double per_gpu_hour = 0;  // mean over the fleet
   std::string source;
 };
+
+// The rates of a file like data/fault_rates.csv. A row of a kind the twin does not know is refused with its line. The rate of app_bug
+// is per hour of a running job, of storage_stall per GPU-hour of the site, of the others per GPU-hour of a node that runs.
+Result<std::vector<FaultRate>> parse_rates(std::string_view csv, std::string_view where = "fault_rates.csv");
 
 struct Weather {
   double factor = 1;         // --weather xN

@@ -26,12 +26,15 @@ struct Config {
   Time start_utc{1'767'225'600'000'000'000};  // 2026-01-01T00:00:00Z
   Duration report_every = minutes(1);         // how often every node reports at least
   bool full_scrapes = false;                  // true (in step with the wall clock): each report is a whole scrape
+  std::string boot;                           // of the engine's event stream; empty: from the seed
 };
 
 struct Counters {
   std::uint64_t kernel_events = 0;  // of the event queue
   std::uint64_t samples = 0;
-  std::uint64_t scrape_bytes = 0;
+  std::uint64_t scrape_bytes = 0;   // of metrics, through the parser
+  std::uint64_t record_bytes = 0;   // of kernel records, likewise
+  std::uint64_t refused_lines = 0;  // that the parser did not take: a defect of the twin
   std::uint64_t orders = 0;
   std::uint64_t duplicate_orders = 0;
 };
@@ -46,8 +49,8 @@ class Twin final : public Clock, public Observatory, public Actuator {
 
   Now now() const override;
   void poll(Inbox& out) override;
-  // Runs simulated time up to `until`, or to the whole second after something urgent happened (a kernel record, a changed
-  // scrape, an engine's event). Regular reports are not urgent.
+  // Runs simulated time up to `until`, or to the whole second after something urgent happened (a kernel record, a scrape that shows
+  // a changed counter or GPU, an engine's event). Regular reports, loads and temperatures, and JobProgressed are not urgent.
   void wait(Time until) override;
   Result<void> submit(const Order& order) override;
   Result<void> inquire(const std::string& key) override;

@@ -1,0 +1,129 @@
+// Making a cluster and stepping through its events.
+#include "twin/cluster.h"
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+
+namespace muster::twin {
+namespace {
+
+constexpr double kNodeWriteGbs = 8;  // what one node can write to the store
+constexpr std::uint32_t kAmbientGroups = 60;
+
+Config completed(Config c) {
+  constexpr int kFirstBus = 0x0f;
+  constexpr int kBusStep = 0x0e;
+  if (c.site.gpu_pci.size() != c.site.gpus_per_node) {
+    c.site.gpu_pci.clear();
+    for (std::uint32_t i = 0; i < c.site.gpus_per_node; ++i) {
+      c.site.gpu_pci.push_back(fmt::format("0000:{:02x}:00", kFirstBus + kBusStep * static_cast<int>(i)));
+    }
+  }
+  if (c.site.gpu_model.empty()) c.site.gpu_model = "H200";
+  if (c.report_every < seconds(1)) c.report_every = seconds(1);
+  return c;
+}
+
+}  // namespace
+
+Cluster::Cluster(Config given)
+    : config(completed(std::move(given))),
+      per_node(config.site.gpus_per_node),
+      utc_offset{config.start_utc.ns},
+      boot(config.boot.empty() ? fmt::format("{:016x}", config.seed) : config.boot),
+      nodes(config.site.nodes.size()),
+      gpus(config.site.nodes.size() * config.site.gpus_per_node),
+      pulse(config.site.nodes.size(), 1),
+      silence_told(config.site.nodes.size(), 0),
+      store(config.site.storage_write_gbs, kNodeWriteGbs),
+      mix(config.workload.mix, config.workload.load, static_cast<std::uint32_t>(config.site.nodes.size()),
+          config.site.gpus_per_node, config.seed),
+      site_weather(config.seed, "weather/site") {
+  MUSTER_CHECK(!nodes.empty() && per_node >= 1 && per_node <= 16);
+  Prng uptime(config.seed, "nodes/uptime");
+  for (Node& n : nodes) n.booted = Time{0} - from_seconds(3600.0 + 40 * 86400.0 * uptime.unit());
+  const auto every_s = static_cast<std::uint32_t>(config.report_every.ns / 1'000'000'000);
+  report_slots = std::max<std::uint32_t>(1, std::min<std::uint32_t>(every_s, static_cast<std::uint32_t>(nodes.size())));
+}
+
+Time Cluster::listed_at(std::size_t i) const {
+  return std::max(now, config.start_utc + config.workload.jobs[i].at - utc_offset);
+}
+
+void Cluster::begin() {
+  seed_weather();
+  queue.push(now + nanoseconds(config.report_every.ns / report_slots), Tick::report);
+  queue.push(now + minutes(1), Tick::ambient);
+  // Every node says once what it has: the scraper's first round.
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) tell(NodeId{i}, -1, kFull);
+  const auto& listed = config.workload.jobs;
+  if (next_listed < listed.size()) queue.push(listed_at(next_listed), Tick::listed);
+  if (!config.workload.mix.empty() && config.workload.load > 0) queue.push(now + mix.until_next(), Tick::arrival);
+}
+
+void Cluster::step() {
+  const Scheduled e = queue.pop();
+  now = e.at;
+  ++count.kernel_events;
+  switch (e.tick) {
+    case Tick::report: report_slot(); break;
+    case Tick::ambient:
+      ambient();
+      ambient_group = (ambient_group + 1) % kAmbientGroups;
+      queue.push(now + minutes(1), Tick::ambient);
+      break;
+    case Tick::arrival:
+      if (calmed) break;
+      submit_job(mix.draw());
+      queue.push(now + mix.until_next(), Tick::arrival);
+      break;
+    case Tick::listed: {
+      if (calmed) break;
+      const auto& listed = config.workload.jobs;
+      submit_job(listed[next_listed].spec);
+      if (++next_listed < listed.size()) queue.push(listed_at(next_listed), Tick::listed);
+      break;
+    }
+    case Tick::weather: strike(NodeId{e.a}); break;
+    case Tick::site_weather: site_strike(); break;
+    case Tick::fault: fault_stage(e.a, e.b); break;
+    case Tick::gang:
+      if (gangs[e.a].turn == e.b) phase_over(e.a);
+      break;
+    case Tick::gang_doom:
+      if (gangs[e.a].id.some() && gangs[e.a].life == e.b && gangs[e.a].doom_at == now) {
+        const Gang& g = gangs[e.a];
+        end_gang(e.a, g.doom_end, std::string(g.doom_detail));
+      }
+      break;
+    case Tick::gang_bug:
+      if (gangs[e.a].id.some() && gangs[e.a].life == e.b) bug(e.a);
+      break;
+    case Tick::storage: store_done(e.b); break;
+    case Tick::order: order_due(e.a); break;
+    case Tick::unheard: unheard(NodeId{e.a}, e.b); break;
+    case Tick::booted:
+      if (nodes[e.a].turn == e.b) finish_boot(NodeId{e.a}, "node came back by itself after an unexpected reboot");
+      break;
+  }
+}
+
+void Cluster::run_to(Time steady) {
+  while (queue.next() <= steady) step();
+  if (now < steady) now = steady;
+}
+
+void Cluster::emit(Body body, bool wakes) {
+  inbox.events.push_back({Source{boot, "engine", ++engine_seq}, utc(), std::move(body), {}});
+  wake = wake || wakes;
+}
+
+void Cluster::tell(NodeId n, int slot, std::uint8_t what) {
+  Node& x = node(n);
+  x.dirty |= what;
+  if (slot >= 0) x.dirty_slots = static_cast<std::uint16_t>(x.dirty_slots | 1u << slot);
+  pulse[n.v] |= 2;
+}
+
+}  // namespace muster::twin

@@ -1,0 +1,176 @@
+// The least controller there can be, for tests and measurements of the twin: starts queued jobs in order on the first free nodes,
+// requeues what broke, and repairs nothing unless asked.
+#pragma once
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "model/codec.h"
+#include "twin/twin.h"
+
+namespace muster::twin {
+
+class FirstFit {
+ public:
+  explicit FirstFit(Twin& twin, std::size_t nodes) : twin_(twin), job_of_(nodes), up_(nodes, true), drained_(nodes, false) {
+    for (std::size_t i = 0; i < nodes; ++i) free_.insert(NodeId{static_cast<std::uint32_t>(i)});
+  }
+
+  // One turn: wait, poll, look, order.
+  void turn(Duration most = minutes(1)) {
+    twin_.wait(twin_.now().steady + most);
+    inbox.clear();
+    twin_.poll(inbox);
+    samples += inbox.samples.size();
+    for (const Arrival& a : inbox.events) take(a);
+    place();
+  }
+  void run(Duration d) {
+    const Time end = twin_.now().steady + d;
+    while (twin_.now().steady < end) turn(std::min(minutes(1), end - twin_.now().steady));
+  }
+  std::string order(Action a) {
+    Order o;
+    o.key = "t" + std::to_string(++next_key_);
+    o.epoch = 1;
+    o.action = std::move(a);
+    (void)twin_.submit(o);
+    return o.key;
+  }
+  std::string on_node(Verb v, NodeId n, int slot = -1) {
+    Action a;
+    a.verb = v;
+    a.node = n;
+    a.slot = static_cast<std::int16_t>(slot);
+    if (v == Verb::drain_node || v == Verb::undrain_node) drained_[n.v] = v == Verb::drain_node;
+    refit(n);
+    return order(a);
+  }
+  // Runs until the order has ended, at most a simulated day and a half.
+  OrderEnded finish(const std::string& key) {
+    for (int i = 0; i < 100000 && !ended.contains(key); ++i) turn();
+    return ended[key];
+  }
+
+  Inbox inbox;
+  std::map<std::string, OrderEnded> ended;
+  std::map<JobId, JobSpec> specs;
+  std::map<JobId, JobStarted> running;
+  std::vector<JobEnded> ends;
+  std::vector<NodeChanged> changes;
+  std::vector<GpuSwapped> swaps;
+  std::uint64_t samples = 0;
+  std::uint64_t events = 0;
+  std::uint64_t last_seq = 0;
+  bool dense = true;
+  bool keep_digest = false;
+  std::uint64_t digest = 0;
+  bool requeues = true;
+
+ private:
+  void refit(NodeId n) {
+    if (up_[n.v] && !drained_[n.v] && !job_of_[n.v].some()) {
+      free_.insert(n);
+    } else {
+      free_.erase(n);
+    }
+  }
+  void take(const Arrival& a) {
+    ++events;
+    dense = dense && a.source.seq == last_seq + 1;
+    last_seq = a.source.seq;
+    if (keep_digest) digest = xxh64(encode_body(a.body), digest + static_cast<std::uint64_t>(a.utc.ns));
+    if (const auto* s = std::get_if<JobSubmitted>(&a.body)) {
+      specs[s->job] = s->spec;
+      queue_.push_back(s->job);
+    } else if (const auto* q = std::get_if<JobRequeued>(&a.body)) {
+      queue_.push_front(q->job);
+    } else if (const auto* st = std::get_if<JobStarted>(&a.body)) {
+      running[st->job] = *st;
+    } else if (const auto* e = std::get_if<JobEnded>(&a.body)) {
+      ends.push_back(*e);
+      for (const NodeId n : running[e->job].nodes) {
+        job_of_[n.v] = {};
+        refit(n);
+      }
+      running.erase(e->job);
+      if (requeues && (e->end == JobEnd::node_failed || e->end == JobEnd::app_failed)) {
+        Action r;
+        r.verb = Verb::requeue_job;
+        r.job = e->job;
+        r.attempt = e->attempt;
+        order(r);
+      }
+    } else if (const auto* c = std::get_if<NodeChanged>(&a.body)) {
+      changes.push_back(*c);
+      up_[c->node.v] = c->condition == NodeCondition::up;
+      refit(c->node);
+    } else if (const auto* w = std::get_if<GpuSwapped>(&a.body)) {
+      swaps.push_back(*w);
+    } else if (const auto* o = std::get_if<OrderEnded>(&a.body)) {
+      ended[o->key] = *o;
+      const auto it = starting_.find(o->key);
+      if (it != starting_.end()) {
+        if (o->status != Status::done) {
+          for (const NodeId n : it->second.nodes) {
+            job_of_[n.v] = {};
+            refit(n);
+          }
+          queue_.push_front(it->second.job);
+        }
+        starting_.erase(it);
+      }
+    }
+  }
+  void place() {
+    while (!queue_.empty()) {
+      const JobId j = queue_.front();
+      const std::uint32_t want = specs[j].nodes;
+      if (want > free_.size()) return;
+      Action a;
+      a.verb = Verb::start_job;
+      a.job = j;
+      for (auto it = free_.begin(); a.nodes.size() < want; ++it) a.nodes.push_back(*it);
+      for (const NodeId n : a.nodes) {
+        job_of_[n.v] = j;
+        free_.erase(n);
+      }
+      queue_.pop_front();
+      starting_[order(a)] = a;
+    }
+  }
+
+  Twin& twin_;
+  std::vector<JobId> job_of_;
+  std::vector<bool> up_;
+  std::vector<bool> drained_;
+  std::set<NodeId> free_;
+  std::deque<JobId> queue_;
+  std::map<std::string, Action> starting_;
+  std::uint64_t next_key_ = 0;
+};
+
+// A plain cluster for tests: 16 nodes a rack and leaf.
+inline Config plain_config(std::uint32_t nodes, std::uint64_t seed = 1) {
+  Config c;
+  c.seed = seed;
+  c.site.name = "plain";
+  c.site.gpu_model = "H200";
+  c.site.storage_write_gbs = 2.0 * nodes;
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    NodeSpec n;
+    n.name = "node" + std::to_string(i + 1);
+    n.rack = n.leaf = i / 16;
+    n.domain = i;
+    c.site.nodes.push_back(n);
+    if (i % 16 == 0) c.site.racks.push_back("r" + std::to_string(i / 16 + 1));
+  }
+  c.site.leaves = c.site.pods = static_cast<std::uint32_t>(c.site.racks.size());
+  c.site.domains = nodes;
+  return c;
+}
+
+}  // namespace muster::twin

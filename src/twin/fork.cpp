@@ -1,0 +1,159 @@
+// Forks: a cluster made from what a controller's state knows of another one.
+#include <fmt/core.h>
+
+#include "twin/cluster.h"
+
+namespace muster::twin {
+namespace {
+
+// The fault that a finding would mean, if it were true. Findings about jobs and passing trouble mean none.
+std::optional<FaultKind> meaning_of(FindingKind k) {
+  switch (k) {
+    case FindingKind::gpu_lost: return FaultKind::gpu_off_bus;
+    case FindingKind::ecc_uncorrectable: return FaultKind::ecc_uncorrectable;
+    case FindingKind::row_remap_pending: return FaultKind::row_remap;
+    case FindingKind::row_remap_failed: return FaultKind::row_remap_failure;
+    case FindingKind::nvlink_degraded: return FaultKind::nvlink_degraded;
+    case FindingKind::pcie_degraded: return FaultKind::pcie_degraded;
+    case FindingKind::thermal_throttle: return FaultKind::thermal;
+    case FindingKind::link_down: return FaultKind::cable_down;
+    case FindingKind::gsp_timeout: return FaultKind::gsp_hang;
+    case FindingKind::slow_gpu: return FaultKind::slow_gpu;
+    case FindingKind::link_flap:
+    case FindingKind::node_silent:  // known from the node's condition
+    case FindingKind::host_rebooted:
+    case FindingKind::storage_stall:
+    case FindingKind::app_error:
+    case FindingKind::job_failed: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool being_repaired(const State& s, NodeId n) {
+  for (const auto& [key, o] : s.orders) {
+    const Verb v = o.order.action.verb;
+    if (o.status == Status::pending && o.order.action.node == n &&
+        (v == Verb::reboot_node || v == Verb::power_cycle_node || v == Verb::replace_node)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Cluster::fork_nodes(const State& s) {
+  for (std::uint32_t i = 0; i < nodes.size() && i < s.nodes.size(); ++i) {
+    const NodeState& from = s.nodes[i];
+    Node& to = nodes[i];
+    to.drained = from.hold != Hold::none;
+    to.condition = from.condition;
+    if (from.condition == NodeCondition::up || being_repaired(s, NodeId{i})) continue;
+    if (from.condition == NodeCondition::booting) {
+      set_life(NodeId{i}, Life::booting);
+      queue.push(now + minutes(5), Tick::booted, i, to.turn);
+    } else {
+      begin_fault(FaultKind::node_hang, NodeId{i}, -1, false);
+    }
+  }
+  for (const auto& [id, f] : s.findings) {
+    const auto kind = meaning_of(f.kind);
+    if (!kind || f.cleared.ns != 0 || !f.node.some() || f.node.v >= nodes.size()) continue;
+    if (node(f.node).life != Life::up) continue;
+    int slot = f.slot;
+    if (slot < 0 || slot >= static_cast<int>(per_node)) slot = -1;
+    bool known = false;
+    for (const std::uint32_t g : node(f.node).faults) known = known || faults[g].slot == slot;
+    if (!known) begin_fault(*kind, f.node, slot, false);
+  }
+}
+
+void Cluster::fork_jobs(const State& s) {
+  for (const auto& [id, j] : s.jobs) {
+    next_job = std::max(next_job, id.number + 1);
+    if (ended(j.phase)) continue;
+    const std::uint32_t g = add_gang(id, j.spec);
+    Gang& x = gangs[g];
+    x.attempt = j.phase == JobPhase::starting && j.attempt > 0 ? j.attempt - 1 : j.attempt;
+    x.durable_ns = std::min(static_cast<std::int64_t>(j.progress.durable_steps) * x.step_ns, x.total_ns);
+    x.work_ns = x.durable_ns;
+    x.phase = j.phase == JobPhase::broken ? Phase::broken : Phase::queued;
+    if (j.phase != JobPhase::running || j.nodes.empty()) continue;
+    bool whole = true;
+    for (const NodeId n : j.nodes) whole = whole && n.v < nodes.size() && node(n).gang == kNone;
+    if (!whole) continue;
+    x.nodes = j.nodes;
+    x.life = next_life++;
+    for (const NodeId n : x.nodes) node(n).gang = g;
+    allocated(static_cast<int>(x.nodes.size()));
+    x.init_ns = j.progress.init_ms * 1'000'000;
+    x.checkpoint_ns = j.progress.checkpoint_ms * 1'000'000;
+    x.slow_ns = j.progress.slow_ms * 1'000'000;
+    x.work_ns = std::clamp(static_cast<std::int64_t>(j.progress.steps) * x.step_ns, x.durable_ns, x.total_ns);
+    // What it did since its last word is not known: it goes on from there.
+    x.told_work_ns = x.work_ns;
+    x.told_slow_ns = x.slow_ns;
+    x.since = now;
+    if (j.progress.init_ms == 0) {
+      begin_init(g, minutes(2));
+    } else {
+      begin_compute(g);
+    }
+    haunt(g);
+  }
+}
+
+// Orders under way go on; how long they still take is drawn anew.
+void Cluster::fork_orders(const State& s) {
+  epoch = s.epoch;
+  for (const auto& [key, o] : s.orders) {
+    if (order_of.contains(key)) continue;
+    if (o.status == Status::pending || o.status == Status::unknown) {
+      Order again = o.order;
+      again.epoch = epoch;
+      again.not_after = {};
+      (void)accept(again);
+    } else {
+      order_of.emplace(key, static_cast<std::uint32_t>(orders.size()));
+      orders.push_back({key, o.order.action, o.status, o.detail, true});
+    }
+  }
+}
+
+void Cluster::fork(const State& s) {
+  now = started = s.now.steady;
+  utc_offset = s.now.utc - s.now.steady;
+  allocated_since = now;
+  const Duration uptime = started - Time{0};
+  for (Node& n : nodes) {
+    n.booted = n.booted + uptime;
+    n.heat_at = now;
+  }
+  if (const auto it = s.streams.find("engine"); it != s.streams.end()) {
+    boot = it->second.boot;
+    engine_seq = it->second.seq;
+  }
+  mix = Mix(config.workload.mix, config.workload.load, static_cast<std::uint32_t>(nodes.size()), per_node,
+            config.seed + s.seq);  // other jobs than those the state has seen
+  const Duration elapsed = s.now.utc - config.start_utc;
+  while (next_listed < config.workload.jobs.size() && config.workload.jobs[next_listed].at <= elapsed) ++next_listed;
+  begin();
+  fork_nodes(s);
+  fork_jobs(s);
+  fork_orders(s);
+  // Nobody has heard these beginnings: what is already known is not news.
+  inbox.kernel.clear();
+}
+
+void Cluster::backlog() {
+  if (config.workload.mix.empty() || config.workload.load <= 0) return;
+  const double want = std::min(1.15, config.workload.load) * static_cast<double>(nodes.size());
+  double have = 0;
+  while (have < want) {
+    const JobSpec j = mix.draw_running();
+    have += j.nodes;
+    submit_job(j);
+  }
+}
+
+}  // namespace muster::twin

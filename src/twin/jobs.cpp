@@ -1,0 +1,328 @@
+// Gangs: they load, train in steps, write checkpoints to the shared store, and stop when a member fails. No event per step: work is
+// a straight line between two changes of speed.
+#include <fmt/core.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "twin/cluster.h"
+
+namespace muster::twin {
+namespace {
+
+constexpr double kLoadInit = 0.12;
+constexpr double kLoadTrain = 0.92;
+
+std::int64_t ms(std::int64_t ns) { return ns / 1'000'000; }
+
+// Loading the program, the data and the last checkpoint, and building the communicators: grows with the logarithm of the size.
+Duration init_time(std::uint32_t nodes, Prng& prng) {
+  double log2 = 0;
+  for (std::uint32_t n = nodes; n > 1; n /= 2) log2 += 1;
+  return from_seconds((75 + 24 * log2) * (0.8 + 0.5 * prng.unit()));
+}
+
+}  // namespace
+
+std::uint32_t Cluster::add_gang(JobId id, const JobSpec& spec) {
+  std::uint32_t g;
+  if (!free_gangs.empty()) {
+    g = free_gangs.back();
+    free_gangs.pop_back();
+  } else {
+    g = static_cast<std::uint32_t>(gangs.size());
+    gangs.emplace_back();
+  }
+  const std::uint32_t turn = gangs[g].turn + 1;
+  gangs[g] = Gang{};
+  Gang& x = gangs[g];
+  x.id = id;
+  x.spec = spec;
+  x.turn = turn;
+  x.step_ns = std::max<std::int64_t>(1'000'000, from_seconds(std::min(std::max(spec.step_s, 0.001), 1e6)).ns);
+  constexpr std::int64_t kWorkMax = INT64_MAX / 4;
+  const auto steps_max = static_cast<std::uint64_t>(kWorkMax / x.step_ns);
+  x.total_ns = static_cast<std::int64_t>(std::min(std::max<std::uint64_t>(spec.steps, 1), steps_max)) * x.step_ns;
+  gang_of[id] = g;
+  return g;
+}
+
+void Cluster::drop_gang(std::uint32_t g) {
+  Gang& x = gangs[g];
+  MUSTER_CHECK(x.nodes.empty());
+  gang_of.erase(x.id);
+  x.id = {};
+  x.life = 0;
+  ++x.turn;
+  free_gangs.push_back(g);
+}
+
+std::uint32_t Cluster::find_gang(JobId id) const {
+  const auto it = gang_of.find(id);
+  return it == gang_of.end() ? kNone : it->second;
+}
+
+JobId Cluster::submit_job(const JobSpec& spec) {
+  const JobId id{next_job++, 0};
+  add_gang(id, spec);
+  emit(JobSubmitted{id, spec});
+  return id;
+}
+
+void Cluster::allocated(int delta) {
+  allocated_node_ms += allocated_nodes * (now - allocated_since).ns / 1'000'000;
+  allocated_since = now;
+  allocated_nodes += delta;
+}
+
+void Cluster::launch(std::uint32_t g, const std::vector<NodeId>& where, std::uint32_t attempt, std::uint32_t order, Prng& prng) {
+  Gang& x = gangs[g];
+  x.nodes = where;
+  x.attempt = attempt != 0 ? attempt : x.attempt + 1;
+  x.phase = Phase::launching;
+  x.start_order = order;
+  x.life = next_life++;
+  x.since = now;
+  for (const NodeId n : where) node(n).gang = g;
+  allocated(static_cast<int>(where.size()));
+  queue.push(now + from_seconds(0.8 + 1.4 * prng.unit()), Tick::gang, g, ++x.turn);
+}
+
+void Cluster::launched(std::uint32_t g) {
+  Gang& x = gangs[g];
+  for (const NodeId n : x.nodes) {
+    if (node(n).condition != NodeCondition::up) return fail_start(g, fmt::format("node {} went down", name(n)));
+  }
+  emit(JobStarted{x.id, x.attempt, x.nodes});
+  const std::uint32_t order = x.start_order;
+  x.start_order = kNone;
+  finish_order(order, Status::done, {});
+  Prng prng(config.seed, fmt::format("gang/{}/{}", render(x.id), x.attempt));
+  begin_init(g, init_time(static_cast<std::uint32_t>(x.nodes.size()), prng));
+  const double bugs_per_h = kind_rate[static_cast<std::size_t>(FaultKind::app_bug)];
+  if (bugs_per_h > 0 && !calmed) {
+    const double at_s = 3600 * prng.exponential(1 / bugs_per_h);
+    if (at_s < 30 * 86400.0) queue.push(now + from_seconds(at_s), Tick::gang_bug, g, x.life);
+  }
+  haunt(g);
+}
+
+void Cluster::fail_start(std::uint32_t g, const std::string& why) {
+  Gang& x = gangs[g];
+  const std::uint32_t order = x.start_order;
+  x.start_order = kNone;
+  release_nodes(x);
+  x.phase = Phase::queued;
+  --x.attempt;
+  x.life = 0;
+  ++x.turn;
+  finish_order(order, Status::failed, why);
+}
+
+void Cluster::begin_init(std::uint32_t g, Duration left) {
+  Gang& x = gangs[g];
+  x.phase = Phase::init;
+  x.work_ns = x.durable_ns;
+  x.init_ns = x.checkpoint_ns = x.slow_ns = 0;
+  x.told_work_ns = x.work_ns;
+  x.told_slow_ns = 0;
+  x.since = now;
+  x.doom_at = kNever;
+  queue.push(now + left, Tick::gang, g, ++x.turn);
+  load_nodes(x, kLoadInit);
+}
+
+void Cluster::begin_compute(std::uint32_t g) {
+  Gang& x = gangs[g];
+  x.phase = Phase::compute;
+  x.since = now;
+  x.speed = 1;
+  for (const NodeId n : x.nodes) x.speed = std::min(x.speed, static_cast<double>(node(n).speed));
+  x.target_ns = x.total_ns;
+  if (x.spec.checkpoint_every_s > 0) {
+    // At the end of a step, and never in the last one: the end is a checkpoint of its own.
+    const double every = x.spec.checkpoint_every_s * 1e9 / static_cast<double>(x.step_ns);
+    const std::int64_t steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(every, 1e12)));
+    const std::int64_t left = (x.total_ns - x.work_ns) / x.step_ns;
+    if (steps < left) x.target_ns = (x.work_ns / x.step_ns + steps) * x.step_ns;
+  }
+  aim(g);
+  load_nodes(x, kLoadTrain);
+}
+
+void Cluster::aim(std::uint32_t g) {
+  Gang& x = gangs[g];
+  ++x.turn;
+  if (x.speed <= 0) return;  // a change of speed will aim again
+  const std::int64_t left = x.target_ns - x.work_ns;
+  const std::int64_t wait = x.speed == 1 ? left : static_cast<std::int64_t>(static_cast<double>(left) / x.speed) + 1;
+  queue.push(now + nanoseconds(std::max<std::int64_t>(wait, 0)), Tick::gang, g, x.turn);
+}
+
+std::int64_t Cluster::work_now(const Gang& g) const {
+  if (g.phase != Phase::compute) return g.work_ns;
+  const std::int64_t elapsed = (now - g.since).ns;
+  const std::int64_t done = g.speed == 1 ? elapsed : static_cast<std::int64_t>(static_cast<double>(elapsed) * g.speed);
+  return std::min(g.work_ns + done, g.target_ns);
+}
+
+void Cluster::settle(Gang& g) {
+  const std::int64_t elapsed = (now - g.since).ns;
+  if (g.phase == Phase::compute) {
+    const std::int64_t work = work_now(g);
+    g.slow_ns += elapsed - (work - g.work_ns);
+    g.work_ns = work;
+  } else if (g.phase == Phase::writing) {
+    g.checkpoint_ns += elapsed;
+  } else if (g.phase == Phase::init) {
+    g.init_ns += elapsed;
+  }
+  g.since = now;
+}
+
+void Cluster::speed_changed(std::uint32_t g) {
+  Gang& x = gangs[g];
+  if (x.phase != Phase::compute) return;
+  double speed = 1;
+  for (const NodeId n : x.nodes) speed = std::min(speed, static_cast<double>(node(n).speed));
+  if (speed == x.speed) return;
+  settle(x);
+  const bool stall = speed == 0 || x.speed == 0;
+  x.speed = speed;
+  aim(g);
+  // Members that wait for a slow one do less: their activity falls. A stall of seconds is over before anybody looks.
+  if (!stall) {
+    for (const NodeId n : x.nodes) tell(n, -1, kLoad);
+  }
+}
+
+void Cluster::begin_write(std::uint32_t g) {
+  Gang& x = gangs[g];
+  x.phase = Phase::writing;
+  ++x.turn;
+  store.begin(now, g, static_cast<std::uint32_t>(x.nodes.size()), x.spec.checkpoint_gb);
+  reschedule_store();
+}
+
+void Cluster::reschedule_store() {
+  if (const auto f = store.next(now)) queue.push(f->at, Tick::storage, 0, store.turn());
+}
+
+void Cluster::store_done(std::uint32_t turn) {
+  if (turn != store.turn()) return;
+  const auto f = store.next(now);
+  if (!f) return;
+  if (f->at > now + nanoseconds(1)) return reschedule_store();  // rounding: a moment too early
+  store.end(now, f->writer);
+  Gang& x = gangs[f->writer];
+  settle(x);
+  x.durable_ns = x.work_ns;
+  emit(JobProgressed{x.id, x.attempt, progress_of(x)}, false);
+  begin_compute(f->writer);
+  reschedule_store();
+}
+
+void Cluster::phase_over(std::uint32_t g) {
+  Gang& x = gangs[g];
+  switch (x.phase) {
+    case Phase::launching: launched(g); break;
+    case Phase::init:
+      settle(x);
+      begin_compute(g);
+      break;
+    case Phase::compute: {
+      settle(x);
+      x.slow_ns -= x.target_ns - x.work_ns;  // the last nanosecond of rounding
+      x.work_ns = x.target_ns;
+      if (x.work_ns >= x.total_ns) {
+        x.durable_ns = x.total_ns;
+        end_gang(g, JobEnd::completed, {});
+      } else {
+        begin_write(g);
+      }
+      break;
+    }
+    case Phase::queued:
+    case Phase::writing:
+    case Phase::hung:
+    case Phase::broken: break;
+  }
+}
+
+Progress Cluster::progress_of(const Gang& g) const {
+  Progress p;
+  p.steps = static_cast<std::uint64_t>(g.work_ns / g.step_ns);
+  p.durable_steps = static_cast<std::uint64_t>(g.durable_ns / g.step_ns);
+  p.init_ms = ms(g.init_ns);
+  p.checkpoint_ms = ms(g.checkpoint_ns);
+  p.slow_ms = ms(std::max<std::int64_t>(g.slow_ns, 0));
+  return p;
+}
+
+// The collective that lacks a member stops everybody at once; how long until the gang is told so depends on the fault.
+void Cluster::doom(std::uint32_t g, Duration after, JobEnd end, std::string detail) {
+  Gang& x = gangs[g];
+  if (x.phase == Phase::launching || x.phase == Phase::queued || x.phase == Phase::broken) return;
+  if (x.doom_at <= now + after) return;  // something quicker is on its way
+  settle(x);
+  if (x.phase == Phase::writing) {
+    store.abandon(now, g);
+    reschedule_store();
+  }
+  x.phase = Phase::hung;
+  ++x.turn;
+  x.doom_at = now + after;
+  x.doom_end = end;
+  x.doom_detail = std::move(detail);
+  queue.push(x.doom_at, Tick::gang_doom, g, x.life);
+}
+
+void Cluster::release_nodes(Gang& g) {
+  for (const NodeId n : g.nodes) {
+    node(n).gang = kNone;
+    if (node(n).life == Life::up) set_load(n, 0);
+  }
+  allocated(-static_cast<int>(g.nodes.size()));
+  g.nodes.clear();
+}
+
+void Cluster::load_nodes(const Gang& g, double load) {
+  for (const NodeId n : g.nodes) {
+    if (node(n).life == Life::up) set_load(n, load);
+  }
+}
+
+void Cluster::end_gang(std::uint32_t g, JobEnd end, const std::string& detail) {
+  Gang& x = gangs[g];
+  if (x.phase == Phase::launching) return fail_start(g, detail);
+  settle(x);
+  if (x.phase == Phase::writing) {
+    store.abandon(now, g);
+    reschedule_store();
+  }
+  emit(JobEnded{x.id, x.attempt, end, progress_of(x), detail});
+  release_nodes(x);
+  x.phase = Phase::broken;
+  x.work_ns = x.durable_ns;
+  x.doom_at = kNever;
+  x.life = 0;
+  ++x.turn;
+  if (end == JobEnd::completed || end == JobEnd::cancelled) drop_gang(g);
+}
+
+// A job's own word: once a minute, if a step was finished since the last one.
+void Cluster::step_report(Gang& g) {
+  if (g.phase != Phase::compute) return;
+  const std::int64_t work = work_now(g);
+  const std::int64_t slow = g.slow_ns + (now - g.since).ns - (work - g.work_ns);
+  const std::int64_t done = work - g.told_work_ns;
+  if (done <= 0 || work / g.step_ns == g.told_work_ns / g.step_ns) return;
+  const double stretch = static_cast<double>(done + slow - g.told_slow_ns) / static_cast<double>(done);
+  const std::uint64_t dice = xxh64({reinterpret_cast<const char*>(&work), sizeof work}, g.id.number);
+  const double noise = 1 + 0.006 * (static_cast<double>(dice >> 40) / 16777216.0 - 0.5);
+  inbox.steps.push_back({utc(), g.id, g.attempt, static_cast<std::uint64_t>(work / g.step_ns),
+                         static_cast<double>(g.step_ns) / 1e9 * stretch * noise});
+  g.told_work_ns = work;
+  g.told_slow_ns = slow;
+}
+
+}  // namespace muster::twin

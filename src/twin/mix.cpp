@@ -1,0 +1,107 @@
+#include "twin/mix.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/math.h"
+
+namespace muster::twin {
+namespace {
+
+// One kind of job. Sizes are log-uniform between `least` and `most` nodes, never more than `share` of the cluster: no job is so big
+// that a first-in-first-out queue would empty the cluster for it.
+struct Shape {
+  const char* name;
+  double weight[3];  // in llm, research, mixed
+  double least, most, share;
+  double median_h, sigma;
+  double step_s_min, step_s_max;
+  double checkpoint_min;  // minutes between checkpoints
+};
+constexpr std::array<Shape, 7> kShapes = {{
+    {"debug", {0.10, 0.30, 0.22}, 1, 2, 0.02, 0.4, 0.8, 1, 4, 15},
+    {"finetune", {0.20, 0.30, 0.27}, 1, 8, 0.04, 3, 0.9, 2, 8, 30},
+    {"vision", {0.05, 0.20, 0.13}, 1, 4, 0.03, 5, 0.8, 1, 3, 30},
+    {"ablation", {0.25, 0.14, 0.20}, 4, 32, 0.06, 7, 0.8, 4, 12, 30},
+    {"posttrain", {0.20, 0.04, 0.11}, 8, 64, 0.08, 9, 0.7, 6, 20, 30},
+    {"pretrain", {0.17, 0.018, 0.06}, 32, 512, 0.10, 20, 0.7, 8, 20, 30},
+    {"foundation", {0.03, 0.002, 0.01}, 256, 1500, 0.12, 40, 0.5, 10, 25, 20},
+}};
+constexpr double kRunMin_s = 600;
+constexpr double kRunMax_s = 96 * 3600.0;
+constexpr std::array<const char*, 8> kUsers = {"amara", "bjorn", "chen", "dilara", "edo", "farah", "goran", "hana"};
+constexpr std::array<const char*, 4> kAccounts = {"language", "vision", "science", "platform"};
+
+}  // namespace
+
+Mix::Mix(const std::string& kind, double load, std::uint32_t nodes, std::uint32_t gpus_per_node, std::uint64_t seed)
+    : nodes_(std::max<std::uint32_t>(nodes, 1)),
+      gpus_per_node_(gpus_per_node),
+      kind_(kind == "llm" ? 0 : kind == "research" ? 1 : 2),
+      shape_(seed, "mix/rehearsal"),
+      clock_(seed, "mix/arrivals") {
+  // The mean work of a job, from a rehearsal with the same shapes: what truncation and rounding do to it is then included.
+  constexpr int kRehearsed = 8192;
+  double node_s = 0;
+  for (int i = 0; i < kRehearsed; ++i) {
+    double run_s = 0;
+    node_s += make(run_s).nodes * run_s;
+  }
+  const double mean_node_s = node_s / kRehearsed;
+  arrival_s_ = mean_node_s / (std::max(load, 1e-6) * nodes_);
+  shape_ = Prng(seed, "mix/shapes");
+  serial_ = 0;
+}
+
+JobSpec Mix::make(double& run_s) {
+  double u = shape_.unit();
+  std::size_t pick = 0;
+  while (pick + 1 < kShapes.size() && (u -= kShapes[pick].weight[kind_]) >= 0) ++pick;
+  const Shape& s = kShapes[pick];
+  const double most = std::max(1.0, std::min(s.most, s.share * nodes_));
+  const double least = std::min(s.least, std::max(1.0, most / 4));
+  double n = least * det_exp(shape_.unit() * det_log(most / least + 1e-12));
+  // People ask for powers of two, mostly.
+  if (shape_.chance(0.7)) {
+    double p = 1;
+    while (p * 2 <= n * 1.4142) p *= 2;
+    n = std::min(p, most);
+  }
+  JobSpec j;
+  j.nodes = std::clamp<std::uint32_t>(static_cast<std::uint32_t>(n + 0.5), 1, nodes_);
+  run_s = std::clamp(3600 * s.median_h * shape_.lognormal(0, s.sigma), kRunMin_s, kRunMax_s);
+  // Rounded to milliseconds, so that a whole number of steps is a whole number of nanoseconds.
+  const double step = s.step_s_min + (s.step_s_max - s.step_s_min) * shape_.unit();
+  j.step_s = static_cast<double>(static_cast<std::int64_t>(step * 1000)) / 1000;
+  j.steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(run_s / j.step_s));
+  j.checkpoint_every_s = s.checkpoint_min * 60;
+  // Optimiser state and weights: the bigger the gang, the bigger the model, but less of it on each node.
+  const double gb = 40 * det_exp(0.75 * det_log(static_cast<double>(j.nodes))) * (0.5 + shape_.unit()) * gpus_per_node_ / 8.0;
+  j.checkpoint_gb = static_cast<double>(static_cast<std::int64_t>(gb * 10) + 1) / 10;
+  j.user = kUsers[shape_.below(kUsers.size())];
+  j.account = kAccounts[shape_.below(kAccounts.size())];
+  j.name = fmt::format("{}-{}", s.name, ++serial_);
+  return j;
+}
+
+JobSpec Mix::draw() {
+  double run_s = 0;
+  return make(run_s);
+}
+
+JobSpec Mix::draw_running() {
+  for (;;) {
+    double run_s = 0;
+    JobSpec j = make(run_s);
+    if (!shape_.chance(run_s / (24 * 3600.0))) continue;
+    const double left = 0.05 + 0.95 * shape_.unit();
+    j.steps = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(j.steps) * left));
+    return j;
+  }
+}
+
+Duration Mix::until_next() { return from_seconds(clock_.exponential(arrival_s_)); }
+
+}  // namespace muster::twin

@@ -1,0 +1,130 @@
+// Nodes: who lives, who hangs, who boots, what the engine believes of it, and how warm and fast they are.
+#include <fmt/core.h>
+
+#include <array>
+
+#include "base/hash.h"
+#include "twin/cluster.h"
+
+namespace muster::twin {
+
+std::uint64_t Cluster::identity(NodeId n, int slot) const {
+  const std::uint32_t at = n.v * per_node + static_cast<std::uint32_t>(std::max(slot, 0));
+  const std::array<std::uint64_t, 3> key = {n.v, static_cast<std::uint64_t>(slot + 1), gpus[at].swaps};
+  return xxh64({reinterpret_cast<const char*>(key.data()), sizeof key}, config.seed);
+}
+
+std::string Cluster::uuid(NodeId n, int slot) {
+  const std::uint64_t a = identity(n, slot);
+  const std::uint64_t b = a * 0x9e3779b97f4a7c15ULL;
+  return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", a >> 32, a >> 16 & 0xffff, a & 0xffff, b >> 48,
+                     b & 0xffffffffffffULL);
+}
+
+std::uint64_t Cluster::boot_id(NodeId n) const {
+  const std::array<std::uint64_t, 2> key = {n.v, nodes[n.v].boots};
+  return xxh64({reinterpret_cast<const char*>(key.data()), sizeof key}, config.seed + 1);
+}
+
+void Cluster::set_life(NodeId n, Life life) {
+  Node& x = node(n);
+  x.life = life;
+  ++x.turn;
+  if (life == Life::up) {
+    pulse[n.v] |= 1;
+    silence_told[n.v] = 0;
+  } else {
+    pulse[n.v] &= static_cast<std::uint8_t>(~1u);
+  }
+}
+
+void Cluster::go_silent(NodeId n, Life life) {
+  set_life(n, life);
+  queue.push(now + kUnheardLimit, Tick::unheard, n.v, node(n).turn);
+  if (node(n).gang != kNone) {
+    doom(node(n).gang, kNcclTimeout, JobEnd::node_failed, fmt::format("collective timed out: no answer from {}", name(n)));
+  }
+}
+
+void Cluster::unheard(NodeId n, std::uint32_t turn) {
+  Node& x = node(n);
+  if (x.turn != turn || x.life == Life::up) return;
+  if (x.condition != NodeCondition::down) {
+    x.condition = NodeCondition::down;
+    emit(NodeChanged{n, NodeCondition::down, "not responding"});
+  }
+  if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("node {} is not responding", name(n)));
+}
+
+void Cluster::start_boot(NodeId n, Life life, NodeCondition seen, const std::string& detail) {
+  Node& x = node(n);
+  if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("node {}: {}", name(n), detail));
+  set_life(n, life);
+  set_load(n, 0);
+  if (x.condition != seen) {
+    x.condition = seen;
+    emit(NodeChanged{n, seen, detail});
+  }
+}
+
+void Cluster::finish_boot(NodeId n, const std::string& detail) {
+  Node& x = node(n);
+  if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("node {} rebooted", name(n)));
+  set_life(n, Life::up);
+  ++x.boots;
+  x.booted = now;
+  x.records = 0;
+  x.heat_from = 0;
+  x.heat_at = now;
+  for (std::uint32_t s = 0; s < per_node; ++s) {
+    // Volatile counters begin anew; remapped rows are kept in the board.
+    Gpu& g = gpu(n, static_cast<int>(s));
+    g.ecc_sbe = g.ecc_dbe = g.nvlink_errors = g.pcie_replays = g.link_downed = 0;
+    g.thermal_us = 0;
+  }
+  // A person's or an order's boot has cured what it could before this; a crash is over when the node is back.
+  const std::vector<std::uint32_t> still = x.faults;
+  for (const std::uint32_t f : still) {
+    if (faults[f].kind == FaultKind::host_crash) {
+      end_fault(f, Fate::self_cleared);
+    } else {
+      show_again(f);
+    }
+  }
+  tell(n, -1, kFull);
+  // The engine notices the new boot time even where it never missed the node.
+  x.condition = NodeCondition::up;
+  emit(NodeChanged{n, NodeCondition::up, detail});
+}
+
+void Cluster::update_speed(NodeId n) {
+  Node& x = node(n);
+  float speed = x.stalls > 0 ? 0.0F : 1.0F;
+  for (std::uint32_t s = 0; s < per_node; ++s) {
+    const Gpu& g = gpu(n, static_cast<int>(s));
+    speed = std::min(speed, std::min(g.speed, g.hot_c > 0 ? g.clock : 1.0F));
+  }
+  if (speed == x.speed) return;
+  x.speed = speed;
+  if (x.gang != kNone) speed_changed(x.gang);
+}
+
+double Cluster::heat_now(const Node& n) const {
+  return relax(static_cast<double>(n.heat_from), static_cast<double>(n.load), now - n.heat_at);
+}
+
+double Cluster::inlet_now(NodeId n) const {
+  return inlet_c(xxh64("rack", config.seed + config.site.nodes[n.v].rack), utc());
+}
+
+void Cluster::set_load(NodeId n, double load) {
+  Node& x = node(n);
+  if (x.load == static_cast<float>(load)) return;
+  x.heat_from = static_cast<float>(heat_now(x));
+  x.heat_at = now;
+  x.load = static_cast<float>(load);
+  x.warming = true;
+  tell(n, -1, kLoad);
+}
+
+}  // namespace muster::twin

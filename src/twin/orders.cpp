@@ -1,0 +1,301 @@
+// Orders: the engine's hands. Each key acts at most once, orders of an older controller are turned away, and each accepted order ends
+// with exactly one OrderEnded (and one more for each later inquiry).
+#include <fmt/core.h>
+
+#include <set>
+
+#include "base/check.h"
+#include "twin/cluster.h"
+
+namespace muster::twin {
+namespace {
+
+// Least and greatest duration in seconds; uniform between them.
+struct Span {
+  double least, most;
+};
+constexpr Span duration_of(Verb v) {
+  switch (v) {
+    case Verb::submit_job:
+    case Verb::fail_job:
+    case Verb::cancel_job: return {0.5, 1.5};
+    case Verb::start_job: return {0, 0};  // see launch()
+    case Verb::requeue_job: return {1, 4};
+    case Verb::drain_node:
+    case Verb::undrain_node: return {0.5, 1.5};
+    case Verb::probe_node: return {1.5, 2.5};
+    case Verb::test_node: return {180, 300};
+    case Verb::reset_gpu: return {60, 120};
+    case Verb::reboot_node: return {360, 720};
+    case Verb::power_cycle_node: return {480, 900};
+    case Verb::replace_node: return {4 * 3600, 24 * 3600};
+  }
+  return {1, 1};
+}
+constexpr double kTestMisses = 0.05;  // of intermittent faults
+
+// Needs the node for itself while it lasts.
+bool exclusive(Verb v) {
+  return v == Verb::test_node || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
+         v == Verb::replace_node;
+}
+
+}  // namespace
+
+Result<void> Cluster::accept(const Order& order) {
+  if (order_of.contains(order.key)) {
+    ++count.duplicate_orders;
+    return fail(Code::conflict, fmt::format("order {} was received before", order.key));
+  }
+  if (order.epoch < epoch) {
+    return fail(Code::refused, fmt::format("order {} is of epoch {}; {} has been seen", order.key, order.epoch, epoch));
+  }
+  if (order.not_after.ns != 0 && utc() > order.not_after) {
+    return fail(Code::refused, fmt::format("order {} came after its expiry at {}", order.key, render_utc(order.not_after)));
+  }
+  epoch = order.epoch;
+  ++count.orders;
+  const auto o = static_cast<std::uint32_t>(orders.size());
+  orders.push_back({order.key, order.action, Status::pending, {}, false});
+  order_of.emplace(order.key, o);
+  const Action& a = orders[o].action;
+  Prng prng(config.seed, "order/" + order.key);
+  if (a.verb == Verb::start_job) {
+    const std::string no = why_not_start(a);
+    if (!no.empty()) {
+      finish_order(o, Status::refused, no);
+    } else {
+      launch(find_gang(a.job), std::vector<NodeId>(a.nodes), a.attempt, o, prng);
+    }
+    return {};
+  }
+  if (on_node(a.verb)) {
+    const std::string no = why_not_on_node(a);
+    if (!no.empty()) {
+      finish_order(o, Status::refused, no);
+    } else {
+      begin_node_order(o, prng);
+    }
+    return {};
+  }
+  const Span s = duration_of(a.verb);
+  queue.push(now + from_seconds(s.least + (s.most - s.least) * prng.unit()), Tick::order, o);
+  return {};
+}
+
+Result<void> Cluster::inquire(const std::string& key) {
+  const auto it = order_of.find(key);
+  if (it == order_of.end()) {
+    emit(OrderEnded{key, Status::not_received, "this engine never got it"});
+    return {};
+  }
+  OrderState& o = orders[it->second];
+  if (o.ended) emit(OrderEnded{key, o.status, o.detail});  // a pending one answers when it ends
+  return {};
+}
+
+void Cluster::finish_order(std::uint32_t o, Status status, std::string detail) {
+  if (o == kNone) return;
+  OrderState& x = orders[o];
+  MUSTER_CHECK(!x.ended);
+  if (x.action.node.some() && node(x.action.node).order == o) node(x.action.node).order = kNone;
+  x.ended = true;
+  x.status = status;
+  x.detail = std::move(detail);
+  x.action.nodes = {};
+  x.action.spec = {};
+  emit(OrderEnded{x.key, x.status, x.detail});
+}
+
+std::string Cluster::why_not_start(const Action& a) {
+  const std::uint32_t g = find_gang(a.job);
+  if (g == kNone) return "no such job";
+  const Gang& x = gangs[g];
+  if (x.phase != Phase::queued) return "the job is not queued";
+  if (a.attempt != 0 && a.attempt <= x.attempt) return fmt::format("attempt {} has been made", a.attempt);
+  if (a.nodes.size() != x.spec.nodes) return fmt::format("the job wants {} nodes, not {}", x.spec.nodes, a.nodes.size());
+  std::set<NodeId> distinct;
+  for (const NodeId n : a.nodes) {
+    if (n.v >= nodes.size()) return "no such node";
+    if (!distinct.insert(n).second) return fmt::format("node {} is listed twice", name(n));
+    const Node& y = node(n);
+    if (y.condition != NodeCondition::up) return fmt::format("node {} is {}", name(n), name_of(y.condition));
+    if (y.drained) return fmt::format("node {} is drained", name(n));
+    if (y.gang != kNone) return fmt::format("node {} is busy", name(n));
+    if (y.order != kNone) return fmt::format("node {} is under {}", name(n), name_of(orders[y.order].action.verb));
+  }
+  return {};
+}
+
+std::string Cluster::why_not_on_node(const Action& a) {
+  if (!a.node.some() || a.node.v >= nodes.size()) return "no such node";
+  if (a.slot >= static_cast<int>(per_node)) return "no such GPU";
+  const Node& x = node(a.node);
+  if (exclusive(a.verb) && x.order != kNone) {
+    return fmt::format("node {} is under {}", name(a.node), name_of(orders[x.order].action.verb));
+  }
+  if (a.verb == Verb::test_node && x.gang != kNone) return fmt::format("node {} is not empty", name(a.node));
+  return {};
+}
+
+void Cluster::begin_node_order(std::uint32_t o, Prng& prng) {
+  const Action a = orders[o].action;
+  Node& x = node(a.node);
+  const Span s = duration_of(a.verb);
+  Duration lasts = from_seconds(s.least + (s.most - s.least) * prng.unit());
+  if (exclusive(a.verb)) x.order = o;
+  const bool answers = x.life == Life::up;
+  switch (a.verb) {
+    case Verb::reset_gpu:
+      if (!answers) lasts = seconds(60);
+      if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("a GPU of {} was reset", name(a.node)));
+      break;
+    case Verb::reboot_node:
+      if (answers) {
+        start_boot(a.node, Life::booting, NodeCondition::booting, "rebooting on request");
+      } else {
+        lasts = minutes(3);  // nobody there to ask
+      }
+      break;
+    case Verb::power_cycle_node:
+      start_boot(a.node, Life::booting, NodeCondition::booting, "power cycled on request");
+      break;
+    case Verb::replace_node: start_boot(a.node, Life::away, NodeCondition::down, "taken out for repair"); break;
+    case Verb::test_node:
+      if (answers) set_load(a.node, 0.95);
+      break;
+    default: break;
+  }
+  queue.push(now + lasts, Tick::order, o);
+}
+
+void Cluster::order_due(std::uint32_t o) {
+  if (orders[o].ended) return;
+  if (on_node(orders[o].action.verb)) {
+    end_node_order(o);
+  } else {
+    end_job_order(o);
+  }
+}
+
+std::string Cluster::test_verdict(std::uint32_t o) {
+  const NodeId n = orders[o].action.node;
+  if (node(n).life != Life::up) return "no answer from the node";
+  Prng prng(config.seed, "test/" + orders[o].key);
+  for (const std::uint32_t f : node(n).faults) {
+    const FaultTruth& t = faults[f];
+    const bool missed = cure_of(t.kind).intermittent && prng.chance(kTestMisses);
+    if (missed) continue;
+    switch (t.kind) {
+      case FaultKind::gpu_off_bus:
+      case FaultKind::gsp_hang: return fmt::format("GPU {} does not answer", t.slot);
+      case FaultKind::ecc_uncorrectable: return fmt::format("GPU {}: memory test failed", t.slot);
+      case FaultKind::row_remap: return fmt::format("GPU {}: a row remap is pending", t.slot);
+      case FaultKind::row_remap_failure: return fmt::format("GPU {}: a row could not be remapped", t.slot);
+      case FaultKind::nvlink_degraded: return fmt::format("GPU {}: NVLink errors under load", t.slot);
+      case FaultKind::pcie_degraded: return fmt::format("GPU {}: host bandwidth too low", t.slot);
+      case FaultKind::thermal: return fmt::format("GPU {}: throttles under load", t.slot);
+      case FaultKind::slow_gpu: return fmt::format("GPU {}: matrix multiply too slow", t.slot);
+      case FaultKind::nic_flap:
+      case FaultKind::cable_down: return fmt::format("NIC {}: no link", t.slot);
+      default: break;
+    }
+  }
+  return {};
+}
+
+void Cluster::end_node_order(std::uint32_t o) {
+  const Action a = orders[o].action;
+  const NodeId n = a.node;
+  Node& x = node(n);
+  const bool answers = x.life == Life::up;
+  switch (a.verb) {
+    case Verb::drain_node:
+    case Verb::undrain_node:
+      x.drained = a.verb == Verb::drain_node;
+      return finish_order(o, Status::done, {});
+    case Verb::probe_node:
+      if (!answers) return finish_order(o, Status::failed, "no answer from the node");
+      full_scrape(n);
+      return finish_order(o, Status::done, {});
+    case Verb::test_node: {
+      const std::string bad = test_verdict(o);
+      if (x.life == Life::up && x.gang == kNone) set_load(n, 0);
+      return bad.empty() ? finish_order(o, Status::done, "passed") : finish_order(o, Status::failed, bad);
+    }
+    case Verb::reset_gpu: {
+      if (!answers) return finish_order(o, Status::failed, "no answer from the node");
+      const int first = a.slot < 0 ? 0 : a.slot;
+      const int last = a.slot < 0 ? static_cast<int>(per_node) - 1 : a.slot;
+      for (int s = first; s <= last; ++s) {
+        if (gpu(n, s).lost) return finish_order(o, Status::failed, fmt::format("GPU {} is lost: it cannot be reset", s));
+      }
+      for (int s = first; s <= last; ++s) {
+        gpu(n, s).ecc_sbe = gpu(n, s).ecc_dbe = gpu(n, s).nvlink_errors = 0;
+        tell(n, s, kCounters);
+      }
+      cure(n, a.slot, Depth::reset);
+      return finish_order(o, Status::done, {});
+    }
+    case Verb::reboot_node:
+      if (x.life != Life::booting) return finish_order(o, Status::failed, "no answer from the node");
+      [[fallthrough]];
+    case Verb::power_cycle_node:
+      cure(n, -1, depth_of(a.verb));
+      finish_boot(n, "booted on request");
+      return finish_order(o, Status::done, {});
+    case Verb::replace_node:
+      cure(n, -1, Depth::replace);
+      for (std::uint32_t s = 0; s < per_node; ++s) {
+        if (a.slot >= 0 && s != static_cast<std::uint32_t>(a.slot)) continue;
+        const std::uint32_t swaps = gpu(n, static_cast<int>(s)).swaps + 1;
+        gpu(n, static_cast<int>(s)) = Gpu{};
+        gpu(n, static_cast<int>(s)).swaps = swaps;
+      }
+      // A new node is no lemon.
+      x.fault_per_h = std::min(x.fault_per_h, node_rate);
+      emit(GpuSwapped{n, a.slot, a.slot >= 0 ? uuid(n, a.slot) : std::string()});
+      finish_boot(n, "back from repair");
+      return finish_order(o, Status::done, {});
+    default: break;
+  }
+}
+
+void Cluster::end_job_order(std::uint32_t o) {
+  const Action a = orders[o].action;
+  if (a.verb == Verb::submit_job) {
+    const JobId id = submit_job(a.spec);
+    return finish_order(o, Status::done, render(id));
+  }
+  const std::uint32_t g = find_gang(a.job);
+  if (g == kNone) return finish_order(o, Status::refused, "no such job");
+  const Phase phase = gangs[g].phase;
+  if (phase == Phase::launching) return finish_order(o, Status::refused, "the job is being started");
+  const bool runs = phase != Phase::queued && phase != Phase::broken;
+  switch (a.verb) {
+    case Verb::requeue_job:
+      if (phase == Phase::queued) return finish_order(o, Status::refused, "the job is queued");
+      if (a.attempt != 0 && a.attempt != gangs[g].attempt) return finish_order(o, Status::refused, "another attempt runs");
+      if (runs) end_gang(g, JobEnd::requeued, "requeued on request");
+      gangs[g].phase = Phase::queued;
+      emit(JobRequeued{a.job});
+      break;
+    case Verb::fail_job:
+      if (runs) end_gang(g, JobEnd::app_failed, "given up on request");
+      emit(JobGone{a.job, JobEnd::app_failed});
+      drop_gang(g);
+      break;
+    case Verb::cancel_job:
+      if (runs) {
+        end_gang(g, JobEnd::cancelled, "cancelled on request");
+      } else {
+        emit(JobGone{a.job, JobEnd::cancelled});
+        drop_gang(g);
+      }
+      break;
+    default: break;
+  }
+  finish_order(o, Status::done, {});
+}
+
+}  // namespace muster::twin

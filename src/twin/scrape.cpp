@@ -1,0 +1,170 @@
+#include "twin/scrape.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace muster::twin {
+namespace {
+
+constexpr std::string_view kDriver = "580.159.04";
+constexpr std::uint16_t kAllSlots = 0xffff;
+
+void append_number(std::string& out, double v, int decimals) {
+  constexpr std::int64_t kTen[] = {1, 10, 100, 1000};
+  // Fixed point by whole numbers: the same digits on every machine.
+  const auto scaled = static_cast<std::int64_t>(v * static_cast<double>(kTen[decimals]) + (v < 0 ? -0.5 : 0.5));
+  char buf[24];
+  auto r = std::to_chars(buf, buf + sizeof buf, scaled / kTen[decimals]);
+  out.append(buf, r.ptr);
+  if (decimals == 0) return;
+  std::int64_t rest = std::abs(scaled % kTen[decimals]);
+  out += '.';
+  for (int d = decimals - 1; d >= 0; --d) {
+    out += static_cast<char>('0' + rest / kTen[d]);
+    rest %= kTen[d];
+  }
+}
+
+// In a label's value only these three are special.
+void append_escaped(std::string& out, std::string_view s) {
+  for (const char ch : s) {
+    if (ch == '"' || ch == '\\') out += '\\';
+    if (ch == '\n') {
+      out += "\\n";
+    } else {
+      out += ch;
+    }
+  }
+}
+
+}  // namespace
+
+ScrapeWriter::ScrapeWriter(Cluster& c, NodeId n, std::string& out) : c_(c), n_(n), out_(out) {
+  out_.clear();
+  const Node& x = c.node(n);
+  heat_ = c.heat_now(x);
+  inlet_ = c.inlet_now(n);
+  load_now_ = static_cast<double>(x.load);
+  waiting_ = 1;
+  if (x.gang != kNone) {
+    const Gang& g = c.gangs[x.gang];
+    if (g.phase == Phase::compute && g.speed > 0) waiting_ = g.speed;
+    if (g.phase == Phase::writing || g.phase == Phase::hung) load_now_ = std::min(load_now_, 0.08);
+  }
+  for (std::uint32_t s = 0; s < c.per_node; ++s) {
+    const Gpu& g = c.gpu(n, static_cast<int>(s));
+    reading_[s] = read_sensors(board_of(c.identity(n, static_cast<int>(s))), inlet_, load_now_, heat_,
+                               static_cast<double>(g.hot_c), static_cast<double>(g.clock));
+  }
+}
+
+// Built once for each GPU of a report: every series of it carries the same labels.
+void ScrapeWriter::labels(int slot) {
+  if (!labelled_) {
+    labelled_ = true;
+    int index = 0;  // the driver numbers the GPUs it sees, so that a lost one shifts those behind it
+    for (std::uint32_t s = 0; s < c_.per_node; ++s) {
+      if (c_.gpu(n_, static_cast<int>(s)).lost) continue;
+      std::string& l = label_[s];
+      l = fmt::format("{{gpu=\"{}\",UUID=\"{}\",pci_bus_id=\"0000{}.0\",device=\"nvidia{}\",modelName=\"NVIDIA ", index,
+                      c_.uuid(n_, static_cast<int>(s)), c_.config.site.gpu_pci[s], index);
+      append_escaped(l, c_.config.site.gpu_model);
+      l += "\",Hostname=\"";
+      append_escaped(l, c_.name(n_));
+      l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", kDriver);
+      ++index;
+    }
+  }
+  out_ += label_[static_cast<std::size_t>(slot)];
+}
+
+void ScrapeWriter::line(std::string_view series, int slot, double value, int decimals) {
+  out_ += series;
+  labels(slot);
+  append_number(out_, value, decimals);
+  out_ += '\n';
+}
+
+void ScrapeWriter::line(std::string_view series, int slot, std::uint64_t value) {
+  out_ += series;
+  labels(slot);
+  char buf[24];
+  out_.append(buf, std::to_chars(buf, buf + sizeof buf, value).ptr);
+  out_ += '\n';
+}
+
+void ScrapeWriter::nic_line(std::string_view series, int slot, std::uint64_t value) {
+  out_ += fmt::format("{}{{device=\"mlx5_{}\",port=\"1\"}} {}\n", series, slot, value);
+}
+
+void ScrapeWriter::series_head(std::string_view series, bool counter) {
+  if (!full_) return;
+  out_ += fmt::format("# TYPE {} {}\n", series, counter ? "counter" : "gauge");
+}
+
+template <class F>
+void ScrapeWriter::each(std::string_view series, int decimals, F value) {
+  series_head(series, false);
+  for (std::uint32_t s = 0; s < c_.per_node; ++s) {
+    const Gpu& g = c_.gpu(n_, static_cast<int>(s));
+    if (!g.lost) line(series, static_cast<int>(s), value(g, reading_[s]), decimals);
+  }
+}
+
+template <class F>
+void ScrapeWriter::each_count(std::string_view series, std::uint16_t slots, F value) {
+  series_head(series, true);
+  for (std::uint32_t s = 0; s < c_.per_node; ++s) {
+    const Gpu& g = c_.gpu(n_, static_cast<int>(s));
+    if (!g.lost && (slots >> s & 1)) line(series, static_cast<int>(s), static_cast<std::uint64_t>(value(g)));
+  }
+}
+
+void ScrapeWriter::load() {
+  each("DCGM_FI_DEV_SM_CLOCK", 0, [](const Gpu&, const Reading& r) { return r.sm_clock_mhz; });
+  each("DCGM_FI_DEV_POWER_USAGE", 1, [](const Gpu&, const Reading& r) { return r.power_w; });
+  each("DCGM_FI_DEV_GPU_UTIL", 0, [&](const Gpu&, const Reading&) { return load_now_ > 0.5 ? 99.0 : 100 * load_now_; });
+  // A GPU slower than the others is busy all the time while they wait for it.
+  each("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", 3, [&](const Gpu& g, const Reading& r) {
+    const double own = std::max(0.01, static_cast<double>(std::min(g.speed, r.throttled ? g.clock : 1.0F)));
+    return load_now_ > 0.5 ? std::min(0.9, 0.45 * waiting_ / own) : 0.0;
+  });
+}
+
+void ScrapeWriter::temperatures() {
+  each("DCGM_FI_DEV_GPU_TEMP", 0, [](const Gpu&, const Reading& r) { return r.temp_c; });
+  if (full_) each("DCGM_FI_DEV_MEMORY_TEMP", 0, [](const Gpu&, const Reading& r) { return r.memory_temp_c; });
+}
+
+void ScrapeWriter::counters(std::uint16_t slots) {
+  each_count("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", slots, [](const Gpu& g) { return g.ecc_sbe; });
+  each_count("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", slots, [](const Gpu& g) { return g.ecc_dbe; });
+  each_count("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", slots, [](const Gpu& g) { return g.remapped_rows; });
+  each_count("DCGM_FI_DEV_ROW_REMAP_PENDING", slots, [](const Gpu& g) { return g.remap_pending ? 1 : 0; });
+  each_count("DCGM_FI_DEV_ROW_REMAP_FAILURE", slots, [](const Gpu& g) { return g.remap_failed ? 1 : 0; });
+  each_count("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", slots, [](const Gpu& g) { return g.nvlink_errors - g.nvlink_errors / 8; });
+  each_count("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", slots, [](const Gpu& g) { return g.nvlink_errors / 8; });
+  each_count("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", slots, [](const Gpu& g) { return g.pcie_replays; });
+  each_count("DCGM_FI_DEV_PCIE_LINK_WIDTH", slots, [](const Gpu& g) { return g.pcie_width; });
+  each_count("DCGM_FI_DEV_THERMAL_VIOLATION", slots, [](const Gpu& g) { return g.thermal_us; });
+  for (std::uint32_t s = 0; s < c_.per_node; ++s) {
+    if ((slots >> s & 1) == 0) continue;
+    const Gpu& g = c_.gpu(n_, static_cast<int>(s));
+    nic_line("node_infiniband_link_downed_total", static_cast<int>(s), g.link_downed);
+    nic_line("node_infiniband_state_id", static_cast<int>(s), g.link_up ? 4 : 1);
+  }
+}
+
+void ScrapeWriter::full() {
+  full_ = true;
+  out_ += "# muster full\n";
+  const std::int64_t boot_s = (c_.node(n_).booted + c_.utc_offset).ns / 1'000'000'000;
+  out_ += fmt::format("# TYPE node_boot_time_seconds gauge\nnode_boot_time_seconds {}\n", boot_s);
+  load();
+  temperatures();
+  counters(kAllSlots);
+}
+
+}  // namespace muster::twin

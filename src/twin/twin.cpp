@@ -1,0 +1,110 @@
+#include "twin/twin.h"
+
+#include <fmt/core.h>
+
+#include "twin/cluster.h"
+
+namespace muster::twin {
+
+struct Twin::World : Cluster {
+  using Cluster::Cluster;
+};
+
+Twin::Twin(Config config) : world_(std::make_unique<World>(std::move(config))) {
+  world_->backlog();
+  world_->begin();
+}
+
+Twin::Twin(Config config, const State& state) : world_(std::make_unique<World>(std::move(config))) {
+  world_->fork(state);
+}
+
+Twin::~Twin() = default;
+
+Now Twin::now() const {
+  const World& w = *world_;
+  return {w.utc(), w.now, w.now};
+}
+
+void Twin::poll(Inbox& out) {
+  World& w = *world_;
+  const auto move_into = [](auto& from, auto& to) {
+    if (to.empty()) {
+      to.swap(from);
+    } else {
+      to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    }
+    from.clear();
+  };
+  move_into(w.inbox.samples, out.samples);
+  move_into(w.inbox.kernel, out.kernel);
+  move_into(w.inbox.steps, out.steps);
+  move_into(w.inbox.events, out.events);
+  w.wake = false;
+}
+
+void Twin::wait(Time until) {
+  World& w = *world_;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const auto whole_second_after = [](Time t) { return Time{(t.ns / kSecond + 1) * kSecond}; };
+  while (w.now < until) {
+    if (w.wake) return w.run_to(std::min(until, whole_second_after(w.now)));
+    if (w.queue.next() > until) {
+      w.now = until;
+      return;
+    }
+    w.step();
+  }
+}
+
+bool Twin::advance_to(Time steady) {
+  world_->run_to(steady);
+  return world_->wake;
+}
+
+Result<void> Twin::submit(const Order& order) { return world_->accept(order); }
+
+Result<void> Twin::inquire(const std::string& key) { return world_->inquire(key); }
+
+Result<std::uint64_t> Twin::inject(FaultKind kind, NodeId n, int slot) {
+  World& w = *world_;
+  if (kind == FaultKind::storage_stall) {
+    const std::uint64_t id = w.begin_fault(kind, NodeId{}, -1, true);
+    if (id == 0) return fail(Code::conflict, "the store is stalled already");
+    return id;
+  }
+  if (!n.some() || n.v >= w.nodes.size()) return fail(Code::not_found, "no such node");
+  if (slot < -1 || slot >= static_cast<int>(w.per_node)) {
+    return fail(Code::bad_input, fmt::format("slot must be 0 to {}, is {}", w.per_node - 1, slot));
+  }
+  if (w.node(n).life != Life::up) return fail(Code::conflict, fmt::format("{} is not running", w.name(n)));
+  if (kind == FaultKind::app_bug) {
+    const std::uint32_t g = w.node(n).gang;
+    if (g == kNone || w.gangs[g].phase == Phase::launching) return fail(Code::conflict, fmt::format("no job runs on {}", w.name(n)));
+    return w.begin_bug(g, n, std::max(slot, 0), true);
+  }
+  if (slot >= 0) {
+    for (const std::uint32_t f : w.node(n).faults) {
+      if (w.faults[f].slot == slot) return fail(Code::conflict, fmt::format("GPU {} of {} is faulty already", slot, w.name(n)));
+    }
+  }
+  const std::uint64_t id = w.begin_fault(kind, n, slot, true);
+  if (id == 0) return fail(Code::conflict, fmt::format("every GPU of {} is faulty already", w.name(n)));
+  return id;
+}
+
+void Twin::calm() { world_->calmed = true; }
+
+const std::vector<FaultTruth>& Twin::faults() const { return world_->faults; }
+
+const Counters& Twin::counters() const { return world_->count; }
+
+double Twin::allocated_share() const {
+  const World& w = *world_;
+  const std::int64_t elapsed_ms = (w.now - w.started).ns / 1'000'000;
+  if (elapsed_ms <= 0) return 0;
+  const std::int64_t busy = w.allocated_node_ms + w.allocated_nodes * ((w.now - w.allocated_since).ns / 1'000'000);
+  return static_cast<double>(busy) / (static_cast<double>(elapsed_ms) * static_cast<double>(w.nodes.size()));
+}
+
+}  // namespace muster::twin
