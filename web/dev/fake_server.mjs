@@ -175,11 +175,12 @@ function explain(what) {
   return { title: what, kind: 'node', sentences: i ? [`${node.name} is held out of service by Muster since incident ${i.id}.`, i.actions.at(-1)?.sentence ?? 'Nothing was done yet.']
     : [`${node?.name} is healthy${node?.job ? ` and runs job ${node.job}` : ' and free for new work'}.`], evidence: [], rule: i ? `recover/${i.cause}` : '', alternatives: [], actions: [] };
 }
-function get(path, query) {
+function get(path, query, cookie) {
+  if (path === '/api/v1/session') return { name: 'browser', role: cookie.includes('fake=1') ? 'operator' : 'viewer' };
   if (path === '/api/v1/summary') return summary();
   if (path === '/api/v1/map') return { seq, gpus_per_node: 8, racks: racks(), names: nodes.map((n) => n.name), gpu_state: gpu_letters(), node_job: nodes.map((n) => n.job), node_incident: nodes.map((n) => n.incident), legend: kLegend };
-  if (path === '/api/v1/jobs') return list('JobList', jobs.map(job_view));
-  if (path === '/api/v1/incidents') return list('IncidentList', incidents);
+  if (path === '/api/v1/jobs') return list('JobList', jobs.filter((j) => [null, j.phase].includes(query.get('phase'))).map(job_view));
+  if (path === '/api/v1/incidents') return list('IncidentList', incidents.filter((i) => query.get('open') !== '1' || !i.closed_utc));
   if (path === '/api/v1/actions') return list('ActionList', [...incidents.flatMap((i) => i.actions), ...refusals]);
   if (path === '/api/v1/explain') return explain(query.get('what') ?? '');
   const node = nodes.find((n) => path === `/api/v1/nodes/${n.name}`);
@@ -238,7 +239,7 @@ createServer((request, reply) => {
     streams.add(reply);
     return request.on('close', () => streams.delete(reply));
   }
-  const answer = get(url.pathname, url.searchParams);
+  const answer = get(url.pathname, url.searchParams, request.headers.cookie ?? '');
   answer ? send(reply, 200, answer) : fail(reply, 404, 'not_found', `There is no ${url.pathname}.`, '');
 }).listen(kPort, '127.0.0.1', () => console.log(`login: http://127.0.0.1:${kPort}/login?code=${kCode}`));
 

@@ -83,7 +83,9 @@ function choose(racks: number, gpus: number, rows: number, rack_columns: number,
   return best;
 }
 
-export function layout_map(racks: readonly Rack[], gpus_per_node: number, nodes: number, width: number, height: number): MapLayout {
+export function layout_map(
+  racks: readonly Rack[], gpus_per_node: number, nodes: number, width: number, height: number,
+): MapLayout {
   const gpus = Math.max(1, gpus_per_node);
   const most = racks.reduce((n, rack) => Math.max(n, rack.nodes.length), 1);
   const rows = Math.min(most, kRowsMax);

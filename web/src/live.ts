@@ -1,19 +1,24 @@
 // Keeps the store true: one event stream says what changed, the refresher asks for it again.
 import { as_trouble, command_id, get, post } from './api.js';
+import { id_text } from './format.js';
 import { Refresher } from './refresher.js';
 import { parse_view, render_view, type View } from './route.js';
 import { explain_what, kEventTypes, kResources, stale_by, type Resource, type Store } from './store.js';
 import type { Action, ClusterMap, Explanation, Incident, Job, NodeDetail, Summary } from './types.js';
 
 const kIntervalMs: Record<Resource, number> = {
-  summary: 1000, map: 500, jobs: 700, incidents: 500, actions: 1000, node: 1000, explain: 1500,
+  summary: 1000, map: 500, jobs: 700, incidents: 500, actions: 1000, node: 1000, explain: 1500, session: 5000,
 };
 const kReopenMs = [500, 1000, 2000, 4000]; // after a server went away; the last is repeated
 const kSilenceMs = 8000; // after which the page asks whether the server is still there
 const kReadingsMs = 3000; // temperatures of the selected node change without events
 
-interface List<T> {
-  items: T[];
+const kEndedShown = 50; // ended jobs of a kind, incidents beyond the open ones
+const kActionsRead = 300; // refusals are looked for among the newest
+
+async function lists<T>(...paths: string[]): Promise<T[]> {
+  const answers = await Promise.all(paths.map((path) => get(path)));
+  return answers.flatMap((answer) => (answer as { items: T[] }).items);
 }
 
 async function load(store: Store, resource: Resource): Promise<void> {
@@ -23,12 +28,21 @@ async function load(store: Store, resource: Resource): Promise<void> {
       return store.dispatch({ type: 'summary', summary: (await get('/api/v1/summary')) as Summary });
     case 'map':
       return store.dispatch({ type: 'map', map: (await get('/api/v1/map')) as ClusterMap });
-    case 'jobs':
-      return store.dispatch({ type: 'jobs', jobs: ((await get('/api/v1/jobs')) as List<Job>).items });
-    case 'incidents':
-      return store.dispatch({ type: 'incidents', incidents: ((await get('/api/v1/incidents')) as List<Incident>).items });
+    case 'jobs': {
+      const live_ones = ['running', 'starting', 'broken', 'queued'].map((phase) => `/api/v1/jobs?phase=${phase}`);
+      const ended = ['completed', 'failed', 'cancelled'].map((phase) => `/api/v1/jobs?phase=${phase}&limit=${kEndedShown}`);
+      const jobs = await lists<Job>(...live_ones, ...(view.jobs === 'ended' ? ended : []));
+      return store.dispatch({ type: 'jobs', jobs });
+    }
+    case 'incidents': {
+      const all = await lists<Incident>('/api/v1/incidents?open=1', `/api/v1/incidents?limit=${kEndedShown}`);
+      const incidents = [...new Map(all.map((incident) => [id_text(incident.id), incident])).values()];
+      return store.dispatch({ type: 'incidents', incidents });
+    }
     case 'actions':
-      return store.dispatch({ type: 'actions', actions: ((await get('/api/v1/actions')) as List<Action>).items });
+      return store.dispatch({ type: 'actions', actions: await lists<Action>(`/api/v1/actions?limit=${kActionsRead}`) });
+    case 'session':
+      return store.dispatch({ type: 'session', role: ((await get('/api/v1/session')) as { role: string }).role });
     case 'node': {
       if (!view.node) return;
       const node = (await get(`/api/v1/nodes/${encodeURIComponent(view.node)}`)) as NodeDetail;
@@ -80,7 +94,7 @@ export function start_live(store: Store): Live {
       if (walking) history.replaceState(null, '', url);
       else history.pushState(null, '', url);
       store.dispatch({ type: 'view', view });
-      refresher.mark('node', 'explain');
+      refresher.mark('node', 'explain', ...(view.jobs === old.jobs ? [] : (['jobs'] as const)));
     },
     async act(path, body, done) {
       store.dispatch({ type: 'acting' });

@@ -63,6 +63,7 @@ function paint_frame(context: CanvasRenderingContext2D, m: MapLayout, map: Clust
     const incident = map.node_incident[n];
     if (!incident || incident === '0' || Number.isNaN(m.x[n])) continue;
     if (m.cell_w >= 5) context.fillRect(m.x[n]! - bar - 1, m.y[n]!, bar, m.cell_h);
+    else context.fillRect(m.x[n]! - 2, m.y[n]! - 2, m.node_w + 4, m.cell_h + 4); // too small for a bar: a halo that stands out
   }
 }
 
@@ -138,7 +139,8 @@ function paint_shapes(context: CanvasRenderingContext2D, letter: string, m: MapL
     context.fillStyle = colours.mark;
     context.fill();
   } else {
-    context.strokeStyle = letter === 'l' || letter === 'x' ? (colours.state[letter === 'l' ? 's' : 'd'] ?? colours.mark) : colours.mark;
+    const on_dark: Record<string, string> = { l: 's', x: 'd' }; // a mark on a dark cell is light
+    context.strokeStyle = colours.state[on_dark[letter] ?? ''] ?? colours.mark;
     context.stroke();
   }
 }

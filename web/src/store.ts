@@ -4,8 +4,8 @@ import type { View } from './route.js';
 import type { Action, ClusterMap, Explanation, Incident, Job, NodeDetail, Summary, Trouble } from './types.js';
 
 export type Link = 'connecting' | 'live' | 'lost';
-export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'node' | 'explain';
-export const kResources: readonly Resource[] = ['summary', 'map', 'jobs', 'incidents', 'actions', 'node', 'explain'];
+export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'node' | 'explain' | 'session';
+export const kResources: readonly Resource[] = ['summary', 'map', 'jobs', 'incidents', 'actions', 'node', 'explain', 'session'];
 
 export interface Notice {
   good: boolean;
@@ -16,7 +16,7 @@ export interface Notice {
 export interface Page {
   view: View;
   link: Link;
-  acting: 'unknown' | 'allowed' | 'refused'; // what the server said when a person last tried to act
+  acting: 'unknown' | 'allowed' | 'refused'; // whether the server lets this browser act
   busy: boolean; // a wish is on its way
   notice: Notice | null;
   troubles: Partial<Record<Resource, Trouble>>;
@@ -39,6 +39,7 @@ export type Change =
   | { type: 'actions'; actions: Action[] }
   | { type: 'node'; node: NodeDetail }
   | { type: 'explain'; what: string; answer: Explanation }
+  | { type: 'session'; role: string }
   | { type: 'trouble'; resource: Resource; trouble: Trouble }
   | { type: 'acting' }
   | { type: 'acted'; what: string }
@@ -54,7 +55,8 @@ export function first_page(view: View): Page {
 }
 
 export const kLoginHint =
-  'Acting needs a login, looking does not. Open the login link that `muster demo` printed, or run `muster login`, then try again.';
+  'Acting needs a login, looking does not. Open the login link that `muster demo` printed, or run `muster login`, ' +
+  'then try again.';
 
 function without(troubles: Page['troubles'], resource: Resource): Page['troubles'] {
   if (!troubles[resource]) return troubles;
@@ -112,6 +114,8 @@ export function reduce(page: Page, change: Change): Page {
     case 'explain':
       if (change.what !== explain_what(page.view)) return page;
       return { ...page, explain: { what: change.what, answer: change.answer }, troubles: without(page.troubles, 'explain') };
+    case 'session':
+      return { ...page, acting: change.role === 'operator' || change.role === 'admin' ? 'allowed' : 'refused' };
     case 'trouble':
       return { ...page, troubles: { ...page.troubles, [change.resource]: change.trouble } };
     case 'acting':

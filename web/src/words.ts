@@ -1,5 +1,5 @@
-// The product's words for what the API names in short: causes, stages, verbs, states, faults. Unknown names are shown as they are,
-// with spaces, so that a newer server still reads well.
+// The product's words for what the API names in short: causes, stages, verbs, states, faults. Unknown names are shown as they
+// are, with spaces, so that a newer server still reads well.
 
 export function plain(name: string): string {
   return name.replaceAll('_', ' ');

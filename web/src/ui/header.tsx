@@ -12,8 +12,8 @@ export function Header({ page, live }: { page: Page; live: Live }) {
   const { summary, link, view } = page;
   const paused = summary?.paused ?? false;
   const verb = paused ? 'resume' : 'pause';
-  const toggle = () =>
-    void live.act('/api/v1/commands', { verb, reason: 'from the page' }, paused ? 'Muster acts again.' : 'Muster is paused: it watches, and does nothing.');
+  const done = paused ? 'Muster acts again.' : 'Muster is paused: it watches, and does nothing.';
+  const toggle = () => void live.act('/api/v1/commands', { verb, reason: 'from the page' }, done);
   return (
     <header class="top">
       <h1><span class="mark" aria-hidden="true" />Muster</h1>
@@ -21,8 +21,9 @@ export function Header({ page, live }: { page: Page; live: Live }) {
       <time class="now" dateTime={summary?.now_utc ?? ''} title="The cluster's clock">{clock(summary?.now_utc)}</time>
       <span class="grow" />
       {page.acting !== 'unknown' && (
-        <span class={`chip login-${page.acting}`} title={page.acting === 'refused' ? kLoginHint : 'The server accepts your actions'}>
-          {page.acting === 'allowed' ? 'logged in' : 'not logged in: looking only'}
+        <span class={`chip login-${page.acting}`} data-acting={page.acting}
+          title={page.acting === 'refused' ? kLoginHint.replaceAll('`', '') : 'The server lets you act'}>
+          {page.acting === 'allowed' ? 'logged in' : 'looking only: log in to act'}
         </span>
       )}
       <span class={`chip link-${link}`} data-link={link} role="status" title="Connection to the server">
@@ -35,7 +36,8 @@ export function Header({ page, live }: { page: Page; live: Live }) {
         title={`The same: muster ${verb}`}>
         {paused ? '▶ Resume' : '❚❚ Pause'}
       </button>
-      <button type="button" class="button quiet" onClick={() => live.go({ theme: kNextTheme[view.theme] })} title="Colours: auto, dark, light">
+      <button type="button" class="button quiet" onClick={() => live.go({ theme: kNextTheme[view.theme] })}
+        title="Colours: auto, dark, light">
         {view.theme === 'auto' ? '◐ auto' : view.theme === 'dark' ? '● dark' : '○ light'}
       </button>
     </header>
@@ -58,7 +60,9 @@ export function NoticeLine({ page, close }: { page: Page; close: () => void }) {
   if (!notice) return null;
   return (
     <p class={notice.good ? 'notice good' : 'notice bad'} role="alert" data-notice={notice.good ? 'good' : 'bad'}>
-      <span><strong>{notice.good ? '✓' : '!'}</strong> <Words text={notice.what} /> {notice.next && <Words text={notice.next} />}</span>
+      <span>
+        <strong>{notice.good ? '✓' : '!'}</strong> <Words text={notice.what} /> {notice.next && <Words text={notice.next} />}
+      </span>
       <button type="button" class="button quiet" onClick={close} aria-label="Close this message">✕</button>
     </p>
   );

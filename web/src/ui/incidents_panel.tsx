@@ -33,6 +33,7 @@ function Track({ stage }: { stage: string }) {
 function ActionItem({ action, findings }: { action: Action; findings: Finding[] }) {
   const lines = findings.filter((f) => action.findings.some((id) => id_text(id) === id_text(f.id)))
     .reduce((n, f) => n + f.evidence.length, 0);
+  const basis = lines > 0 ? count(lines, 'piece of evidence', 'pieces of evidence') : count(action.findings.length, 'finding');
   return (
     <li class={`action status-${action.status}`} data-verb={action.verb} data-status={action.status}>
       <p class="action-head">
@@ -45,7 +46,7 @@ function ActionItem({ action, findings }: { action: Action; findings: Finding[] 
       {action.limit && <p class="warn">limit: {action.limit}</p>}
       {action.detail && <p class="muted">{action.detail}</p>}
       <details>
-        <summary>rule {action.rule || '–'} · {count(lines || action.findings.length, lines ? 'piece of evidence' : 'finding', lines ? 'pieces of evidence' : 'findings')}</summary>
+        <summary>rule {action.rule || '–'} · {basis}</summary>
         <dl class="facts">
           {action.alternatives.length > 0 && (
             <><dt>also considered</dt><dd><ul>{action.alternatives.map((a, i) => <li key={i}>{a}</li>)}</ul></dd></>
@@ -63,7 +64,10 @@ function Evidences({ findings }: { findings: Finding[] }) {
     <ul class="evidence">
       {findings.map((f) => (
         <li key={id_text(f.id)}>
-          <p><b>{cause_words(f.kind)}</b> <span class="muted">{place(f.node, f.gpu_slot)}, {plain(f.severity)}{f.cleared_utc ? ', cleared' : ''}</span></p>
+          <p>
+            <b>{cause_words(f.kind)}</b>{' '}
+            <span class="muted">{place(f.node, f.gpu_slot)}, {plain(f.severity)}{f.cleared_utc ? ', cleared' : ''}</span>
+          </p>
           {f.evidence.map((e, i) => (
             <p key={i} class="mono">
               <time>{time_of_day(e.at_utc)}</time> <span class="muted">{witness_words(e.witness)}</span> {e.text}
@@ -114,17 +118,18 @@ function Card({ incident, props }: { incident: Incident; props: Props }) {
     if (open) card.current?.scrollIntoView({ block: 'nearest' });
   }, [open]);
   const last = incident.actions[incident.actions.length - 1];
-  const toggle = () => props.live.go(open ? { incident: '' } : { incident: id, ...(incident.node ? { node: incident.node } : {}) });
+  const chosen = incident.node ? { incident: id, node: incident.node } : { incident: id };
+  const toggle = () => props.live.go(open ? { incident: '' } : chosen);
+  const took_ms = Date.parse(incident.closed_utc ?? '') - Date.parse(incident.opened_utc);
   return (
-    <article ref={card} class={closed ? 'incident closed' : 'incident'} data-incident={id} data-stage={incident.stage} data-node={incident.node} data-cause={incident.cause}>
+    <article ref={card} class={closed ? 'incident closed' : 'incident'} data-incident={id} data-stage={incident.stage}
+      data-node={incident.node} data-cause={incident.cause}>
       <button type="button" class="incident-head" aria-expanded={open} onClick={toggle}>
         <span class="incident-title">
           <b>{cause_words(incident.cause)}</b>
           {incident.code ? <span class="muted">Xid {incident.code}</span> : null}
         </span>
-        <span class="incident-age">
-          {closed ? `took ${span(Date.parse(incident.closed_utc ?? '') - Date.parse(incident.opened_utc))}` : age(incident.opened_utc, props.now_utc)}
-        </span>
+        <span class="incident-age">{closed ? `took ${span(took_ms)}` : age(incident.opened_utc, props.now_utc)}</span>
         <span class="incident-where">{place(incident.node, incident.gpu_slot)} <span class="muted">#{id}</span></span>
         {closed ? <span class="incident-stage">{incident.resolution || 'closed'}</span> : (
           <span class="incident-stage"><Track stage={incident.stage} />{stage_words(incident.stage)}</span>
@@ -145,7 +150,10 @@ function Refusals({ refusals, now_utc }: { refusals: Action[]; now_utc: string }
       <ul class="refusals">
         {newest.slice(0, kRefusalsShown).map((r, i) => (
           <li key={r.key || i} data-refusal>
-            <p><b>{verb_words(r.verb)}</b> {place(r.node, r.gpu_slot)} <span class="muted">{age(r.intended_utc, now_utc)} ago</span></p>
+            <p>
+              <b>{verb_words(r.verb)}</b> {place(r.node, r.gpu_slot)}{' '}
+              <span class="muted">{age(r.intended_utc, now_utc)} ago</span>
+            </p>
             <p class="warn">{r.limit || r.detail}</p>
             {r.sentence && <p class="muted">{r.sentence}</p>}
           </li>
@@ -168,7 +176,10 @@ export const IncidentsPanel = memo((props: Props) => {
         <>
           <h3 class="group">Open <b>{open.length}</b></h3>
           {open.length === 0 && (
-            <Empty>Nothing is wrong.{props.simulated && ' Select a node and inject a fault to see how one is found, handled and explained.'}</Empty>
+            <Empty>
+              Nothing is wrong.
+              {props.simulated && ' Select a node and inject a fault to see how one is found, handled and explained.'}
+            </Empty>
           )}
           {open.map((i) => <Card key={id_text(i.id)} incident={i} props={props} />)}
           <Refusals refusals={props.refusals} now_utc={props.now_utc} />

@@ -25,9 +25,9 @@ const kEmpty: Record<JobsTab, string> = {
 function Progress({ job }: { job: Job }) {
   const safe = job.steps_total > 0 ? Math.min(1, job.durable_steps / job.steps_total) : 0;
   const reached = Math.min(1, Math.max(0, job.progress));
+  const steps = `${integer(job.steps)} of ${integer(job.steps_total)} steps, ${integer(job.durable_steps)} safe in a checkpoint`;
   return (
-    <span class="progress" role="img" title={`${integer(job.steps)} of ${integer(job.steps_total)} steps, ${integer(job.durable_steps)} safe in a checkpoint`}
-      aria-label={`${percent(reached)} done`}>
+    <span class="progress" role="img" title={steps} aria-label={`${percent(reached)} done`}>
       <i class="safe" style={{ width: `${safe * 100}%` }} />
       <i class="risk" style={{ width: `${Math.max(0, reached - safe) * 100}%` }} />
     </span>
@@ -41,7 +41,8 @@ function Row({ job, props }: { job: Job; props: Props }) {
   const why = job.phase === 'queued' ? job.placement?.why : job.last_detail;
   const choose = () => props.live.go({ job: lit ? '' : id });
   return (
-    <tr class={lit ? 'lit' : ''} onClick={choose} data-job={id} data-phase={job.phase} data-attempt={job.attempt} data-nodes={job.nodes.length}>
+    <tr class={lit ? 'lit' : ''} onClick={choose} data-job={id} data-phase={job.phase} data-attempt={job.attempt}
+      data-nodes={job.nodes.length}>
       <td>{id}</td>
       <td class="left name" title={why ?? ''}>
         <button type="button" class="text-link" aria-pressed={lit}
@@ -85,7 +86,8 @@ export const JobsPanel = memo((props: Props) => {
           <thead>
             <tr>
               <th>id</th><th class="left">name</th><th class="left">user</th><th>nodes</th><th class="left">phase</th>
-              <th class="left wide" title="Solid: safe in a checkpoint. Hatched: would be lost by a failure now.">progress</th><th />
+              <th class="left wide" title="Solid: safe in a checkpoint. Hatched: would be lost by a failure now.">progress</th>
+              <th />
               <th title="Starts so far; ↻ restarts after failures">attempt</th>
               <th>{tab === 'queued' ? 'waits' : tab === 'running' ? 'runs for' : 'ended'}</th>
             </tr>

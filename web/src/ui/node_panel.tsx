@@ -34,22 +34,26 @@ function Holding({ node, page, live }: { node: NodeDetail; page: Page; live: Liv
   const [asking, set_asking] = useState(false);
   const held = node.hold !== 'none' && node.hold !== '';
   const job = id_text(node.job);
+  const order = (verb: string, done: string) =>
+    void live.act('/api/v1/commands', { verb, node: node.name, reason: 'from the page' }, done);
   if (held) {
     return (
       <button type="button" class="button" disabled={page.busy}
-        onClick={() => void live.act('/api/v1/commands', { verb: 'undrain', node: node.name, reason: 'from the page' }, `${node.name} is to return to service.`)}>
-        Undrain
-      </button>
+        onClick={() => order('undrain', `${node.name} is to return to service.`)}>Undrain</button>
     );
   }
-  if (!asking) return <button type="button" class="button" disabled={page.busy} onClick={() => set_asking(true)}>Drain…</button>;
+  if (!asking) {
+    return <button type="button" class="button" disabled={page.busy} onClick={() => set_asking(true)}>Drain…</button>;
+  }
   return (
     <div class="ask" role="group" aria-label="Confirm drain">
-      <p>No new work on <b>{node.name}</b> until you undrain it. {job ? <>Job {job} runs on to its end.</> : <>It runs no job.</>}</p>
+      <p>
+        No new work on <b>{node.name}</b> until you undrain it. {job ? <>Job {job} runs on to its end.</> : <>It runs no job.</>}
+      </p>
       <button type="button" class="button strong" disabled={page.busy}
         onClick={() => {
           set_asking(false);
-          void live.act('/api/v1/commands', { verb: 'drain', node: node.name, reason: 'from the page' }, `${node.name} is being drained.`);
+          order('drain', `${node.name} is being drained.`);
         }}>Drain {node.name}</button>
       <button type="button" class="button quiet" onClick={() => set_asking(false)}>Cancel</button>
     </div>
@@ -72,7 +76,8 @@ function Inject({ node, page, live }: { node: NodeDetail; page: Page; live: Live
           {kFaults.map((f) => <option key={f.name} value={f.name}>{f.label}</option>)}
         </select>
         {fault.per_gpu && (
-          <select aria-label="GPU" value={String(slot)} data-inject="slot" onChange={(e) => set_slot(Number(e.currentTarget.value))}>
+          <select aria-label="GPU" value={String(slot)} data-inject="slot"
+            onChange={(e) => set_slot(Number(e.currentTarget.value))}>
             {node.gpus.map((g) => <option key={g.slot} value={String(g.slot)}>GPU {g.slot}</option>)}
           </select>
         )}
@@ -97,8 +102,13 @@ function Facts({ node, page, live }: { node: NodeDetail; page: Page; live: Live 
   return (
     <dl class="facts">
       <dt>state</dt>
-      <dd>{node.state}{node.condition && node.condition !== 'up' ? ` (${node.condition})` : ''}, for {age(node.changed_utc, page.summary?.now_utc)}</dd>
-      {node.hold && node.hold !== 'none' && <><dt>held by</dt><dd>{node.hold}{node.hold_reason ? `: ${node.hold_reason}` : ''}</dd></>}
+      <dd>
+        {node.state}{node.condition && node.condition !== 'up' ? ` (${node.condition})` : ''},
+        for {age(node.changed_utc, page.summary?.now_utc)}
+      </dd>
+      {node.hold && node.hold !== 'none' && (
+        <><dt>held by</dt><dd>{node.hold}{node.hold_reason ? `: ${node.hold_reason}` : ''}</dd></>
+      )}
       <dt>job</dt>
       <dd>{job_id ? (
         <button type="button" class="text-link" onClick={() => live.go({ job: job_id, jobs: 'running' })}>
@@ -127,10 +137,13 @@ export function NodePanel({ page, live }: { page: Page; live: Live }) {
   }
   const open = incidents?.find((i) => id_text(i.id) === id_text(node?.incident) && id_text(node?.incident) !== '');
   const close = (
-    <button type="button" class="button quiet" onClick={() => live.go({ node: '' })} aria-label="Close the node's panel" title="Esc">✕</button>
+    <button type="button" class="button quiet" onClick={() => live.go({ node: '' })} aria-label="Close this panel" title="Esc">
+      ✕
+    </button>
   );
   return (
-    <Panel name="node" title={<>Node <span data-node={view.node}>{view.node}</span></>} cli={`muster describe node ${shell_word(view.node)}`} aside={close}>
+    <Panel name="node" title={<>Node <span data-selected-node={view.node}>{view.node}</span></>}
+      cli={`muster describe node ${shell_word(view.node)}`} aside={close}>
       <TroubleBox trouble={page.troubles.node} />
       {!node && !page.troubles.node && <Empty>Reading the node…</Empty>}
       {node && (
@@ -139,8 +152,8 @@ export function NodePanel({ page, live }: { page: Page; live: Live }) {
           <Facts node={node} page={page} live={live} />
           <div class="why">
             <h3>Why it is as it is</h3>
-            {explain ? explain.answer.sentences.map((s, i) => <p key={i}>{s}</p>)
-              : page.troubles.explain ? <p class="muted"><Words text={page.troubles.explain.what} /></p> : <p class="muted">Asking…</p>}
+            {explain?.answer.sentences.map((s, i) => <p key={i}>{s}</p>)}
+            {!explain && <p class="muted"><Words text={page.troubles.explain?.what ?? 'Asking…'} /></p>}
             {explain?.answer.rule && <p class="muted">rule {explain.answer.rule}</p>}
           </div>
           <div class="acts"><Holding key={node.name} node={node} page={page} live={live} /></div>

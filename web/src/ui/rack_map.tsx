@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { id_text, integer, shell_word } from '../format.js';
+import { count, id_text, integer, shell_word } from '../format.js';
 import { first_node, layout_map, spot_at, step, type Spot, type Way } from '../layout.js';
 import type { Live } from '../live.js';
 import { paint, read_palette } from '../paint.js';
@@ -50,8 +50,8 @@ function Search({ map, live }: { map: ClusterMap; live: Live }) {
   };
   return (
     <form class="search" onSubmit={submit} role="search">
-      <input name="q" id="search" type="text" class={bad ? 'bad' : ''} placeholder="find node  /" aria-label="Find a node by name" autocomplete="off"
-        spellcheck={false} onInput={() => set_bad(false)} />
+      <input name="q" id="search" type="text" class={bad ? 'bad' : ''} placeholder="find node  /" aria-label="Find a node by name"
+        autocomplete="off" spellcheck={false} onInput={() => set_bad(false)} />
     </form>
   );
 }
@@ -143,9 +143,10 @@ function Canvas(props: Props & { map: ClusterMap }) {
     if (name !== undefined && name !== props.node) live.go({ node: name });
   };
   const counts = useMemo(() => count_states(map.gpu_state), [map.gpu_state]);
-  const label = `Rack map: ${integer(map.gpu_state.length)} GPUs on ${integer(nodes)} nodes in ${integer(map.racks.length)} racks; ` +
-    kGpuStates.filter((s) => counts[s.letter]).map((s) => `${integer(counts[s.letter] ?? 0)} ${s.name}`).join(', ') +
-    `. Arrow keys select a node${props.node ? `; selected: ${props.node}` : ''}.`;
+  const states = kGpuStates.filter((s) => counts[s.letter]).map((s) => `${integer(counts[s.letter] ?? 0)} ${s.name}`);
+  const size_words = `${count(map.gpu_state.length, 'GPU')} on ${count(nodes, 'node')} in ${count(map.racks.length, 'rack')}`;
+  const label = `Rack map: ${size_words}; ` +
+    `${states.join(', ')}. Arrow keys select a node${props.node ? `; selected: ${props.node}` : ''}.`;
   return (
     <>
       <Legend counts={counts} />

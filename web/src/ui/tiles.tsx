@@ -66,11 +66,14 @@ function HoursTile({ summary }: { summary: Summary }) {
   return (
     <Tile name="hours" label="GPU-hours so far" value={<>
       {hours(installed)}<span class="unit"> installed</span>
-      <span class="split"><b>{hours(of('useful'))}</b> useful <b>{hours(of('idle'))}</b> idle <b>{hours(of('lost_restart'))}</b> lost</span>
+      <span class="split">
+        <b>{hours(of('useful'))}</b> useful <b>{hours(of('idle'))}</b> idle <b>{hours(of('lost_restart'))}</b> lost
+      </span>
     </>}>
       <div class="bar tall" role="img" aria-label={`GPU-hours: ${text}`}>
         {kWaste.map((w) => (
-          <i key={w.name} class={`waste-${w.name}`} style={{ flexGrow: of(w.name) }} title={`${w.label}: ${hours(of(w.name))} GPU-hours, ${w.what}`} />
+          <i key={w.name} class={`waste-${w.name}`} style={{ flexGrow: of(w.name) }}
+            title={`${w.label}: ${hours(of(w.name))} GPU-hours, ${w.what}`} />
         ))}
       </div>
       <p class="line legend">
@@ -93,8 +96,9 @@ export const Tiles = memo(({ summary }: { summary: Summary | null }) => {
   return (
     <div class="tiles">
       <GpuTile summary={summary} />
-      <Tile name="useful" label="Useful share" value={percent(summary.useful_share)} title="Useful GPU-hours over installed GPU-hours">
-        <p class="line" title="Useful over what was neither idle nor still unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
+      <Tile name="useful" label="Useful share" value={percent(summary.useful_share)}
+        title="Useful GPU-hours over installed GPU-hours">
+        <p class="line" title="Useful over what was neither idle nor unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
         <p class="line">policy <b>{summary.policy.name}</b></p>
       </Tile>
       <JobTile summary={summary} />

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { trouble_of } from './api.js';
+import { kHome } from './route.js';
+import {
+  count_states, create_store, explain_what, first_page, kEventTypes, kLoginHint, kResources, reduce, sort_incidents, split_jobs,
+  stale_by,
+} from './store.js';
+import type { Action, ClusterMap, Incident, Job, NodeDetail, Summary } from './types.js';
+
+const summary = (seq: number, more: Partial<Summary> = {}): Summary => ({
+  cluster: 'c', simulation: '', now_utc: '2026-01-01T00:00:00Z', seq, turn: 1, paused: false, paused_by: '',
+  policy: { name: 'default', hash: '' }, gpus: {}, nodes: { total: 0, up: 0, drained: 0, down: 0 }, jobs: {},
+  incidents: { open: 0, total: 0 }, orders: { total: 0, pending: 0, refused: 0 }, gpu_hours: {}, goodput: null,
+  useful_share: null, ...more,
+});
+const map = (seq: number, gpu_state: string): ClusterMap => ({
+  seq, gpus_per_node: 2, racks: [{ name: 'r', nodes: [0] }], names: ['a'], gpu_state, node_job: [''], node_incident: [0],
+  legend: {},
+});
+const incident = (id: number, opened: string, closed: string | null): Incident => ({
+  id, node: 'a', gpu_slot: 0, cause: 'gpu_lost', code: 79, stage: closed ? 'closed' : 'testing', rung: 0, job: '',
+  opened_utc: opened, closed_utc: closed, resolution: '', findings: [], notes: [], actions: [],
+});
+const home = first_page(kHome);
+
+test('an answer that was overtaken does not bring back the past', () => {
+  const page = reduce(reduce(home, { type: 'summary', summary: summary(9) }), { type: 'summary', summary: summary(7) });
+  assert.equal(page.summary?.seq, 9);
+  const painted = reduce(home, { type: 'map', map: map(9, 'bb') });
+  assert.equal(reduce(painted, { type: 'map', map: map(8, 'ii') }).map?.gpu_state, 'bb');
+});
+
+test('after a restart lower numbers are believed again', () => {
+  let page = reduce(home, { type: 'summary', summary: summary(900) });
+  page = reduce(page, { type: 'restarted' });
+  page = reduce(page, { type: 'summary', summary: summary(3) });
+  assert.equal(page.summary?.seq, 3);
+});
+
+test('the same picture is the same object, so nothing is painted', () => {
+  const before = reduce(home, { type: 'map', map: map(1, 'bi') });
+  assert.equal(reduce(before, { type: 'map', map: map(2, 'bi') }), before);
+  assert.notEqual(reduce(before, { type: 'map', map: map(2, 'bx') }).map, before.map);
+});
+
+test('a late answer about another node is dropped', () => {
+  const page = reduce(home, { type: 'view', view: { ...kHome, node: 'a' } });
+  const other = { name: 'b' } as NodeDetail;
+  assert.equal(reduce(page, { type: 'node', node: other }), page);
+  const own = reduce(page, { type: 'node', node: { name: 'a' } as NodeDetail });
+  assert.equal(own.node?.name, 'a');
+  assert.equal(reduce(own, { type: 'view', view: kHome }).node, null);
+});
+
+test('explanations are asked for the selected node', () => {
+  assert.equal(explain_what(kHome), '');
+  assert.equal(explain_what({ ...kHome, node: 'a' }), 'node a');
+  const page = reduce(home, { type: 'view', view: { ...kHome, node: 'a' } });
+  const answer = { title: '', kind: '', sentences: [], evidence: [], rule: '', alternatives: [], actions: [] };
+  assert.equal(reduce(page, { type: 'explain', what: 'node b', answer }).explain, null);
+});
+
+test('a refused wish says how to log in', () => {
+  const page = reduce(home, { type: 'act_failed', trouble: trouble_of(401, { error: { what: 'no token', next: '' } }) });
+  assert.equal(page.acting, 'refused');
+  assert.deepEqual(page.notice, { good: false, what: 'no token', next: kLoginHint });
+  const limited = reduce(home, { type: 'act_failed', trouble: trouble_of(409, { error: { what: 'limit', next: 'wait' } }) });
+  assert.equal(limited.acting, 'unknown');
+  assert.equal(limited.notice?.next, 'wait');
+  assert.equal(reduce(page, { type: 'acted', what: 'done' }).acting, 'allowed');
+});
+
+test('the session says whether this browser may act', () => {
+  assert.equal(reduce(home, { type: 'session', role: 'operator' }).acting, 'allowed');
+  assert.equal(reduce(home, { type: 'session', role: 'viewer' }).acting, 'refused');
+});
+
+test('an error without words still has some', () => {
+  assert.equal(trouble_of(502, null).what, 'The server answered with status 502.');
+  assert.equal(trouble_of(500, { error: { what: 7 } }).what, 'The server answered with status 500.');
+});
+
+test('a good answer ends the trouble', () => {
+  let page = reduce(home, { type: 'trouble', resource: 'jobs', trouble: trouble_of(503, null) });
+  assert.ok(page.troubles.jobs);
+  page = reduce(page, { type: 'jobs', jobs: [] });
+  assert.equal(page.troubles.jobs, undefined);
+});
+
+test('of all actions only refusals by safety limits are kept apart', () => {
+  const actions = [{ status: 'done' }, { status: 'refused_by_guard' }, { status: 'refused' }] as Action[];
+  assert.equal(reduce(home, { type: 'actions', actions }).refusals.length, 1);
+});
+
+test('open incidents come first, the newest on top', () => {
+  const sorted = sort_incidents([
+    incident(1, '2026-01-01T00:00:00Z', '2026-01-01T02:00:00Z'), incident(2, '2026-01-01T00:10:00Z', null),
+    incident(3, '2026-01-01T00:20:00Z', '2026-01-01T01:00:00Z'), incident(4, '2026-01-01T00:10:00Z', null),
+  ]);
+  assert.deepEqual(sorted.open.map((i) => i.id), [4, 2]);
+  assert.deepEqual(sorted.closed.map((i) => i.id), [1, 3]);
+});
+
+test('jobs are split by what they do now', () => {
+  const job = (id: string, phase: string, gpus = 8) => ({ id, phase, gpus, ended_utc: null }) as Job;
+  const jobs = [job('1', 'queued'), job('2', 'broken'), job('3', 'running', 64), job('4', 'failed'), job('5', 'starting')];
+  const split = split_jobs(jobs);
+  assert.deepEqual(split.running.map((j) => j.id), ['3', '2', '5']);
+  assert.deepEqual(split.queued.map((j) => j.id), ['1']);
+  assert.deepEqual(split.ended.map((j) => j.id), ['4']);
+});
+
+test('states are counted by letter', () => {
+  assert.deepEqual(count_states('bbix'), { b: 2, i: 1, x: 1 });
+});
+
+test('every event the page listens to makes something stale, and turns do not', () => {
+  for (const type of kEventTypes) assert.ok(stale_by(type).length > 0, type);
+  assert.deepEqual(stale_by('turn_began'), []);
+  assert.deepEqual(stale_by('reset'), kResources);
+});
+
+test('the store tells its listeners only of changes', () => {
+  const store = create_store(home);
+  let told = 0;
+  const off = store.subscribe(() => ++told);
+  store.dispatch({ type: 'link', link: 'live' });
+  store.dispatch({ type: 'link', link: 'live' });
+  off();
+  store.dispatch({ type: 'link', link: 'lost' });
+  assert.equal(told, 1);
+});
