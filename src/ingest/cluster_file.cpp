@@ -30,7 +30,8 @@ constexpr std::size_t kNameMax = 63;  // as a DNS label
 bool good_name(std::string_view s) {
   if (s.empty() || s.size() > kNameMax) return false;
   for (const char c : s) {
-    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    const bool ok =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
     if (!ok) return false;
   }
   return s[0] != '-' && s[0] != '.';
@@ -51,10 +52,12 @@ std::string apply_format(std::string_view format, std::uint64_t n) {
 void check_format(Form& form, const Value& v, std::string_view format) {
   const std::size_t at = format.find('#');
   const std::size_t end = at == std::string_view::npos ? at : format.find_first_not_of('#', at);
-  const bool one_run = at != std::string_view::npos && (end == std::string_view::npos || format.find('#', end) == std::string_view::npos);
+  const bool one_run = at != std::string_view::npos &&
+                       (end == std::string_view::npos || format.find('#', end) == std::string_view::npos);
   const std::size_t width = one_run ? std::min(end, format.size()) - at : 0;
   if (!one_run || width > 9 || !good_name(apply_format(format, 1))) {
-    form.error(v, fmt::format("name_format must be a host name with one run of # for the number, as node####, is {}", quoted(format)));
+    form.error(v, fmt::format("name_format must be a host name with one run of # for the number, as node####, is {}",
+                              quoted(format)));
   }
 }
 
@@ -72,7 +75,8 @@ std::vector<std::string> usual_addresses(std::uint32_t gpus_per_node, Domain dom
   return all;
 }
 
-// 0.1 GB/s a GPU is what public designs give: 2 TB/s for 24,000 GPUs at Meta (Llama 3), 20 to 62 GB/s for 256 in NVIDIA's SuperPOD.
+// 0.1 GB/s a GPU is what public designs give: 2 TB/s for 24,000 GPUs at Meta (Llama 3), 20 to 62 GB/s for 256 in
+// NVIDIA's SuperPOD.
 double usual_storage_gbs(std::uint32_t gpus) { return std::max(5.0, 0.1 * static_cast<double>(gpus)); }
 
 void read_layout(Form& form, Layout& l) {
@@ -109,7 +113,8 @@ void add_nodes(Site& site, const Layout& l, std::uint64_t first_number) {
 // "gpu[001-016]" gives sixteen names, "gpu1" one. Empty: wrong.
 std::vector<std::string> expand(std::string_view s) {
   const std::size_t open = s.find('[');
-  if (open == std::string_view::npos) return good_name(s) ? std::vector<std::string>{std::string(s)} : std::vector<std::string>{};
+  if (open == std::string_view::npos)
+    return good_name(s) ? std::vector<std::string>{std::string(s)} : std::vector<std::string>{};
   const std::size_t dash = s.find('-', open);
   const std::size_t close = s.find(']', open);
   if (dash == std::string_view::npos || close == std::string_view::npos || close < dash) return {};
@@ -128,7 +133,9 @@ std::vector<std::string> expand(std::string_view s) {
 // Names to numbers in the order they are first met.
 class Numbers {
  public:
-  std::uint32_t of(const std::string& name) { return map_.try_emplace(name, static_cast<std::uint32_t>(map_.size())).first->second; }
+  std::uint32_t of(const std::string& name) {
+    return map_.try_emplace(name, static_cast<std::uint32_t>(map_.size())).first->second;
+  }
   std::uint32_t size() const { return static_cast<std::uint32_t>(map_.size()); }
 
  private:
@@ -149,7 +156,8 @@ void read_listed(Form& form, const Value::Array& items, std::string_view file, S
     f.text("pod", pod, kNameMax);
     const bool shared = f.text("domain", domain, kNameMax);
     std::vector<std::string> all = names_text.empty() ? std::vector<std::string>{} : expand(names_text);
-    if (f.ok() && all.empty()) f.error(item, fmt::format("name must be a host name or a range as gpu[001-016], is {}", quoted(names_text)));
+    if (f.ok() && all.empty())
+      f.error(item, fmt::format("name must be a host name or a range as gpu[001-016], is {}", quoted(names_text)));
     if (const auto r = f.finish(); !r) return form.adopt(r.error());
     for (std::string& name : all) {
       NodeSpec n;
@@ -164,7 +172,8 @@ void read_listed(Form& form, const Value::Array& items, std::string_view file, S
       }
       site.nodes.push_back(std::move(n));
     }
-    if (site.nodes.size() > kClusterNodesMax) return form.error(item, fmt::format("more than {} nodes", kClusterNodesMax));
+    if (site.nodes.size() > kClusterNodesMax)
+      return form.error(item, fmt::format("more than {} nodes", kClusterNodesMax));
   }
   site.leaves = leaves.size();
   site.pods = pods.size();
@@ -179,7 +188,8 @@ void read_groups(Form& form, const Value::Array& groups, std::string_view file, 
     f.whole("nodes", l.nodes, 1, kClusterNodesMax);
     read_layout(f, l);
     if (const auto r = f.finish(); !r) return form.adopt(r.error());
-    if (site.nodes.size() + l.nodes > kClusterNodesMax) return form.error(g, fmt::format("more than {} nodes", kClusterNodesMax));
+    if (site.nodes.size() + l.nodes > kClusterNodesMax)
+      return form.error(g, fmt::format("more than {} nodes", kClusterNodesMax));
     // A name of its own is numbered from 1; the common one goes on counting.
     add_nodes(site, l, l.name_format == base.name_format ? site.nodes.size() + 1 : 1);
   }
@@ -189,7 +199,8 @@ void read_nodes(Form& form, std::string_view file, Layout& layout, Site& site) {
   const Value* groups = form.any("groups");
   const Value* nodes = form.any("nodes");
   if ((groups != nullptr) == (nodes != nullptr)) {
-    return form.error(groups != nullptr ? groups->line() : 1, "give nodes (a number or a list) or groups, and not both");
+    return form.error(groups != nullptr ? groups->line() : 1,
+                      "give nodes (a number or a list) or groups, and not both");
   }
   if (groups != nullptr) {
     if (const auto* list = form.list("groups", 1024)) read_groups(form, *list, file, layout, site);
@@ -210,7 +221,8 @@ void read_addresses(Form& form, Site& site) {
     const auto a = v.string() != nullptr ? read_pci(*v.string()) : std::nullopt;
     if (!a) return form.error(v, "gpu_pci must be PCI addresses as \"0000:1b:00\"");
     const std::string text = render(*a);
-    if (std::find(all.begin(), all.end(), text) != all.end()) return form.error(v, fmt::format("gpu_pci has {} twice", text));
+    if (std::find(all.begin(), all.end(), text) != all.end())
+      return form.error(v, fmt::format("gpu_pci has {} twice", text));
     all.push_back(text);
   }
   if (all.size() != site.gpus_per_node) {
@@ -224,7 +236,8 @@ void check_names(Form& form, const Value& root, const Site& site) {
   std::set<std::string_view> seen;
   for (const NodeSpec& n : site.nodes) {
     if (!seen.insert(n.name).second) return form.error(root, fmt::format("two nodes have the name {}", quoted(n.name)));
-    if (!good_name(n.name)) return form.error(root, fmt::format("{} is no host name of at most {} bytes", quoted(n.name), kNameMax));
+    if (!good_name(n.name))
+      return form.error(root, fmt::format("{} is no host name of at most {} bytes", quoted(n.name), kNameMax));
   }
 }
 
@@ -272,8 +285,8 @@ Result<Site> preset_cluster(std::string_view name) {
   if (!text) {
     const auto near = nearest(name, known);
     return fail(Code::not_found, fmt::format("no cluster is called {}", quoted(name)),
-                fmt::format("{}known: {}; or give a file (docs/formats/cluster.md)", near ? "did you mean " + *near + "? " : "",
-                            join(known, ", ")));
+                fmt::format("{}known: {}; or give a file (docs/formats/cluster.md)",
+                            near ? "did you mean " + *near + "? " : "", join(known, ", ")));
   }
   return parse_cluster(*text, fmt::format("clusters/{}.yaml", name));
 }
@@ -281,7 +294,8 @@ Result<Site> preset_cluster(std::string_view name) {
 Result<Site> plain_cluster(std::uint32_t gpus) {
   constexpr std::uint32_t kPerNode = 8;
   if (gpus == 0 || gpus % kPerNode != 0 || gpus / kPerNode > kClusterNodesMax) {
-    return fail(Code::bad_input, fmt::format("{} GPUs: must be a multiple of 8, from 8 to {}", gpus, kClusterNodesMax * kPerNode),
+    return fail(Code::bad_input,
+                fmt::format("{} GPUs: must be a multiple of 8, from 8 to {}", gpus, kClusterNodesMax * kPerNode),
                 fmt::format("try {}", std::clamp((gpus + kPerNode / 2) / kPerNode, 1u, kClusterNodesMax) * kPerNode));
   }
   Site site;

@@ -52,14 +52,16 @@ Result<Csv> parse_csv(std::string_view text, std::string_view file) {
     const int first = line;
     const bool comment = text[i] == '#';
     const bool empty = text[i] == '\n';
-    if (!read_record(text, i, line, cells)) return fail(Code::bad_input, fmt::format("{}:{}: a quote is not closed", file, first));
+    if (!read_record(text, i, line, cells))
+      return fail(Code::bad_input, fmt::format("{}:{}: a quote is not closed", file, first));
     if (comment || empty) continue;
     if (csv.header.empty()) {
       csv.header = cells;
       continue;
     }
     if (cells.size() != csv.header.size()) {
-      return fail(Code::bad_input, fmt::format("{}:{}: {} cells, the header has {}", file, first, cells.size(), csv.header.size()));
+      return fail(Code::bad_input,
+                  fmt::format("{}:{}: {} cells, the header has {}", file, first, cells.size(), csv.header.size()));
     }
     csv.rows.push_back(cells);
     csv.lines.push_back(first);

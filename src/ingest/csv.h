@@ -1,5 +1,5 @@
-// Comma-separated tables (RFC 4180) with a header line. Written by hand: forty lines, and no packaged library reads from memory
-// without a file or iostream.
+// Comma-separated tables (RFC 4180) with a header line. Written by hand: forty lines, and no packaged library reads
+// from memory without a file or iostream.
 #pragma once
 #include <string>
 #include <string_view>

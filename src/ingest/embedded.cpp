@@ -24,7 +24,8 @@ std::optional<std::string_view> embedded_file(std::string_view path) {
 
 std::vector<std::string_view> embedded_files() {
   std::vector<std::string_view> all;
-  for (const Entry* e = muster_embedded_files; e != muster_embedded_files_end; ++e) all.emplace_back(e->name, e->name_size);
+  for (const Entry* e = muster_embedded_files; e != muster_embedded_files_end; ++e)
+    all.emplace_back(e->name, e->name_size);
   return all;
 }
 

@@ -28,7 +28,8 @@ Catalog load() {
   MUSTER_CHECK(text.has_value());
   const auto csv = parse_csv(*text, "faults.csv");
   MUSTER_CHECK(csv.has_value());
-  constexpr std::string_view kColumns[] = {"code", "name", "meaning", "severity", "action", "scope", "applies_to", "seen_in", "source"};
+  constexpr std::string_view kColumns[] = {"code",  "name",       "meaning", "severity", "action",
+                                           "scope", "applies_to", "seen_in", "source"};
   for (std::size_t i = 0; i < std::size(kColumns); ++i) MUSTER_CHECK(csv->column(kColumns[i]) == static_cast<int>(i));
   Catalog c;
   for (const auto& r : csv->rows) {
@@ -39,7 +40,8 @@ Catalog load() {
   // What parse_log_line calls things that have no number, by the row that explains them.
   const std::pair<const char*, const char*> spoken[] = {{"off_bus", "Xid 79"}, {"link_down", "IB link_downed"}};
   for (const auto& [word, code] : spoken) {
-    if (const auto at = c.by_word.find(folded(code)); at != c.by_word.end()) c.by_word.emplace(folded(word), at->second);
+    if (const auto at = c.by_word.find(folded(code)); at != c.by_word.end())
+      c.by_word.emplace(folded(word), at->second);
   }
   return c;
 }
@@ -67,7 +69,8 @@ std::vector<std::string> similar_faults(std::string_view code) {
   std::vector<std::string> out;
   constexpr std::size_t kMost = 5;
   for (const Fault& f : faults()) {
-    if (word.size() >= 3 && (folded(f.code).find(word) != std::string::npos || folded(f.name).find(word) != std::string::npos)) {
+    if (word.size() >= 3 &&
+        (folded(f.code).find(word) != std::string::npos || folded(f.name).find(word) != std::string::npos)) {
       out.push_back(f.code);
       if (out.size() == kMost) break;
     }

@@ -84,7 +84,8 @@ bool Form::number(std::string_view key, double& out, double min, double max) {
     return false;
   }
   if (!(d >= min && d <= max)) {
-    error(*v, fmt::format("{} must be {} to {}, is {}", path(key), render_number(min), render_number(max), render_number(d)));
+    error(*v, fmt::format("{} must be {} to {}, is {}", path(key), render_number(min), render_number(max),
+                          render_number(d)));
     return false;
   }
   out = d;
@@ -178,8 +179,8 @@ Result<void> Form::finish() {
       if (std::find(known_.begin(), known_.end(), m.key) != known_.end()) continue;
       const auto near = nearest(m.key, known_);
       const std::string hint = near ? fmt::format("; did you mean {}?", *near) : std::string();
-      return fail(Code::bad_input,
-                  fmt::format("{}:{}: unknown key {}{}", file_, std::max(m.value.line(), 1), quoted(where_ + m.key), hint));
+      return fail(Code::bad_input, fmt::format("{}:{}: unknown key {}{}", file_, std::max(m.value.line(), 1),
+                                               quoted(where_ + m.key), hint));
     }
   }
   if (error_) return tl::unexpected<Error>(*error_);

@@ -1,5 +1,6 @@
-// Form: reads the named fields of one YAML mapping into variables, checks kinds and ranges, and refuses keys nobody asked for. Every
-// error says "file:line: reason", and the first one in the file's order of trouble wins: a misspelt key before what is missing.
+// Form: reads the named fields of one YAML mapping into variables, checks kinds and ranges, and refuses keys nobody
+// asked for. Every error says "file:line: reason", and the first one in the file's order of trouble wins: a misspelt
+// key before what is missing.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// The only file that sees simdjson. Its On Demand front end is used because, unlike its DOM, it knows where an error is and hands out
-// the digits of numbers too large for it.
+// The only file that sees simdjson. Its On Demand front end is used because, unlike its DOM, it knows where an error is
+// and hands out the digits of numbers too large for it.
 #include "ingest/json.h"
 
 #include <charconv>
@@ -16,7 +16,8 @@ namespace od = simdjson::ondemand;
 constexpr std::size_t kTextMax = std::size_t{1} << 31;
 
 std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\n' || s.back() == '\r' || s.back() == '\t')) s.remove_suffix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\n' || s.back() == '\r' || s.back() == '\t'))
+    s.remove_suffix(1);
   return s;
 }
 
@@ -111,15 +112,18 @@ class Builder {
     if (depth > max_depth_) return fault(fmt::format("nested deeper than {}", max_depth_), at);
     if (const auto e = v.type().get(type)) return fault(e, at);
     switch (type) {
-      case od::json_type::object: return object(v, out, depth);
-      case od::json_type::array: return array(v, out, depth);
+      case od::json_type::object:
+        return object(v, out, depth);
+      case od::json_type::array:
+        return array(v, out, depth);
       case od::json_type::string: {
         std::string_view s;
         if (const auto e = v.get_string().get(s)) return fault(e, at);
         out = Value(std::string(s));
         return true;
       }
-      default: return scalar(v.raw_json_token(), out);  // the iteration itself steps over it
+      default:
+        return scalar(v.raw_json_token(), out);  // the iteration itself steps over it
     }
   }
 
@@ -176,7 +180,8 @@ class Builder {
       }
     }
     double d = 0;
-    if (std::from_chars(s.data(), s.data() + s.size(), d).ec != std::errc()) return fault("number out of range", token.data());
+    if (std::from_chars(s.data(), s.data() + s.size(), d).ec != std::errc())
+      return fault("number out of range", token.data());
     out = Value(d);
     return true;
   }

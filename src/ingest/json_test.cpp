@@ -8,7 +8,8 @@ namespace muster {
 namespace {
 
 TEST(Json, ReadsEveryKindOfValueInOrder) {
-  const auto v = parse_json(R"( {"b":true,"a":[1,-2.5,"x\u00e9\n",null,{}],"big":12345678901234567890123,"i":-9223372036854775808} )");
+  const auto v = parse_json(
+      R"( {"b":true,"a":[1,-2.5,"x\u00e9\n",null,{}],"big":12345678901234567890123,"i":-9223372036854775808} )");
   ASSERT_TRUE(v) << v.error().what;
   const auto& o = *v->object();
   ASSERT_EQ(o.size(), 4u);
@@ -39,11 +40,52 @@ TEST(Json, ReadsScalarsAlone) {
 }
 
 TEST(Json, RefusesWhatIsNotJson) {
-  for (const char* bad :
-       {"", " ", "{", "}", "[", "]", "[1,]", "[,1]", "[1 2]", "[1]x", "1 2", "{\"a\":1,}", "{\"a\"}", "{\"a\":}", "{a:1}", "{1:2}",
-        "[01]", "[.5]", "[1.]", "[1e]", "[+1]", "[--1]", "[0x10]", "[NaN]", "[Infinity]", "[1e999]", "tru", "truee", "[nul]",
-        "[nulll]", "\"a", "\"\x01\"", "\"\\q\"", "\"\\ud800\"", "\"\xff\"", "[\"\xc0\xaf\"]", "{\"a\":1}{}", "[1][2]", "'a'",
-        "{\"a\":1 \"b\":2}", "[1,,2]", "nullnull", "\"a\"\"b\"", "\xef\xbb\xbf[", "{\"a\":1]", "[1}"}) {
+  for (const char* bad : {"",
+                          " ",
+                          "{",
+                          "}",
+                          "[",
+                          "]",
+                          "[1,]",
+                          "[,1]",
+                          "[1 2]",
+                          "[1]x",
+                          "1 2",
+                          "{\"a\":1,}",
+                          "{\"a\"}",
+                          "{\"a\":}",
+                          "{a:1}",
+                          "{1:2}",
+                          "[01]",
+                          "[.5]",
+                          "[1.]",
+                          "[1e]",
+                          "[+1]",
+                          "[--1]",
+                          "[0x10]",
+                          "[NaN]",
+                          "[Infinity]",
+                          "[1e999]",
+                          "tru",
+                          "truee",
+                          "[nul]",
+                          "[nulll]",
+                          "\"a",
+                          "\"\x01\"",
+                          "\"\\q\"",
+                          "\"\\ud800\"",
+                          "\"\xff\"",
+                          "[\"\xc0\xaf\"]",
+                          "{\"a\":1}{}",
+                          "[1][2]",
+                          "'a'",
+                          "{\"a\":1 \"b\":2}",
+                          "[1,,2]",
+                          "nullnull",
+                          "\"a\"\"b\"",
+                          "\xef\xbb\xbf[",
+                          "{\"a\":1]",
+                          "[1}"}) {
     const auto v = parse_json(bad);
     ASSERT_FALSE(v) << bad;
     EXPECT_EQ(v.error().code, Code::bad_input) << bad;

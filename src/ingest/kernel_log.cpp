@@ -35,7 +35,8 @@ class Cursor {
   std::string_view word(std::size_t most) {
     std::size_t n = 0;
     const auto ok = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+             c == '.';
     };
     while (n < s_.size() && ok(s_[n])) ++n;
     if (n > most) return {};
@@ -59,8 +60,8 @@ struct Meaning {
   std::optional<PciAddress> pci;
 };
 
-// How much an Xid's address may leave out. Only old drivers print less than the whole, and a short form fits into the 15 bytes of a
-// program's name, with which a user can make a kernel line begin.
+// How much an Xid's address may leave out. Only old drivers print less than the whole, and a short form fits into the
+// 15 bytes of a program's name, with which a user can make a kernel line begin.
 enum class Address { whole, any };
 
 bool xid_address(Cursor& c, Address form, Meaning& m) {
@@ -81,7 +82,8 @@ bool xid_address(Cursor& c, Address form, Meaning& m) {
   return c.take("): ");
 }
 
-// After "79,": nothing, or " text", or " pid=N[, name=...]". What stands in a name is a user's word and is not looked at.
+// After "79,": nothing, or " text", or " pid=N[, name=...]". What stands in a name is a user's word and is not looked
+// at.
 bool xid_tail(Cursor& c) {
   if (c.done()) return true;
   if (!c.take(" ")) return false;
@@ -108,7 +110,8 @@ bool read_off_bus(Cursor c, Meaning& m) {
   if (c.take("NVRM: GPU at ")) {
     c.take("PCI:");
     m.pci = c.pci();
-    return m.pci && (c.take(" has fallen off the bus") || c.take(": GPU has fallen off the bus")) && (c.take("."), c.done());
+    return m.pci && (c.take(" has fallen off the bus") || c.take(": GPU has fallen off the bus")) &&
+           (c.take("."), c.done());
   }
   if (c.take("NVRM: GPU ")) {
     m.pci = c.pci();
@@ -126,7 +129,8 @@ bool read_off_bus(Cursor c, Meaning& m) {
 
 bool read_link(Cursor c, Meaning& m) {
   m.code = 0;
-  if (!c.take("mlx5_core ") || !(m.pci = c.pci()) || !c.take(" ") || c.word(15).empty() || !c.take(": Link ")) return false;
+  if (!c.take("mlx5_core ") || !(m.pci = c.pci()) || !c.take(" ") || c.word(15).empty() || !c.take(": Link "))
+    return false;
   const bool down = c.rest() == "down";
   m.kind = down ? KernelKind::link_down : KernelKind::link_up;
   return down || c.rest() == "up";
@@ -194,7 +198,8 @@ bool plain(std::string_view s) {
 
 }  // namespace
 
-std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at, const Site& site) {
+std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at,
+                                       const Site& site) {
   if (record.size() > kKernelRecordMax) return std::nullopt;
   constexpr std::size_t kHeadMax = 128;
   const std::size_t semi = record.substr(0, kHeadMax).find(';');

@@ -1,6 +1,6 @@
-// Kernel log records to what they mean for a GPU node. Users can put any text into genuine kernel records (a program's name in a
-// segfault message, a folder's in an out-of-memory one), so only a structured /dev/kmsg record of the kernel's own facility whose
-// text matches a whole grammar from its first byte counts.
+// Kernel log records to what they mean for a GPU node. Users can put any text into genuine kernel records (a program's
+// name in a segfault message, a folder's in an out-of-memory one), so only a structured /dev/kmsg record of the
+// kernel's own facility whose text matches a whole grammar from its first byte counts.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,12 +18,13 @@ namespace muster {
 constexpr std::size_t kKernelRecordMax = 8192;  // bytes, as /dev/kmsg bounds them
 constexpr std::size_t kKernelTextMax = 512;     // bytes of text kept
 
-// `record` is one read of /dev/kmsg: "prio,seq,usec,flags[,...];text", then lines " KEY=value". Nothing for what is not understood.
-// For KernelKind::pcie_error the code is 0 corrected, 1 uncorrected but not fatal, 2 fatal.
-std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at, const Site& site);
+// `record` is one read of /dev/kmsg: "prio,seq,usec,flags[,...];text", then lines " KEY=value". Nothing for what is not
+// understood. For KernelKind::pcie_error the code is 0 corrected, 1 uncorrected but not fatal, 2 fatal.
+std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at,
+                                       const Site& site);
 
-// A line from a file or a terminal, for explaining it, never for acting on it: prefixes (times, hosts, journald, wrappers) and the
-// forms of old drivers are accepted.
+// A line from a file or a terminal, for explaining it, never for acting on it: prefixes (times, hosts, journald,
+// wrappers) and the forms of old drivers are accepted.
 struct LogLine {
   std::string fault;  // a code of the fault catalogue: "Xid 79", "SXid 12028", "off_bus", "link_down" ...
   std::string pci;    // "0000:c3:00"; empty when the line names none

@@ -60,9 +60,7 @@ int PciTable::gpu(const PciAddress& a) const {
   return -1;
 }
 
-int PciTable::nic(const PciAddress& a) const {
-  return a.device == 1 ? gpu({a.domain, a.bus, 0}) : -1;
-}
+int PciTable::nic(const PciAddress& a) const { return a.device == 1 ? gpu({a.domain, a.bus, 0}) : -1; }
 
 std::string nic_pci(const Site& site, int slot) {
   if (slot < 0 || static_cast<std::size_t>(slot) >= site.gpu_pci.size()) return {};

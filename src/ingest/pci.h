@@ -37,7 +37,8 @@ class PciTable {
   std::array<std::optional<PciAddress>, kSlotsMax> gpus_;
 };
 
-// Where slot's NIC sits: on the bus of its GPU, device 01, as "0000:1b:01.0". Empty when the site does not say where its GPUs are.
+// Where slot's NIC sits: on the bus of its GPU, device 01, as "0000:1b:01.0". Empty when the site does not say where
+// its GPUs are.
 std::string nic_pci(const Site& site, int slot);
 
 }  // namespace muster

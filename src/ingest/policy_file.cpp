@@ -66,7 +66,8 @@ void read_ladder(Form& outer, const Value::Member& m, std::string_view file, Pol
   f.flag("test_first", at->test_first);
   constexpr std::size_t kRungsMax = 8;
   if (const auto* rungs = f.list("rungs", kRungsMax)) read_rungs(f, *rungs, *at);
-  if (at->act && at->rungs.empty()) f.error(m.value, fmt::format("ladders.{} acts but has no rungs: give some, or act: false", m.key));
+  if (at->act && at->rungs.empty())
+    f.error(m.value, fmt::format("ladders.{} acts but has no rungs: give some, or act: false", m.key));
   if (const auto r = f.finish(); !r) outer.adopt(r.error());
 }
 

@@ -35,7 +35,8 @@ TEST(PolicyFile, TheShippedDefaultSpellsOutEveryField) {
   fields(fields_of, p);
   fields(fields_of, p.limits);
   for (const auto& name : fields_of.all) EXPECT_NE(text.find(name + ":"), std::string::npos) << name;
-  for (const auto name : names(FindingKind{})) EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;
+  for (const auto name : names(FindingKind{}))
+    EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;
 }
 
 TEST(PolicyFile, CautiousDoesLessThanDefault) {
@@ -45,12 +46,15 @@ TEST(PolicyFile, CautiousDoesLessThanDefault) {
   EXPECT_LT(p->limits.out_cluster_pct, default_policy().limits.out_cluster_pct);
   EXPECT_FALSE(find_ladder(*p, FindingKind::slow_gpu)->act);
   EXPECT_EQ(find_ladder(*p, FindingKind::ecc_uncorrectable)->job, JobCare::wait);
-  EXPECT_EQ(find_ladder(*p, FindingKind::ecc_uncorrectable)->rungs, find_ladder(default_policy(), FindingKind::ecc_uncorrectable)->rungs);
+  EXPECT_EQ(find_ladder(*p, FindingKind::ecc_uncorrectable)->rungs,
+            find_ladder(default_policy(), FindingKind::ecc_uncorrectable)->rungs);
   EXPECT_EQ(preset_policy("bold").error().code, Code::not_found);
 }
 
 TEST(PolicyFile, ChangesOnlyWhatItSays) {
-  const auto p = parse_policy("name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nladders: {gpu_lost: {rungs: [replace_node]}}\n", "p.yaml");
+  const auto p = parse_policy(
+      "name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nladders: {gpu_lost: {rungs: [replace_node]}}\n",
+      "p.yaml");
   ASSERT_TRUE(p) << p.error().what;
   Policy wanted = default_policy();
   wanted.name = "mine";
@@ -62,14 +66,20 @@ TEST(PolicyFile, ChangesOnlyWhatItSays) {
 
 TEST(PolicyFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("limits:\n  out_cluster_pct: 400\n"), "p.yaml:2: limits.out_cluster_pct must be 0 to 100, is 400");
-  EXPECT_EQ(error("limits:\n  out_cluster_pc: 4\n"), "p.yaml:2: unknown key \"limits.out_cluster_pc\"; did you mean out_cluster_pct?");
-  EXPECT_EQ(error("silent_after: soon\n"), "p.yaml:1: silent_after must be a length of time such as 90s, 10m, 2h or 7d");
+  EXPECT_EQ(error("limits:\n  out_cluster_pc: 4\n"),
+            "p.yaml:2: unknown key \"limits.out_cluster_pc\"; did you mean out_cluster_pct?");
+  EXPECT_EQ(error("silent_after: soon\n"),
+            "p.yaml:1: silent_after must be a length of time such as 90s, 10m, 2h or 7d");
   EXPECT_EQ(error("silent_after: 1s\n").rfind("p.yaml:1: silent_after must be 10", 0), 0u);
-  EXPECT_EQ(error("ladders:\n  gpu_lots: {act: false}\n"), "p.yaml:2: ladders.gpu_lots is no kind of finding; did you mean gpu_lost?");
-  EXPECT_EQ(error("ladders:\n  gpu_lost:\n    rungs: [drain_node]\n"),
-            "p.yaml:3: a rung must be one of reset_gpu, reboot_node, power_cycle_node, replace_node, is \"drain_node\"");
-  EXPECT_EQ(error("ladders:\n  gpu_lost: {rungs: []}\n"), "p.yaml:2: ladders.gpu_lost acts but has no rungs: give some, or act: false");
-  EXPECT_EQ(error("ladders:\n  gpu_lost: {job: stop}\n"), "p.yaml:2: ladders.gpu_lost.job must be one of wait, requeue, is \"stop\"");
+  EXPECT_EQ(error("ladders:\n  gpu_lots: {act: false}\n"),
+            "p.yaml:2: ladders.gpu_lots is no kind of finding; did you mean gpu_lost?");
+  EXPECT_EQ(
+      error("ladders:\n  gpu_lost:\n    rungs: [drain_node]\n"),
+      "p.yaml:3: a rung must be one of reset_gpu, reboot_node, power_cycle_node, replace_node, is \"drain_node\"");
+  EXPECT_EQ(error("ladders:\n  gpu_lost: {rungs: []}\n"),
+            "p.yaml:2: ladders.gpu_lost acts but has no rungs: give some, or act: false");
+  EXPECT_EQ(error("ladders:\n  gpu_lost: {job: stop}\n"),
+            "p.yaml:2: ladders.gpu_lost.job must be one of wait, requeue, is \"stop\"");
   EXPECT_EQ(error("ladders:\n  gpu_lost: yes\n"), "p.yaml:2: ladders.gpu_lost must be a mapping (key: value), is text");
   EXPECT_EQ(error("ladders: []\n"), "p.yaml:1: ladders must be a mapping (key: value), is a list");
   EXPECT_EQ(error("job_restarts_max: 1.5\n"), "p.yaml:1: job_restarts_max must be a whole number, is a number");

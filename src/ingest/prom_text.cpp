@@ -1,5 +1,5 @@
-// Written by hand, since every library for this format allocates per label and trusts its input: this one allocates nothing of its
-// own, reads only the series it knows, and is bounded in every direction.
+// Written by hand, since every library for this format allocates per label and trusts its input: this one allocates
+// nothing of its own, reads only the series it knows, and is bounded in every direction.
 #include "ingest/prom_text.h"
 
 #include <bit>
@@ -69,7 +69,8 @@ constexpr std::uint32_t mix(std::string_view s, std::uint32_t seed) {
   const std::size_t n = s.size();  // at least 20 for every known name
   const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(s[i])); };
   std::uint32_t h = seed ^ static_cast<std::uint32_t>(n);
-  for (const std::size_t i : {n / 4, n / 3, n / 2, n / 2 + 2, 2 * n / 3, n - 3, n - 7, n - 8, n - 11}) h = (h ^ at(i)) * 0x01000193u;
+  for (const std::size_t i : {n / 4, n / 3, n / 2, n / 2 + 2, 2 * n / 3, n - 3, n - 7, n - 8, n - 11})
+    h = (h ^ at(i)) * 0x01000193u;
   return (h ^ (h >> 15)) % kSlots;
 }
 
@@ -125,7 +126,8 @@ const char* read_number(const char* p, const char* end, double& out) {
   std::uint64_t digits = 0;
   int count = 0;
   int after_point = 0;
-  while (q < end && *q >= '0' && *q <= '9' && count < 15) digits = digits * 10 + static_cast<std::uint64_t>(*q++ - '0'), ++count;
+  while (q < end && *q >= '0' && *q <= '9' && count < 15)
+    digits = digits * 10 + static_cast<std::uint64_t>(*q++ - '0'), ++count;
   if (q < end && *q == '.' && count > 0) {
     ++q;
     while (q < end && *q >= '0' && *q <= '9' && count < 15) {
@@ -144,7 +146,8 @@ const char* read_number(const char* p, const char* end, double& out) {
 
 class Scrape {
  public:
-  Scrape(NodeId node, Time at, const Site& site, std::vector<Sample>& out) : node_(node), at_(at), site_(site), out_(out) {}
+  Scrape(NodeId node, Time at, const Site& site, std::vector<Sample>& out)
+      : node_(node), at_(at), site_(site), out_(out) {}
 
   // One line without its end. False: refused.
   bool line(std::string_view s);
@@ -213,7 +216,8 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
       case 10:
         if (label == "pci_bus_id") out.pci = text;
         break;
-      default: break;
+      default:
+        break;
     }
   }
 }
@@ -286,8 +290,8 @@ bool Scrape::line(std::string_view text) {
   if (p == end || *p == '#') return true;
   // Lines of one series come together: most often the name is the last one's.
   std::string_view name;
-  if (!last_name_.empty() && static_cast<std::size_t>(end - p) > last_name_.size() && !is_name_char(p[last_name_.size()]) &&
-      std::memcmp(p, last_name_.data(), last_name_.size()) == 0) {
+  if (!last_name_.empty() && static_cast<std::size_t>(end - p) > last_name_.size() &&
+      !is_name_char(p[last_name_.size()]) && std::memcmp(p, last_name_.data(), last_name_.size()) == 0) {
     name = last_name_;
   } else {
     const char* q = p;
@@ -334,7 +338,8 @@ void Scrape::finish(bool full) {
 std::size_t parse_scrape(std::string_view text, NodeId node, Time at, const Site& site, std::vector<Sample>& out) {
   MUSTER_CHECK(node.v < site.nodes.size());
   constexpr std::string_view kFull = "# muster full";
-  const bool full = text.substr(0, kFull.size()) == kFull && (text.size() == kFull.size() || text[kFull.size()] == '\n');
+  const bool full =
+      text.substr(0, kFull.size()) == kFull && (text.size() == kFull.size() || text[kFull.size()] == '\n');
   Scrape scrape(node, at, site, out);
   std::size_t refused = 0;
   const char* p = text.data();

@@ -15,14 +15,14 @@ constexpr std::size_t kScrapeLineMax = 4096;    // bytes; a longer line is malfo
 constexpr std::size_t kScrapeLabelMax = 256;    // bytes of a label's name or value
 constexpr std::size_t kScrapeSeriesMax = 8192;  // series of one scrape that are read; the rest is refused
 
-// Appends what the detectors understand to `out` and returns the number of lines refused: malformed, of a slot the node does not
-// have, out of the field's range, or with another node's hostname. Series Muster has no use for, blank values and NaN are dropped
-// silently. Time and node are the scraper's word, never the text's.
+// Appends what the detectors understand to `out` and returns the number of lines refused: malformed, of a slot the node
+// does not have, out of the field's range, or with another node's hostname. Series Muster has no use for, blank values
+// and NaN are dropped silently. Time and node are the scraper's word, never the text's.
 //
-// The GPU's slot is that of its PCI address where the line has one (the exporter's index shifts when a GPU is lost), else gpu="N".
-// A NIC's slot is the N of device="mlx5_N". NVLink's CRC, replay and recovery totals are added up into one sample per slot, so a
-// scrape has all of those series it ever has, or none. A text that begins with the line "# muster full" holds every GPU the node
-// has: a sample of Field::gpus_visible with the mask of the slots seen ends it.
+// The GPU's slot is that of its PCI address where the line has one (the exporter's index shifts when a GPU is lost),
+// else gpu="N". A NIC's slot is the N of device="mlx5_N". NVLink's CRC, replay and recovery totals are added up into
+// one sample per slot, so a scrape has all of those series it ever has, or none. A text that begins with the line "#
+// muster full" holds every GPU the node has: a sample of Field::gpus_visible with the mask of the slots seen ends it.
 std::size_t parse_scrape(std::string_view text, NodeId node, Time at, const Site& site, std::vector<Sample>& out);
 
 }  // namespace muster

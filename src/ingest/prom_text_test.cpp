@@ -16,7 +16,8 @@ namespace {
 Site site() {
   Site s;
   s.gpus_per_node = 8;
-  s.gpu_pci = {"0000:1b:00", "0000:43:00", "0000:52:00", "0000:61:00", "0000:9d:00", "0000:c3:00", "0000:d1:00", "0000:df:00"};
+  s.gpu_pci = {"0000:1b:00", "0000:43:00", "0000:52:00", "0000:61:00",
+               "0000:9d:00", "0000:c3:00", "0000:d1:00", "0000:df:00"};
   s.nodes.resize(3);
   s.nodes[0].name = "node0001";
   s.nodes[1].name = "node0002";
@@ -44,7 +45,8 @@ Sample only(std::string_view text) {
 TEST(PromText, ReadsALineOfDcgmExporter) {
   const Sample s = only(
       "# HELP DCGM_FI_DEV_GPU_TEMP GPU temperature (in C).\n# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n"
-      "DCGM_FI_DEV_GPU_TEMP{gpu=\"5\",UUID=\"GPU-2669d42e\",pci_bus_id=\"00000000:C3:00.0\",device=\"nvidia5\",modelName=\"NVIDIA "
+      "DCGM_FI_DEV_GPU_TEMP{gpu=\"5\",UUID=\"GPU-2669d42e\",pci_bus_id=\"00000000:C3:00.0\",device=\"nvidia5\","
+      "modelName=\"NVIDIA "
       "H200\",Hostname=\"node0002\",DCGM_FI_DRIVER_VERSION=\"580.159.04\"} 64\n");
   EXPECT_EQ(s.at, Time{9});
   EXPECT_EQ(s.node, NodeId{1});
@@ -55,17 +57,28 @@ TEST(PromText, ReadsALineOfDcgmExporter) {
 
 TEST(PromText, KnowsOldAndNewNames) {
   const std::pair<const char*, Field> names[] = {
-      {"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Field::gpu_temp_c}, {"DCGM_FI_DEV_MEMORY_TEMP", Field::memory_temp_c},
-      {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Field::memory_temp_c}, {"DCGM_FI_DEV_POWER_USAGE", Field::power_w},
-      {"DCGM_FI_DEV_BOARD_POWER_WATTS", Field::power_w}, {"DCGM_FI_DEV_SM_CLOCK", Field::sm_clock_mhz},
-      {"DCGM_FI_DEV_GPU_UTIL", Field::gpu_util_pct}, {"DCGM_FI_DEV_GPU_UTIL_RATIO", Field::gpu_util_pct},
-      {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", Field::tensor_active}, {"DCGM_FI_PROF_TENSOR_UTIL_RATIO", Field::tensor_active},
-      {"DCGM_FI_DEV_THERMAL_VIOLATION", Field::thermal_violation_us}, {"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Field::ecc_sbe_total},
-      {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", Field::ecc_dbe_total}, {"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", Field::remapped_rows},
-      {"DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", Field::remapped_rows}, {"DCGM_FI_DEV_ROW_REMAP_PENDING", Field::remap_pending},
-      {"DCGM_FI_DEV_ROW_REMAP_FAILURE", Field::remap_failed}, {"DCGM_FI_DEV_ROW_REMAP_FAILED", Field::remap_failed},
-      {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total}, {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total},
-      {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width}, {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total},
+      {"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Field::gpu_temp_c},
+      {"DCGM_FI_DEV_MEMORY_TEMP", Field::memory_temp_c},
+      {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Field::memory_temp_c},
+      {"DCGM_FI_DEV_POWER_USAGE", Field::power_w},
+      {"DCGM_FI_DEV_BOARD_POWER_WATTS", Field::power_w},
+      {"DCGM_FI_DEV_SM_CLOCK", Field::sm_clock_mhz},
+      {"DCGM_FI_DEV_GPU_UTIL", Field::gpu_util_pct},
+      {"DCGM_FI_DEV_GPU_UTIL_RATIO", Field::gpu_util_pct},
+      {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", Field::tensor_active},
+      {"DCGM_FI_PROF_TENSOR_UTIL_RATIO", Field::tensor_active},
+      {"DCGM_FI_DEV_THERMAL_VIOLATION", Field::thermal_violation_us},
+      {"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Field::ecc_sbe_total},
+      {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", Field::ecc_dbe_total},
+      {"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", Field::remapped_rows},
+      {"DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", Field::remapped_rows},
+      {"DCGM_FI_DEV_ROW_REMAP_PENDING", Field::remap_pending},
+      {"DCGM_FI_DEV_ROW_REMAP_FAILURE", Field::remap_failed},
+      {"DCGM_FI_DEV_ROW_REMAP_FAILED", Field::remap_failed},
+      {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total},
+      {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total},
+      {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width},
+      {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total},
       {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total}};
   for (const auto& [name, field] : names) {
     const Sample s = only(std::string(name) + "{gpu=\"3\"} 1");
@@ -83,22 +96,33 @@ TEST(PromText, ReadsNodeExporter) {
   EXPECT_EQ(down.slot, 7);
   EXPECT_EQ(only("node_infiniband_state_id{device=\"mlx5_0\",port=\"1\"} 4").value, 1);
   EXPECT_EQ(only("node_infiniband_state_id{device=\"mlx5_0\",port=\"1\"} 1").value, 0);
-  const Parsed other = parse("node_infiniband_state_id{device=\"mlx5_8\",port=\"1\"} 1\nnode_infiniband_state_id{device=\"hfi1_0\"} 1\n");
+  const Parsed other = parse(
+      "node_infiniband_state_id{device=\"mlx5_8\",port=\"1\"} 1\nnode_infiniband_state_id{device=\"hfi1_0\"} 1\n");
   EXPECT_EQ(other.refused, 0u);
   EXPECT_TRUE(other.samples.empty());
 }
 
 TEST(PromText, ReadsValuesExactly) {
-  for (const auto& [text, value] : std::initializer_list<std::pair<const char*, double>>{
-           {"0", 0}, {"700.125", 700.125}, {"1e2", 100}, {"+3", 3}, {"0.1", 0.1}, {"123.456789012345", 123.456789012345},
-           {"0.30000000000000004", 0.30000000000000004}, {"00012", 12}, {"5.", 5}, {"7 1395066363000", 7}, {"7\t", 7}, {"7\r", 7}}) {
+  for (const auto& [text, value] :
+       std::initializer_list<std::pair<const char*, double>>{{"0", 0},
+                                                             {"700.125", 700.125},
+                                                             {"1e2", 100},
+                                                             {"+3", 3},
+                                                             {"0.1", 0.1},
+                                                             {"123.456789012345", 123.456789012345},
+                                                             {"0.30000000000000004", 0.30000000000000004},
+                                                             {"00012", 12},
+                                                             {"5.", 5},
+                                                             {"7 1395066363000", 7},
+                                                             {"7\t", 7},
+                                                             {"7\r", 7}}) {
     EXPECT_EQ(only(std::string("DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} ") + text).value, value) << text;
   }
 }
 
 TEST(PromText, DropsBlanksAndNotNumbersSilently) {
-  for (const char* v : {"NaN", "nan", "+Inf", "-Inf", "9223372036854775792", "9223372036854775794", "9.223372036854776e+18", "2147483632",
-                        "2147483635", "140737488355328", "140737488355331"}) {
+  for (const char* v : {"NaN", "nan", "+Inf", "-Inf", "9223372036854775792", "9223372036854775794",
+                        "9.223372036854776e+18", "2147483632", "2147483635", "140737488355328", "140737488355331"}) {
     const Parsed p = parse(std::string("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\"} ") + v);
     EXPECT_EQ(p.refused, 0u) << v;
     EXPECT_TRUE(p.samples.empty()) << v;
@@ -106,16 +130,33 @@ TEST(PromText, DropsBlanksAndNotNumbersSilently) {
 }
 
 TEST(PromText, RefusesWhatIsMalformedOrOutOfRange) {
-  for (const char* bad :
-       {"DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"}", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} x", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\" 64",
-        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=0} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 64 x",
-        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 64 1 2", "DCGM_FI_DEV_GPU_TEMP{gpu=\"8\"} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=\"-1\"} 64",
-        "DCGM_FI_DEV_GPU_TEMP{gpu=\"x\"} 64", "DCGM_FI_DEV_GPU_TEMP{gpu=\"\"} 64", "DCGM_FI_DEV_GPU_TEMP 64",
-        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1e999", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 2000", "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} -1",
-        "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\"} -5", "DCGM_FI_DEV_ROW_REMAP_PENDING{gpu=\"0\"} 2", "9abc 1", "{gpu=\"0\"} 1",
-        "node_boot_time_seconds", "node_boot_time_seconds{", "node_boot_time_seconds{a=\"\\\"} 1", "\x01\x02", "é 1",
-        "node_infiniband_state_id{port=\"1\"} 4", "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"node0001\"} 64",
-        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",hostname=\"node0003\"} 64"}) {
+  for (const char* bad : {"DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"}",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} x",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\" 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0} 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=0} 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 64 x",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 64 1 2",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"8\"} 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"-1\"} 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"x\"} 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"\"} 64",
+                          "DCGM_FI_DEV_GPU_TEMP 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1e999",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 2000",
+                          "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} -1",
+                          "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\"} -5",
+                          "DCGM_FI_DEV_ROW_REMAP_PENDING{gpu=\"0\"} 2",
+                          "9abc 1",
+                          "{gpu=\"0\"} 1",
+                          "node_boot_time_seconds",
+                          "node_boot_time_seconds{",
+                          "node_boot_time_seconds{a=\"\\\"} 1",
+                          "\x01\x02",
+                          "é 1",
+                          "node_infiniband_state_id{port=\"1\"} 4",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"node0001\"} 64",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",hostname=\"node0003\"} 64"}) {
     const Parsed p = parse(bad);
     EXPECT_EQ(p.refused, 1u) << bad;
     EXPECT_TRUE(p.samples.empty()) << bad;
@@ -126,7 +167,8 @@ TEST(PromText, RefusesWhatIsMalformedOrOutOfRange) {
 }
 
 TEST(PromText, AWrongLineDoesNotHurtItsNeighbours) {
-  const Parsed p = parse("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1\nDCGM_FI_DEV_GPU_TEMP{gpu=\"\n\nDCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 2");
+  const Parsed p =
+      parse("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1\nDCGM_FI_DEV_GPU_TEMP{gpu=\"\n\nDCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 2");
   EXPECT_EQ(p.refused, 1u);
   ASSERT_EQ(p.samples.size(), 2u);
   EXPECT_EQ(p.samples[1].value, 2);
@@ -152,7 +194,9 @@ TEST(PromText, AForeignHostnameNobodyHasIsTolerated) {
 }
 
 TEST(PromText, NvlinkErrorsAreAddedUp) {
-  const Parsed p = parse("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL{gpu=\"1\"} 5\nDCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL{gpu=\"1\"} 7\n");
+  const Parsed p = parse(
+      "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL{gpu=\"1\"} "
+      "5\nDCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL{gpu=\"1\"} 7\n");
   ASSERT_EQ(p.samples.size(), 1u);
   EXPECT_EQ(p.samples[0].value, 12);
   EXPECT_EQ(p.samples[0].slot, 1);
@@ -171,7 +215,8 @@ TEST(PromText, AFullScrapeSaysWhichGpusAreThere) {
 
 TEST(PromText, ABombOfSeriesIsCutOff) {
   std::string bomb;
-  for (std::size_t i = 0; i < kScrapeSeriesMax * 4; ++i) bomb += "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",x=\"" + std::to_string(i) + "\"} 1\n";
+  for (std::size_t i = 0; i < kScrapeSeriesMax * 4; ++i)
+    bomb += "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",x=\"" + std::to_string(i) + "\"} 1\n";
   const Parsed p = parse(bomb);
   EXPECT_EQ(p.samples.size(), kScrapeSeriesMax);
   EXPECT_GE(p.refused, 1u);
@@ -194,11 +239,15 @@ TEST(PromText, ReadsTheSharedSampleScrapes) {
 // The speed is printed, and asserted far below what is reached so that a loaded machine does not fail.
 TEST(PromText, IsFast) {
   std::string text;
-  for (const char* name : {"SM_CLOCK", "GPU_TEMP", "POWER_USAGE", "GPU_UTIL", "PCIE_REPLAY_COUNTER", "FB_FREE", "FB_USED", "MEM_CLOCK"}) {
+  for (const char* name :
+       {"SM_CLOCK", "GPU_TEMP", "POWER_USAGE", "GPU_UTIL", "PCIE_REPLAY_COUNTER", "FB_FREE", "FB_USED", "MEM_CLOCK"}) {
     for (int g = 0; g < 8; ++g) {
-      text += fmt::format("DCGM_FI_DEV_{}{{gpu=\"{}\",UUID=\"GPU-4d03ada6-067c-79c7-b3cd-b7d9c4293bf5\",pci_bus_id=\"00000000:1B:00.0\","
-                          "device=\"nvidia{}\",modelName=\"NVIDIA H200\",Hostname=\"node0002\",DCGM_FI_DRIVER_VERSION=\"580.159.04\"}} {}\n",
-                          name, g, g, 60 + g);
+      text += fmt::format(
+          "DCGM_FI_DEV_{}{{gpu=\"{}\",UUID=\"GPU-4d03ada6-067c-79c7-b3cd-b7d9c4293bf5\",pci_bus_id=\"00000000:1B:00."
+          "0\","
+          "device=\"nvidia{}\",modelName=\"NVIDIA H200\",Hostname=\"node0002\",DCGM_FI_DRIVER_VERSION=\"580.159.04\"}} "
+          "{}\n",
+          name, g, g, 60 + g);
     }
   }
   const Site s = site();

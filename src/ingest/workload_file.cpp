@@ -34,18 +34,21 @@ void read_job(Form& outer, const Value& v, std::string_view file, Workload& w) {
   f.number("step_s", j.spec.step_s, 0.001, 86'400);
   f.need("steps");
   f.whole("steps", j.spec.steps, std::uint64_t{1}, std::uint64_t{1'000'000'000'000});
-  if (f.duration("checkpoint_every", checkpoint, seconds(0), days(30))) j.spec.checkpoint_every_s = checkpoint.seconds();
+  if (f.duration("checkpoint_every", checkpoint, seconds(0), days(30)))
+    j.spec.checkpoint_every_s = checkpoint.seconds();
   f.number("checkpoint_gb", j.spec.checkpoint_gb, 0, 1e7);
   f.whole("count", count, 1, static_cast<std::uint32_t>(kWorkloadJobsMax));
   f.duration("every", every, seconds(0), days(365));
   if (const auto r = f.finish(); !r) return outer.adopt(r.error());
-  if (w.jobs.size() + count > kWorkloadJobsMax) return outer.error(v, fmt::format("more than {} jobs", kWorkloadJobsMax));
+  if (w.jobs.size() + count > kWorkloadJobsMax)
+    return outer.error(v, fmt::format("more than {} jobs", kWorkloadJobsMax));
   const std::string name = j.spec.name;
   const Time first{j.at.ns};
   for (std::uint32_t i = 0; i < count; ++i) {
     if (count > 1) j.spec.name = fmt::format("{}-{}", name, i + 1);
     const std::int64_t later = every.ns > 0 ? static_cast<std::int64_t>(i) : 0;
-    if (later > 0 && (INT64_MAX - first.ns) / later < every.ns) return outer.error(v, "the last of these jobs is centuries away");
+    if (later > 0 && (INT64_MAX - first.ns) / later < every.ns)
+      return outer.error(v, "the last of these jobs is centuries away");
     j.at = Duration{first.ns + every.ns * later};
     w.jobs.push_back(j);
   }
@@ -84,8 +87,8 @@ Result<Workload> workload_from_flag(std::string_view flag, std::string_view cont
     const std::vector<std::string> known(all.begin(), all.end());
     const auto near = nearest(word, known);
     return fail(Code::bad_input, fmt::format("no mix of jobs is called {}", quoted(word)),
-                fmt::format("{}known: mix:{}; or give a file (docs/formats/workload.md)", near ? "did you mean mix:" + *near + "? " : "",
-                            join(known, ", mix:")));
+                fmt::format("{}known: mix:{}; or give a file (docs/formats/workload.md)",
+                            near ? "did you mean mix:" + *near + "? " : "", join(known, ", mix:")));
   }
   Workload w;
   w.mix = mix_name(mix);

@@ -13,7 +13,8 @@ std::string error(std::string_view text) {
 TEST(WorkloadFile, ReadsListedJobsInOrderOfTime) {
   const auto w = parse_workload(
       "jobs:\n  - {at: 2h, name: late, nodes: 2, steps: 10}\n"
-      "  - {at: 10m, name: pretrain, user: ada, account: lab, nodes: 16, step_s: 12.5, steps: 10000, checkpoint_every: 30m, checkpoint_gb: 500}\n"
+      "  - {at: 10m, name: pretrain, user: ada, account: lab, nodes: 16, step_s: 12.5, steps: 10000, checkpoint_every: "
+      "30m, checkpoint_gb: 500}\n"
       "  - {name: sweep, nodes: 1, steps: 100, count: 3, every: 30m}\n",
       "w.yaml");
   ASSERT_TRUE(w) << w.error().what;
@@ -37,12 +38,15 @@ TEST(WorkloadFile, ReadsAMix) {
 }
 
 TEST(WorkloadFile, SaysFileLineAndReason) {
-  EXPECT_EQ(error("mix: lm\n"), "w.yaml:1: mix must be one of llm, research, mixed, none, is \"lm\"; did you mean llm?");
+  EXPECT_EQ(error("mix: lm\n"),
+            "w.yaml:1: mix must be one of llm, research, mixed, none, is \"lm\"; did you mean llm?");
   EXPECT_EQ(error("jobs:\n  - {steps: 1}\n"), "w.yaml:2: jobs[].nodes is missing");
-  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, node: 2}\n"), "w.yaml:2: unknown key \"jobs[].node\"; did you mean nodes?");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, node: 2}\n"),
+            "w.yaml:2: unknown key \"jobs[].node\"; did you mean nodes?");
   EXPECT_EQ(error("jobs:\n  - {nodes: 0, steps: 1}\n"), "w.yaml:2: jobs[].nodes must be 1 to 131072, is 0");
   EXPECT_EQ(error("jobs: []\n"), "w.yaml:1: no jobs: give a mix or a list of jobs");
-  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, count: 60000}\n  - {nodes: 1, steps: 1, count: 60000}\n"), "w.yaml:3: more than 100000 jobs");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, count: 60000}\n  - {nodes: 1, steps: 1, count: 60000}\n"),
+            "w.yaml:3: more than 100000 jobs");
   EXPECT_EQ(error("load: 0\nmix: llm\n"), "w.yaml:1: load must be 0.01 to 100, is 0");
 }
 

@@ -1,4 +1,5 @@
-// The only file that sees yaml-cpp. Its event interface is used, not its tree: the limits then hold while reading, not afterwards.
+// The only file that sees yaml-cpp. Its event interface is used, not its tree: the limits then hold while reading, not
+// afterwards.
 #include "ingest/yaml.h"
 
 #include <charconv>
@@ -49,7 +50,8 @@ Value plain_scalar(const std::string& s, int line) {
     std::int64_t i = 0;
     if (std::from_chars(first, last, i).ec == std::errc()) return Value(i, line);
   }
-  const bool numeric = s.find_first_not_of("+-.0123456789eE") == std::string::npos && s.find_first_of("0123456789") != std::string::npos;
+  const bool numeric =
+      s.find_first_not_of("+-.0123456789eE") == std::string::npos && s.find_first_of("0123456789") != std::string::npos;
   double d = 0;
   if (numeric) {
     const auto r = std::from_chars(first, last, d);
@@ -71,17 +73,20 @@ class Builder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     throw Refused{mark.line + 1, "aliases (*name) are not accepted"};
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
     const int line = begin(mark, tag == "!" || tag == "?" ? std::string() : tag, anchor);
     // yaml-cpp tags what was quoted "!" and what was plain "?".
     Value v = tag == "!" ? Value(text, line) : plain_scalar(text, line);
     add(std::move(v), text, false);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(begin(mark, tag == "?" ? std::string() : tag, anchor), false);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(begin(mark, tag == "?" ? std::string() : tag, anchor), true);
   }
   void OnMapEnd() override { close(); }
@@ -112,7 +117,8 @@ class Builder : public YAML::EventHandler {
 
   void open(int line, bool map) {
     if (frames_.size() >= kYamlDepthMax) throw Refused{line, fmt::format("nested deeper than {}", kYamlDepthMax)};
-    if (!frames_.empty() && frames_.back().map && !frames_.back().has_key) throw Refused{line, "a key must be a plain word"};
+    if (!frames_.empty() && frames_.back().map && !frames_.back().has_key)
+      throw Refused{line, "a key must be a plain word"};
     Frame f;
     f.line = line;
     f.map = map;
@@ -137,7 +143,8 @@ class Builder : public YAML::EventHandler {
       f.items.push_back(std::move(v));
     } else if (!f.has_key) {
       if (not_text) throw Refused{v.line(), "a key must be a plain word"};
-      if (!f.keys.insert(text).second) throw Refused{v.line(), fmt::format("the key \"{}\" is there twice", printable(text.substr(0, 64)))};
+      if (!f.keys.insert(text).second)
+        throw Refused{v.line(), fmt::format("the key \"{}\" is there twice", printable(text.substr(0, 64)))};
       f.key = text;
       f.has_key = true;
     } else {

@@ -11,8 +11,11 @@ std::string error(std::string_view text) {
 }
 
 TEST(Yaml, ReadsEveryKindOfScalar) {
-  const auto v = parse_yaml("a: 1\nb: -2.5\nc: text with words\nd: 'quoted 7'\ne: \"7\"\nf: true\ng:\nh: ~\ni: 10m\nj: 1e3\nk: 0x10\nl: .nan\n"
-                            "m: 99999999999999999999\nn: '~'\no: 2026-01-01\np: yes\nq: '0'\n", "f.yaml");
+  const auto v = parse_yaml(
+      "a: 1\nb: -2.5\nc: text with words\nd: 'quoted 7'\ne: \"7\"\nf: true\ng:\nh: ~\ni: 10m\nj: 1e3\nk: 0x10\nl: "
+      ".nan\n"
+      "m: 99999999999999999999\nn: '~'\no: 2026-01-01\np: yes\nq: '0'\n",
+      "f.yaml");
   ASSERT_TRUE(v) << v.error().what;
   EXPECT_EQ(*v->find("a")->integer(), 1);
   double d = 0;
