@@ -1,6 +1,8 @@
 #include "control/judge.h"
 
+#include "account/accountant.h"
 #include "act/ledger.h"
+#include "base/log.h"
 
 namespace muster::control {
 namespace {
@@ -52,6 +54,7 @@ std::vector<Event> Judge::decide(Books& b) {
     settle(b.state);
     for (decide::Decision& d : decisions) judge(b, std::move(d), out);
   }
+  if (changed(b.state) && !out.empty()) log(LogLevel::error, "decisions of a turn do not settle: they feed on each other");
   return out;
 }
 

@@ -2,20 +2,11 @@
 #pragma once
 #include <vector>
 
-#include "account/accountant.h"
 #include "act/guard.h"
+#include "control/books.h"
 #include "decide/decide.h"
-#include "model/state.h"
 
 namespace muster::control {
-
-// The state with everything that is folded beside it.
-struct Books {
-  State state;
-  Accounts accounts;
-};
-
-void fold_event(Books& b, const Event& e);
 
 class Judge {
  public:

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include "act/ledger.h"
+#include "control/judge.h"
 #include "control/restore.h"
+#include "detect/detectors.h"
 #include "model/codec.h"
 
 namespace muster::control {
@@ -12,7 +14,9 @@ constexpr Duration kInquireEvery = minutes(10);
 }
 
 Loop::Loop(Clock& c, Observatory& o, Actuator& a, Journal& j, LoopConfig config)
-    : clock_(c), observatory_(o), actuator_(a), journal_(j), config_(std::move(config)) {}
+    : clock_(c), observatory_(o), actuator_(a), journal_(j), config_(std::move(config)), judge_(std::make_unique<Judge>()) {}
+
+Loop::~Loop() = default;
 
 Result<std::unique_ptr<Loop>> Loop::start(Clock& c, Observatory& o, Actuator& a, Journal& j, LoopConfig config) {
   std::unique_ptr<Loop> loop(new Loop(c, o, a, j, std::move(config)));
@@ -144,7 +148,7 @@ Result<Turn> Loop::turn() {
       if (a.ack) a.ack(r ? Result<std::uint64_t>(taken[i + 1].seq) : tl::unexpected(r.error()));
     }
     if (!r) return tl::unexpected(r.error());
-    const std::vector<Event> decided = judge_.decide(books_);
+    const std::vector<Event> decided = judge_->decide(books_);
     if (auto w = append(decided); !w) return tl::unexpected(w.error());
     if (auto w = carry_out(decided); !w) return tl::unexpected(w.error());
     inquire();

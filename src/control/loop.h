@@ -7,14 +7,19 @@
 
 #include "base/result.h"
 #include "base/value.h"
-#include "control/judge.h"
-#include "detect/detectors.h"
+#include "control/books.h"
 #include "ports/actuator.h"
 #include "ports/clock.h"
 #include "ports/journal.h"
 #include "ports/observatory.h"
 
+namespace muster::detect {
+class Detectors;
+}
+
 namespace muster::control {
+
+class Judge;
 
 struct LoopConfig {
   Site site;
@@ -39,6 +44,8 @@ class Loop {
   static Result<std::unique_ptr<Loop>> start(Clock&, Observatory&, Actuator&, Journal&, LoopConfig);
   // Goes on from given books over a twin of that cluster, in a new journal: what would have happened.
   static Result<std::unique_ptr<Loop>> fork(Clock&, Observatory&, Actuator&, Journal&, LoopConfig, Books);
+
+  ~Loop();
 
   // An error is final: the journal could not be written, and nothing may be done any more.
   Result<Turn> turn();
@@ -67,7 +74,7 @@ class Loop {
   Journal& journal_;
   LoopConfig config_;
   Books books_;
-  Judge judge_;
+  std::unique_ptr<Judge> judge_;
   std::unique_ptr<detect::Detectors> detectors_;
   Inbox inbox_;
   std::vector<Arrival> late_;                 // outcomes of submissions that failed at once

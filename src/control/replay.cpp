@@ -1,5 +1,6 @@
 #include "control/replay.h"
 
+#include "control/judge.h"
 #include "model/codec.h"
 
 namespace muster::control {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "control/judge.h"
+#include "control/books.h"
 #include "ports/journal.h"
 
 namespace muster::control {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "base/value.h"
-#include "control/judge.h"
+#include "control/books.h"
 #include "ports/journal.h"
 
 namespace muster::control {

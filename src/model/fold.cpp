@@ -99,7 +99,8 @@ struct Folder {
   // ---- the controller
   void operator()(const RunStarted& b) {
     const Time before = s.mono();
-    s.mono_offset = s.seq <= 1 ? Duration{} : before - b.now.steady;
+    // A first run begins at its own clock; later ones go on where the time stood, however the clock was set meanwhile.
+    s.mono_offset = s.site.nodes.empty() ? Duration{} : before - b.now.steady;
     s.now = b.now;
     s.epoch = b.epoch;
     s.rules = b.rules;

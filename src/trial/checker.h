@@ -1,0 +1,44 @@
+// Checker: the invariants of a run, kept by books of its own so that a defect in the state cannot hide itself.
+#pragma once
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/accounts.h"
+#include "model/state.h"
+
+namespace muster::trial {
+
+class Checker {
+ public:
+  // `policy` is what must hold, whatever the controller was told.
+  Checker(const Site& site, Policy policy);
+  // Every event, in order, after it was folded into `s`.
+  void on_event(const Event& e, const State& s);
+  // Once in a while and at the end.
+  void on_books(const Accounts& a, const State& s);
+  const std::vector<std::string>& violations() const { return violations_; }
+
+ private:
+  void violation(const Event& e, std::string what);
+  void on_order(const Event& e, const Order& o, const State& s);
+  void on_start(const Event& e, const Order& o);
+  void on_health_act(const Event& e, const Order& o, const State& s);
+  void on_outcome(const OrderEnded& b);
+
+  const Site& site_;
+  Policy policy_;
+  bool paused_ = false;
+  std::map<NodeId, JobId> holder_;
+  std::map<JobId, std::vector<NodeId>> gangs_;
+  std::map<FindingId, NodeId> named_;
+  std::map<std::string, Action> open_;
+  std::set<std::string> keys_;
+  std::set<NodeId> out_;
+  std::deque<Time> harms_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace muster::trial

@@ -1,0 +1,127 @@
+#include "trial/run.h"
+
+#include <fmt/core.h>
+
+#include "account/accountant.h"
+#include "base/log.h"
+#include "trial/checker.h"
+
+namespace muster::trial {
+namespace {
+
+constexpr Duration kAfterCalm = days(6);     // longest a healing may take once the weather is calm
+constexpr std::uint64_t kBooksEvery = 500;   // turns between two looks at the sums
+
+struct History {
+  const RunOptions& options;
+  twin::Twin& twin;
+  control::Loop& loop;
+  Checker& checker;
+  Score& score;
+  RunReport report;
+
+  // Runs until `until` (utc), or until `enough` says so. The state's view of every event is what the loop had after folding it.
+  template <class Enough>
+  Result<void> run_until(Time until, Enough enough) {
+    const Time began = twin.now().utc;
+    double next_progress = 0;
+    while (twin.now().utc < until && !enough()) {
+      auto turn = loop.turn();
+      if (!turn) return tl::unexpected(turn.error());
+      ++report.turns;
+      report.samples += turn->samples;
+      if (report.turns % kBooksEvery == 0) checker.on_books(loop.accounts(), loop.state());
+      const Duration left = until - turn->now.utc;
+      twin.wait(std::min(turn->wake_at, turn->now.steady + left));
+      const double share = (twin.now().utc - began).seconds() / std::max(1e-9, (until - began).seconds());
+      if (options.progress && share >= next_progress) {
+        options.progress(std::min(share, 1.0));
+        next_progress = share + 0.005;
+      }
+    }
+    return {};
+  }
+  bool quiet() const {
+    const auto& faults = twin.faults();
+    const bool over = std::all_of(faults.begin(), faults.end(), [](const twin::FaultTruth& f) { return f.fate != twin::Fate::active; });
+    if (!over) return false;
+    return std::all_of(loop.state().incidents.begin(), loop.state().incidents.end(),
+                       [](const auto& i) { return i.second.stage == Stage::closed || i.second.stage == Stage::held; });
+  }
+};
+
+Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& twin, std::unique_ptr<control::Loop> loop,
+                       Checker& checker, Score& score) {
+  const std::uint64_t errors_before = log_errors_of_this_thread();
+  const Time end = twin.now().utc + options.length;
+  History h{options, twin, *loop, checker, score, {}};
+  if (auto r = h.run_until(end, [] { return false; }); !r) return tl::unexpected(r.error());
+  if (options.to_the_end) {
+    twin.calm();
+    if (auto r = h.run_until(end + kAfterCalm, [&] { return h.quiet(); }); !r) return tl::unexpected(r.error());
+  }
+  RunReport& out = h.report;
+  const State& s = loop->state();
+  checker.on_books(loop->accounts(), s);
+  out.seed = options.twin.seed;
+  out.gpus = s.site.gpus();
+  out.days = options.length.seconds() / 86400.0;
+  out.weather = options.twin.weather.factor;
+  out.events = journal.last_seq();
+  out.digest = render_hex(journal.head());
+  out.hours = account::balance(loop->accounts(), s);
+  out.goodput = account::goodput(out.hours);
+  out.allocated_share = twin.allocated_share();
+  out.totals = s.totals;
+  out.jobs_lost = s.totals.jobs_failed;
+  out.marks = score.marks(twin.faults(), s, twin.now().utc, options.to_the_end ? Duration{} : hours(1));
+  out.violations = checker.violations();
+  if (options.to_the_end && out.marks.unfinished > 0) {
+    out.violations.push_back(fmt::format("{} faults neither over nor in a person's hands {} after the weather calmed", out.marks.unfinished,
+                                         render_duration(kAfterCalm)));
+  }
+  if (twin.counters().duplicate_orders > 0) out.violations.push_back(fmt::format("{} orders were sent twice", twin.counters().duplicate_orders));
+  const std::uint64_t errors = log_errors_of_this_thread() - errors_before;
+  if (errors > 0) out.violations.push_back(fmt::format("{} error-level log lines", errors));
+  return std::move(out);
+}
+
+control::LoopConfig loop_config(const RunOptions& o) {
+  control::LoopConfig c;
+  c.site = o.twin.site;
+  c.policy = o.policy;
+  c.journal_id = fmt::format("t{:x}", o.twin.seed);
+  c.snapshot_every = 0;
+  return c;
+}
+
+}  // namespace
+
+Result<RunReport> run(const RunOptions& options, Journal& journal) {
+  twin::Twin twin(options.twin);
+  Checker checker(options.twin.site, options.must_hold);
+  Score score;
+  auto loop = control::Loop::start(twin, twin, twin, journal, loop_config(options));
+  if (!loop) return tl::unexpected(loop.error());
+  control::Loop& l = **loop;
+  l.on_event = [&](const Event& e) {
+    checker.on_event(e, l.state());
+    score.on_event(e, l.state());
+  };
+  return play(options, journal, twin, std::move(*loop), checker, score);
+}
+
+Result<RunReport> run_fork(const RunOptions& options, Journal& journal, control::Books books) {
+  twin::Config config = options.twin;
+  config.start_utc = books.state.now.utc;
+  twin::Twin twin(config, books.state);
+  Checker checker(options.twin.site, options.must_hold);
+  Score score;
+  auto loop = control::Loop::fork(twin, twin, twin, journal, loop_config(options), std::move(books));
+  if (!loop) return tl::unexpected(loop.error());
+  control::Loop& l = **loop;
+  l.on_event = [&](const Event& e) { score.on_event(e, l.state()); };
+  return play(options, journal, twin, std::move(*loop), checker, score);
+}
+
+}  // namespace muster::trial

@@ -1,0 +1,47 @@
+// One simulated history under the controller, and what came of it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/loop.h"
+#include "model/gpu_hours.h"
+#include "trial/score.h"
+#include "twin/twin.h"
+
+namespace muster::trial {
+
+struct RunOptions {
+  twin::Config twin;
+  Policy policy;                  // what the controller is told
+  Policy must_hold;               // what the checker holds it to; normally the same
+  Duration length = days(7);
+  bool to_the_end = false;        // then no more weather and work, until every fault is over
+  std::function<void(double)> progress;  // share done, 0 to 1
+};
+
+struct RunReport {
+  std::uint64_t seed = 0;
+  std::uint32_t gpus = 0;
+  double days = 0;
+  double weather = 1;
+  std::uint64_t events = 0;   // journaled
+  std::uint64_t samples = 0;
+  std::uint64_t turns = 0;
+  std::string digest;
+  GpuHours hours;
+  double goodput = 0;
+  double allocated_share = 0;
+  Totals totals;
+  std::uint64_t jobs_lost = 0;  // jobs that Muster gave up, or that vanished
+  Marks marks;
+  std::vector<std::string> violations;
+};
+
+Result<RunReport> run(const RunOptions& options, Journal& journal);
+// Goes on from `books` in a twin made from them.
+Result<RunReport> run_fork(const RunOptions& options, Journal& journal, control::Books books);
+
+}  // namespace muster::trial

@@ -1,0 +1,82 @@
+#include "trial/score.h"
+
+#include <algorithm>
+
+namespace muster::trial {
+namespace {
+
+constexpr Duration kLate = minutes(20);  // a fault that is over may still be found this much later (a job's time-out, say)
+
+bool about_hardware(FindingKind k) { return k != FindingKind::job_failed && k != FindingKind::app_error; }
+
+double percentile(std::vector<double> v, double p) {
+  if (v.empty()) return 0;
+  std::sort(v.begin(), v.end());
+  return v[std::min(v.size() - 1, static_cast<std::size_t>(p * static_cast<double>(v.size())))];
+}
+
+}  // namespace
+
+void Score::on_event(const Event& e, const State& s) {
+  if (const auto* f = std::get_if<FindingOpened>(&e.body)) findings_[f->finding.node].push_back({e.utc, f->finding.kind});
+  if (const auto* i = std::get_if<IncidentOpened>(&e.body)) {
+    const Incident* x = find_incident(s, i->id);
+    if (x != nullptr) incidents_[i->id] = {x->node, {e.utc, {}, false}};
+  }
+  if (const auto* i = std::get_if<IncidentClosed>(&e.body)) incidents_[i->id].second.closed = e.utc;
+  if (const auto* o = std::get_if<OrderIntended>(&e.body); o != nullptr && o->order.action.verb == Verb::drain_node) {
+    const auto it = incidents_.find(o->order.reason.incident);
+    if (it != incidents_.end()) it->second.second.drained = true;
+  }
+}
+
+Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, Time end, Duration grace) const {
+  Marks m;
+  std::map<NodeId, std::vector<const Span*>> spans;
+  for (const auto& [id, i] : incidents_) spans[i.first].push_back(&i.second);
+  std::map<NodeId, std::vector<const twin::FaultTruth*>> faults;
+  std::vector<double> healed;
+  for (const twin::FaultTruth& f : truth) {
+    faults[f.node].push_back(&f);
+    if (f.kind == twin::FaultKind::app_bug) continue;
+    ++m.injected;
+    const Time until = f.fate == twin::Fate::active ? kNever : f.ended + kLate;
+    bool found = false;
+    if (const auto it = findings_.find(f.node); it != findings_.end()) {
+      found = std::any_of(it->second.begin(), it->second.end(),
+                          [&](const Seen& x) { return about_hardware(x.kind) && x.at >= f.began && x.at <= until; });
+    }
+    const Span* healing = nullptr;
+    for (const Span* x : spans[f.node]) {
+      const bool overlaps = x->opened <= until && (x->closed.ns == 0 || x->closed >= f.began);
+      if (!overlaps) continue;
+      found = true;
+      if (x->closed.ns != 0 && healing == nullptr) healing = x;
+    }
+    if (healing != nullptr && f.node.some()) healed.push_back((healing->closed - f.began).seconds());
+    if (found) {
+      ++m.detected;
+    } else if (end - f.began > grace) {
+      ++m.missed;
+      ++m.missed_kinds[std::string(name_of(f.kind))];
+    }
+    if (f.fate == twin::Fate::active) {
+      const NodeState* n = f.node.some() ? &s.nodes[f.node.v] : nullptr;
+      const Incident* i = n == nullptr ? nullptr : find_incident(s, n->incident);
+      if (i == nullptr || i->stage != Stage::held) ++m.unfinished;
+    }
+  }
+  for (const auto& [id, i] : incidents_) {
+    if (!i.second.drained || !i.first.some()) continue;
+    const bool real = std::any_of(faults[i.first].begin(), faults[i.first].end(), [&](const twin::FaultTruth* f) {
+      return f->kind != twin::FaultKind::app_bug && f->began <= i.second.opened &&
+             (f->fate == twin::Fate::active || f->ended + kLate >= i.second.opened);
+    });
+    if (!real) ++m.false_alarms;
+  }
+  m.mttr_p50_s = percentile(healed, 0.5);
+  m.mttr_p99_s = percentile(healed, 0.99);
+  return m;
+}
+
+}  // namespace muster::trial

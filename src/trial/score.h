@@ -1,0 +1,43 @@
+// Score: the findings held against the truth: what was found, what was missed, what was no fault at all, and how long it took to heal.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "model/state.h"
+#include "twin/fault.h"
+
+namespace muster::trial {
+
+struct Marks {
+  std::uint64_t injected = 0;     // faults of the cluster; users' bugs are not among them
+  std::uint64_t detected = 0;
+  std::uint64_t missed = 0;
+  std::uint64_t false_alarms = 0; // nodes drained by Muster without any fault
+  std::uint64_t unfinished = 0;   // neither over nor in a person's hands at the end
+  double mttr_p50_s = 0;          // fault to node back in service
+  double mttr_p99_s = 0;
+  std::map<std::string, std::uint64_t> missed_kinds;
+};
+
+class Score {
+ public:
+  void on_event(const Event& e, const State& s);
+  // `end`: utc of the end; faults that began within `grace` before it need not be found yet.
+  Marks marks(const std::vector<twin::FaultTruth>& truth, const State& s, Time end, Duration grace) const;
+
+ private:
+  struct Seen {
+    Time at;
+    FindingKind kind;
+  };
+  struct Span {
+    Time opened;
+    Time closed;  // 0 while open
+    bool drained = false;
+  };
+  std::map<NodeId, std::vector<Seen>> findings_;  // node none: the site
+  std::map<IncidentId, std::pair<NodeId, Span>> incidents_;
+};
+
+}  // namespace muster::trial

@@ -1,0 +1,46 @@
+// Soak: many seeds, every invariant checked at each step. The seed is the bug report.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ports/journal.h"
+#include "trial/run.h"
+
+namespace muster::trial {
+
+struct SoakOptions {
+  RunOptions run;             // its seed is replaced by each of ...
+  std::uint64_t first_seed = 1;
+  std::uint64_t seeds = 200;
+  std::uint64_t faults_floor = 2000;  // fewer faults in all: the soak proved nothing
+  unsigned threads = 1;
+  std::function<std::unique_ptr<Journal>()> make_journal;  // safe to call from any thread
+  std::function<void(std::uint64_t done)> progress;        // called from one thread at a time
+};
+
+struct SoakViolation {
+  std::uint64_t seed = 0;
+  std::string what;
+};
+
+struct SoakReport {
+  std::uint64_t seeds = 0;
+  std::uint64_t runs = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t detected = 0;
+  std::uint64_t missed = 0;
+  std::uint64_t false_alarms = 0;
+  std::uint64_t actions = 0;
+  std::uint64_t refusals = 0;
+  std::uint64_t events = 0;
+  std::uint64_t jobs_completed = 0;
+  std::vector<SoakViolation> violations;  // in order of seed
+  bool is_void = false;                   // too few faults
+};
+
+Result<SoakReport> soak(const SoakOptions& options);
+
+}  // namespace muster::trial
