@@ -195,6 +195,7 @@ function post(path, body) {
     emit('command_given');
     return { seq };
   }
+  if (body.verb === 'submit') { submit([body.spec.name, 1]); return { seq }; }
   return null;
 }
 

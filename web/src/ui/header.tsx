@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import { clock } from '../format.js';
 import type { Live } from '../live.js';
 import type { Theme } from '../route.js';
@@ -6,6 +7,7 @@ import { kLoginHint } from '../store.js';
 import { Words } from './bits.js';
 
 const kLinkWords: Record<Link, string> = { connecting: 'connecting…', live: 'live', lost: 'reconnecting…' };
+const kNoticeMs = 6000; // good news leaves by itself
 const kNextTheme: Record<Theme, Theme> = { auto: 'dark', dark: 'light', light: 'auto' };
 
 export function Header({ page, live }: { page: Page; live: Live }) {
@@ -57,9 +59,14 @@ export function SimBanner({ text }: { text: string }) {
 
 export function NoticeLine({ page, close }: { page: Page; close: () => void }) {
   const { notice } = page;
+  useEffect(() => {
+    if (!notice?.good) return;
+    const timer = setTimeout(close, kNoticeMs);
+    return () => clearTimeout(timer);
+  }, [notice]);
   if (!notice) return null;
   return (
-    <p class={notice.good ? 'notice good' : 'notice bad'} role="alert" data-notice={notice.good ? 'good' : 'bad'}>
+    <p class={notice.good ? 'toast notice good' : 'toast notice bad'} role="alert" data-notice={notice.good ? 'good' : 'bad'}>
       <span>
         <strong>{notice.good ? '✓' : '!'}</strong> <Words text={notice.what} /> {notice.next && <Words text={notice.next} />}
       </span>

@@ -155,7 +155,7 @@ function Refusals({ refusals, now_utc }: { refusals: Action[]; now_utc: string }
               <span class="muted">{age(r.intended_utc, now_utc)} ago</span>
             </p>
             <p class="warn">{r.limit || r.detail}</p>
-            {r.sentence && <p class="muted">{r.sentence}</p>}
+            {r.sentence && !(r.limit && r.sentence.includes(r.limit)) && <p class="muted">{r.sentence}</p>}
           </li>
         ))}
       </ul>

@@ -45,6 +45,7 @@ function Search({ map, live }: { map: ClusterMap; live: Live }) {
     set_bad(text !== '' && found === undefined);
     if (text && found !== undefined) {
       live.go({ node: found });
+      input.value = '';
       input.blur();
     }
   };
