@@ -150,7 +150,9 @@ async function first_look(page) {
 async function find_victim(page) {
   return wait_for('a running job', 40, async () => {
     const { items } = await api(page, '/api/v1/jobs?phase=running');
-    const fit = items.filter((j) => j.nodes.length > 0 && j.progress < 0.8);
+    const map = await api(page, '/api/v1/map');
+    const healthy = new Set(map.names.filter((_, n) => !map.node_incident[n]));
+    const fit = items.filter((j) => j.nodes.length > 0 && j.progress < 0.8 && j.nodes.every((n) => healthy.has(n)));
     fit.sort((a, b) => a.nodes.length - b.nodes.length || b.steps_total - b.steps - (a.steps_total - a.steps));
     const job = fit.find((j) => j.nodes.length > 1) ?? fit[0];
     return job && { job: String(job.id), attempt: job.attempt, node: job.nodes[0] };
@@ -164,18 +166,19 @@ async function break_and_heal(page) {
   await page.keyboard.press('Enter');
   await page.waitForSelector(`[data-selected-node="${victim.node}"]`);
   check(new URL(page.url()).searchParams.get('node') === victim.node, `/ finds ${victim.node}, and the URL says so`);
+  const old = new Set((await api(page, '/api/v1/incidents')).items.map((i) => String(i.id)));
   await page.selectOption('[data-inject="fault"]', 'gpu_off_bus');
   await page.selectOption('[data-inject="slot"]', '3');
   await page.click('[data-inject="go"]');
   await page.waitForSelector('[data-notice="good"]');
   check(true, `a fault was injected on ${victim.node}, which runs job ${victim.job}`);
 
-  const card = page.locator(`article[data-node="${victim.node}"][data-cause="gpu_lost"]`).first();
-  await card.waitFor({ timeout: 60_000 });
-  const incident = await card.getAttribute('data-incident');
-  check(Boolean(incident), `incident ${incident} opened by itself`);
-  if (new URL(page.url()).searchParams.get('incident') !== incident) await card.locator('.incident-head').click();
+  const cards = page.locator(`article[data-node="${victim.node}"][data-cause="gpu_lost"]`);
+  const incident = await wait_for(`an incident on ${victim.node}`, 60, async () =>
+    (await cards.evaluateAll((all) => all.map((card) => card.dataset.incident))).find((id) => !old.has(id)));
+  check(true, `incident ${incident} opened by itself`);
   const own = page.locator(`article[data-incident="${incident}"]`);
+  if ((await own.locator('.incident-details').count()) === 0) await own.locator('.incident-head').click();
   await own.locator('.evidence').first().waitFor();
   const evidence = await own.locator('.evidence').first().textContent();
   check(/\d\d:\d\d:\d\d/.test(evidence), 'the incident shows its evidence with times');
