@@ -18,11 +18,22 @@ def read_table(source):
         return {m[1]: m[2].split() for m in re.finditer(r'^set\(MAY_USE_(\w+)([^)]*)\)', f.read(), re.M)}
 
 
-def smallest_header(source, room):
-    """A header of the room as other rooms would include it, or its README where it has no header yet."""
-    headers = glob.glob(os.path.join(source, 'src', room, '**', '*.h'), recursive=True)
-    best = min(headers, key=lambda h: (os.path.getsize(h), h)) if headers else os.path.join(source, 'src', room, 'README.md')
-    return os.path.relpath(best, os.path.join(source, 'src'))
+def read_headers(source, room):
+    """{path as others include it: size} of the room's headers, or its README where it has none yet."""
+    paths = glob.glob(os.path.join(source, 'src', room, '**', '*.h'), recursive=True)
+    paths = paths or [os.path.join(source, 'src', room, 'README.md')]
+    return {os.path.relpath(p, os.path.join(source, 'src')): os.path.getsize(p) for p in paths}
+
+
+def rooms_behind(source, header, seen):
+    """The rooms that a header's includes lead to; a header may be for its own room only because of what it includes."""
+    if header not in seen:
+        seen[header] = {header.split('/')[0]}
+        with open(os.path.join(source, 'src', header), encoding='utf-8') as f:
+            for found in re.findall(r'^\s*#\s*include\s*"([^"]+)"', f.read(), re.M):
+                if os.path.exists(os.path.join(source, 'src', found)):
+                    seen[header] |= rooms_behind(source, found, seen)
+    return seen[header]
 
 
 def compile_text(compiler, doors, text):
@@ -33,17 +44,29 @@ def compile_text(compiler, doors, text):
 
 def check_room(compiler, source, table, doors, room):
     """Lines to print about one room, and how many pairs they cover."""
-    header = {r: smallest_header(source, r) for r in table}
-    allowed = [r for r in [room] + table[room] if header[r].endswith('.h')]
-    works, errors = compile_text(compiler, doors[room], ''.join(f'#include "{header[r]}"\n' for r in allowed))
-    lines = [f"{'ok' if works else 'not ok'} - {room} may include {', '.join(table[room]) or 'itself only'}"]
+    may, seen = {room, *table[room]}, {}
+    headers = {r: read_headers(source, r) for r in table}
+
+    def smallest(other, usable):
+        return min((size, h) for h, size in headers[other].items() if usable(h))[1]
+
+    def fits(header):
+        return rooms_behind(source, header, seen) <= may
+
+    shut = [r for r in sorted(may) if not any(map(fits, headers[r]))]
+    probe = [smallest(r, fits) for r in sorted(may) if r not in shut]
+    works, errors = compile_text(compiler, doors[room], ''.join(f'#include "{h}"\n' for h in probe if h.endswith('.h')))
+    lines = [f"{'ok' if works and not shut else 'not ok'} - {room} may include {', '.join(table[room]) or 'itself only'}"]
+    if shut:
+        lines.insert(0, f'every header of {", ".join(shut)} includes a room that {room} may not use')
     if not works:
         lines.insert(0, errors)
-    forbidden = [r for r in table if r != room and r not in table[room]]
+    forbidden = [r for r in table if r not in may]
     leaks = []
     for other in forbidden:
-        compiled, errors = compile_text(compiler, doors[room], f'#include "{header[other]}"\n')
-        if compiled or f'{header[other]}: No such file' not in errors:
+        header = smallest(other, lambda h: True)
+        compiled, errors = compile_text(compiler, doors[room], f'#include "{header}"\n')
+        if compiled or f'{header}: No such file' not in errors:
             leaks.append(other)
     if forbidden:
         lines.append(f"{'not ok' if leaks else 'ok'} - {room} cannot include {', '.join(leaks or forbidden)}")
