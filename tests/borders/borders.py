@@ -21,14 +21,15 @@ def read_table(source):
 def read_headers(source, room):
     """{path as others include it: size} of the room's headers, or its README where it has none yet."""
     paths = glob.glob(os.path.join(source, 'src', room, '**', '*.h'), recursive=True)
-    paths = paths or [os.path.join(source, 'src', room, 'README.md')]
-    return {os.path.relpath(p, os.path.join(source, 'src')): os.path.getsize(p) for p in paths}
+    return {os.path.relpath(p, os.path.join(source, 'src')): os.path.getsize(p) for p in paths} or {f'{room}/README.md': 0}
 
 
 def rooms_behind(source, header, seen):
     """The rooms that a header's includes lead to; a header may be for its own room only because of what it includes."""
     if header not in seen:
         seen[header] = {header.split('/')[0]}
+        if not header.endswith('.h'):
+            return seen[header]
         with open(os.path.join(source, 'src', header), encoding='utf-8') as f:
             for found in re.findall(r'^\s*#\s*include\s*"([^"]+)"', f.read(), re.M):
                 if os.path.exists(os.path.join(source, 'src', found)):
