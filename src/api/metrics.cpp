@@ -1,0 +1,114 @@
+#include "api/metrics.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+
+namespace muster::api {
+namespace {
+
+class Text {
+ public:
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    out_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  }
+  void sample(double value) { out_ += fmt::format("{} {}\n", name_, render_number(value)); }
+  void sample(std::string_view label, std::string_view is, double value) {
+    out_ += fmt::format("{}{{{}=\"{}\"}} {}\n", name_, label, escaped(is), render_number(value));
+  }
+  void one(std::string_view name, std::string_view type, std::string_view help, double value) {
+    family(name, type, help);
+    sample(value);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  // Names of clusters and policies are untrusted text.
+  static std::string escaped(std::string_view s) {
+    std::string out;
+    for (const char c : to_valid_utf8(s)) {
+      if (c == '\\' || c == '"') out += '\\';
+      if (c == '\n') {
+        out += "\\n";
+      } else {
+        out += c;
+      }
+    }
+    return out;
+  }
+  std::string name_, out_;
+};
+
+double number(std::uint64_t n) { return static_cast<double>(n); }
+
+void write_hardware(Text& t, const Frame& f) {
+  t.family("muster_gpus", "gauge", "GPUs by state; the states sum to all GPUs");
+  for (std::size_t i = 0; i < kFaces; ++i) t.sample("state", names(Face{})[i], f.faces.gpu_count[i]);
+  t.family("muster_nodes", "gauge", "Nodes by state");
+  for (std::size_t i = 0; i + 1 < kFaces; ++i) t.sample("state", names(Face{})[i], f.faces.node_count[i]);
+}
+
+void write_jobs(Text& t, const State& s) {
+  std::array<std::uint64_t, names(JobPhase{}).size()> phases{};
+  for (const auto& [id, j] : s.jobs) ++phases[static_cast<std::size_t>(j.phase)];
+  t.family("muster_jobs", "gauge", "Jobs that have not ended, by phase");
+  for (const JobPhase p : {JobPhase::queued, JobPhase::starting, JobPhase::running, JobPhase::broken}) {
+    t.sample("phase", name_of(p), number(phases[static_cast<std::size_t>(p)]));
+  }
+  t.one("muster_jobs_submitted_total", "counter", "Jobs submitted", number(s.totals.jobs_submitted));
+  t.family("muster_jobs_ended_total", "counter", "Jobs that ended, by how");
+  t.sample("end", "completed", number(s.totals.jobs_completed));
+  t.sample("end", "failed", number(s.totals.jobs_failed));
+  t.sample("end", "cancelled", number(s.totals.jobs_cancelled));
+  t.one("muster_job_requeues_total", "counter", "Restarts of jobs from their checkpoint", number(s.totals.requeues));
+}
+
+void write_health(Text& t, const State& s) {
+  std::uint64_t incidents = 0, pending = 0;
+  std::array<std::uint64_t, names(FindingKind{}).size()> kinds{};
+  for (const auto& [id, i] : s.incidents) incidents += i.stage != Stage::closed;
+  for (const auto& [id, f] : s.findings) kinds[static_cast<std::size_t>(f.kind)] += f.cleared.ns == 0;
+  for (const auto& [key, o] : s.orders) pending += o.status == Status::pending || o.status == Status::unknown;
+  t.family("muster_findings_open", "gauge", "Open findings by kind");
+  for (std::size_t i = 0; i < kinds.size(); ++i) t.sample("kind", names(FindingKind{})[i], number(kinds[i]));
+  t.one("muster_incidents_open", "gauge", "Open incidents", number(incidents));
+  t.one("muster_incidents_total", "counter", "Incidents ever opened", number(s.totals.incidents));
+  t.one("muster_orders_total", "counter", "Orders given to the engine", number(s.totals.orders));
+  t.one("muster_orders_pending", "gauge", "Orders without a final outcome", number(pending));
+  t.one("muster_refusals_total", "counter", "Actions refused by a safety limit", number(s.totals.refusals));
+  t.one("muster_causes_frozen", "gauge", "Causes on which nothing is done for now", number(s.frozen.size()));
+}
+
+void write_loop(Text& t, const Frame& f) {
+  const State& s = f.state();
+  t.one("muster_paused", "gauge", "1 while all actions are stopped", s.paused ? 1 : 0);
+  t.one("muster_turns_total", "counter", "Passes of the control loop", number(s.turn));
+  t.one("muster_events_total", "counter", "Events in the journal", number(s.seq));
+  t.one("muster_cluster_time_seconds", "gauge", "The cluster's own clock, simulated or not", s.now.utc.ns / 1e9);
+  t.one("muster_snapshot_time_seconds", "gauge", "When these numbers were taken, by this machine's clock",
+        f.snapshot.wall.ns / 1e9);
+  t.family("muster_gpu_seconds_total", "counter", "GPU time by what became of it; the classes sum to the installed time");
+  for (std::size_t i = 0; i < kWasteClasses; ++i) {
+    t.sample("class", names(Waste{})[i], static_cast<double>(f.snapshot.gpu_hours.ms[i]) / 1e3);
+  }
+}
+
+}  // namespace
+
+std::string render_metrics(const Frame& f, const Traffic& traffic) {
+  Text t;
+  t.family("muster_build_info", "gauge", "1, with the version as a label");
+  t.sample("version", MUSTER_VERSION, 1);
+  write_loop(t, f);
+  write_hardware(t, f);
+  write_jobs(t, f.state());
+  write_health(t, f.state());
+  t.family("muster_http_responses_total", "counter", "Answers by hundreds of their status");
+  for (std::size_t i = 2; i < traffic.responses.size(); ++i) t.sample("status", fmt::format("{}xx", i), number(traffic.responses[i]));
+  t.one("muster_http_denied_total", "counter", "Requests refused for want of rights", number(traffic.denied));
+  t.one("muster_http_event_streams", "gauge", "Event streams open now", number(traffic.streams));
+  return t.take();
+}
+
+}  // namespace muster::api

@@ -1,0 +1,448 @@
+#include "api/render.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "api/node_list.h"
+#include "base/text.h"
+
+namespace muster::api {
+namespace {
+
+void time_field(JsonWriter& w, std::string_view name, Time t) {
+  w.key(name);
+  if (t.ns == 0) {
+    w.null();
+  } else {
+    w.value(render_utc(t));
+  }
+}
+
+void slot_field(JsonWriter& w, std::int16_t slot) {
+  w.key("gpu_slot");
+  if (slot < 0) {
+    w.null();
+  } else {
+    w.value(static_cast<int>(slot));
+  }
+}
+
+void job_field(JsonWriter& w, JobId job) { w.field("job", job.some() ? render(job) : std::string()); }
+
+std::string node_name(const State& s, NodeId n) { return n.v < s.site.nodes.size() ? s.site.nodes[n.v].name : std::string(); }
+
+void reading(JsonWriter& w, std::string_view name, float value) {
+  w.key(name);
+  if (value < 0) {
+    w.null();
+  } else {
+    w.value(static_cast<double>(static_cast<int>(value * 10 + 0.5f)) / 10);  // a tenth is more than any sensor knows
+  }
+}
+
+void readings(JsonWriter& w, const Frame& f, std::size_t gpu) {
+  const GpuReading none;
+  const GpuReading& r = gpu < f.snapshot.readings.size() ? f.snapshot.readings[gpu] : none;
+  reading(w, "temp_c", r.temp_c);
+  reading(w, "power_w", r.power_w);
+  reading(w, "util_pct", r.util_pct);
+  reading(w, "sm_clock_mhz", r.sm_clock_mhz);
+}
+
+void begin_list(JsonWriter& w, const Frame& f, std::string_view kind) {
+  w.object().field("apiVersion", "v1").field("kind", kind).field("seq", f.state().seq).key("items").array();
+}
+
+Result<std::size_t> limit_of(const Query& q, std::size_t otherwise) {
+  const auto it = q.find("limit");
+  if (it == q.end()) return otherwise;
+  const auto n = parse_uint(it->second);
+  if (!n || *n == 0) return fail(Code::bad_input, fmt::format("limit is '{}'", printable(it->second)), "it must be 1 or more");
+  return static_cast<std::size_t>(*n);
+}
+
+Result<bool> open_only(const Query& q) {
+  const auto it = q.find("open");
+  if (it == q.end() || it->second == "0") return false;
+  if (it->second == "1") return true;
+  return fail(Code::bad_input, fmt::format("open is '{}'", printable(it->second)), "it must be 1 or 0");
+}
+
+template <NamedEnum E>
+Result<std::optional<E>> word_of(const Query& q, const std::string& name) {
+  const auto it = q.find(name);
+  if (it == q.end() || it->second.empty()) return std::optional<E>();
+  E e{};
+  if (parse_name(it->second, e)) return std::optional<E>(e);
+  std::vector<std::string> words;
+  for (const auto n : names(E{})) words.emplace_back(n);
+  return fail(Code::bad_input, fmt::format("{} is '{}'", name, printable(it->second)), "it must be one of " + join(words, ", "));
+}
+
+Result<std::optional<NodeId>> node_of(const Frame& f, const Query& q) {
+  const auto it = q.find("node");
+  if (it == q.end()) return std::optional<NodeId>();
+  auto n = find_node_named(f.state().site, it->second);
+  if (!n) return tl::unexpected(n.error());
+  return std::optional<NodeId>(*n);
+}
+
+// ---------------------------------------------------------------- nodes
+
+struct Chosen {
+  std::vector<std::uint32_t> nodes;
+  std::string next;  // name to go on after; empty: that was all
+};
+
+Result<Chosen> choose_nodes(const Frame& f, const Query& q) {
+  const State& s = f.state();
+  auto state = word_of<Face>(q, "state");
+  if (!state) return tl::unexpected(state.error());
+  auto limit = limit_of(q, SIZE_MAX);
+  if (!limit) return tl::unexpected(limit.error());
+  std::optional<NodeList> list;
+  if (const auto it = q.find("name"); it != q.end()) {
+    auto parsed = NodeList::parse(it->second);
+    if (!parsed) return tl::unexpected(parsed.error());
+    list = std::move(*parsed);
+  }
+  std::size_t begin = 0;
+  if (const auto it = q.find("after"); it != q.end()) {
+    auto n = find_node_named(s.site, it->second);
+    if (!n) return tl::unexpected(n.error());
+    begin = n->v + 1;
+  }
+  std::optional<std::uint32_t> rack;
+  if (const auto it = q.find("rack"); it != q.end()) {
+    const auto at = std::find(s.site.racks.begin(), s.site.racks.end(), it->second);
+    if (at == s.site.racks.end()) {
+      const auto close = nearest(it->second, s.site.racks);
+      return fail(Code::not_found, fmt::format("there is no rack '{}'", printable(it->second)),
+                  close ? fmt::format("did you mean '{}'?", printable(*close)) : "");
+    }
+    rack = static_cast<std::uint32_t>(at - s.site.racks.begin());
+  }
+  Chosen out;
+  for (std::size_t n = begin; n < s.nodes.size(); ++n) {
+    const NodeSpec& spec = s.site.nodes[n];
+    if (*state && f.faces.nodes[n] != **state) continue;
+    if (rack && spec.rack != *rack) continue;
+    if (list && !list->has(spec.name)) continue;
+    if (out.nodes.size() == *limit) {
+      out.next = s.site.nodes[out.nodes.back()].name;
+      break;
+    }
+    out.nodes.push_back(static_cast<std::uint32_t>(n));
+  }
+  return out;
+}
+
+void write_node(JsonWriter& w, const Frame& f, std::uint32_t n) {
+  const State& s = f.state();
+  const NodeSpec& spec = s.site.nodes[n];
+  const NodeState& node = s.nodes[n];
+  w.object().field("id", n).field("name", spec.name);
+  w.field("rack", spec.rack < s.site.racks.size() ? s.site.racks[spec.rack] : std::string());
+  w.field("leaf", spec.leaf).field("pod", spec.pod).field("domain", spec.domain);
+  w.field("state", name_of(f.faces.nodes[n])).field("condition", name_of(node.condition));
+  w.field("hold", name_of(node.hold)).field("hold_reason", node.hold_reason);
+  job_field(w, node.job);
+  w.field("incident", node.incident.v).field("incidents", node.incidents).field("swaps", node.swaps);
+  time_field(w, "changed_utc", node.changed);
+  w.key("gpus").array();
+  for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
+    const std::size_t gpu = std::size_t{n} * s.site.gpus_per_node + slot;
+    w.object().field("slot", slot).field("state", name_of(f.faces.gpus[gpu]));
+    readings(w, f, gpu);
+    w.end_object();
+  }
+  w.end_array().end_object();
+}
+
+// ---------------------------------------------------------------- jobs
+
+void write_job(JsonWriter& w, const State& s, const Job& j) {
+  w.object().field("id", render(j.id)).field("name", j.spec.name).field("user", j.spec.user).field("account", j.spec.account);
+  w.field("phase", name_of(j.phase)).field("nodes_wanted", j.spec.nodes).field("gpus", j.spec.nodes * s.site.gpus_per_node);
+  w.key("nodes").array();
+  for (const NodeId n : j.nodes) w.value(node_name(s, n));
+  w.end_array().field("attempt", j.attempt).field("restarts", j.restarts);
+  time_field(w, "submitted_utc", j.submitted);
+  time_field(w, "started_utc", j.started);
+  time_field(w, "ended_utc", j.ended);
+  w.field("steps", j.progress.steps).field("steps_total", j.spec.steps).field("durable_steps", j.progress.durable_steps);
+  w.field("progress", j.spec.steps == 0 ? 0.0 : static_cast<double>(j.progress.steps) / static_cast<double>(j.spec.steps));
+  w.key("placement").object().field("leaves", j.placement.leaves).field("leaves_min", j.placement.leaves_min);
+  w.field("why", j.placement.why).end_object();
+  // Before the first end there is none to tell of.
+  const bool has_ended = ended(j.phase) || j.phase == JobPhase::broken || j.restarts > 0;
+  w.field("last_end", has_ended ? name_of(j.last_end) : std::string_view()).field("last_detail", j.last_detail);
+  w.end_object();
+}
+
+// ---------------------------------------------------------------- findings, incidents, actions
+
+void write_finding(JsonWriter& w, const State& s, const Finding& f) {
+  w.object().field("id", f.id.v).field("kind", name_of(f.kind)).field("severity", name_of(f.severity));
+  w.field("node", node_name(s, f.node));
+  slot_field(w, f.slot);
+  job_field(w, f.job);
+  w.field("code", static_cast<std::int64_t>(f.code));
+  time_field(w, "opened_utc", f.opened);
+  time_field(w, "cleared_utc", f.cleared);
+  w.key("evidence").array();
+  for (const Evidence& e : f.evidence) {
+    w.object().field("witness", name_of(e.witness));
+    time_field(w, "at_utc", e.at);
+    w.field("ref", e.ref).field("text", e.text).end_object();
+  }
+  w.end_array().end_object();
+}
+
+// An order or a refusal of the guard, on the one list people read.
+struct Act {
+  Time at;
+  const std::string* key = nullptr;
+  const OrderRecord* order = nullptr;
+  const RefusalRecord* refusal = nullptr;
+  const Action& action() const { return order != nullptr ? order->order.action : refusal->action; }
+};
+
+std::vector<Act> all_acts(const State& s) {
+  std::vector<Act> out;
+  out.reserve(s.orders.size() + s.refusals.size());
+  for (const auto& [key, o] : s.orders) out.push_back({o.intended, &key, &o, nullptr});
+  for (const RefusalRecord& r : s.refusals) out.push_back({r.at, nullptr, nullptr, &r});
+  std::stable_sort(out.begin(), out.end(), [](const Act& a, const Act& b) { return a.at > b.at; });
+  return out;
+}
+
+void write_act(JsonWriter& w, const State& s, const Act& a) {
+  static const Reason kNone;
+  const Action& action = a.action();
+  const Reason& reason = a.order != nullptr ? a.order->order.reason : kNone;
+  w.object().field("key", a.key != nullptr ? *a.key : std::string()).field("verb", name_of(action.verb));
+  w.field("node", node_name(s, action.node));
+  slot_field(w, action.slot);
+  job_field(w, action.job);
+  w.key("nodes").array();
+  for (const NodeId n : action.nodes) w.value(node_name(s, n));
+  w.end_array();
+  w.field("status", a.order != nullptr ? name_of(a.order->status) : std::string_view("refused_by_guard"));
+  w.field("detail", a.order != nullptr ? a.order->detail : std::string());
+  w.field("limit", a.refusal != nullptr ? a.refusal->limit : std::string());
+  time_field(w, "intended_utc", a.at);
+  time_field(w, "ended_utc", a.order != nullptr ? a.order->ended : a.at);
+  w.field("sentence", a.order != nullptr ? reason.sentence : "A safety limit said no: " + a.refusal->limit);
+  w.field("rule", reason.rule).key("findings").array();
+  for (const FindingId id : reason.findings) w.value(id.v);
+  w.end_array().key("alternatives").array();
+  for (const std::string& other : reason.alternatives) w.value(other);
+  w.end_array().field("budget", reason.budget);
+  w.field("incident", a.order != nullptr ? reason.incident.v : a.refusal->incident.v).field("actor", reason.actor).end_object();
+}
+
+using ActsByIncident = std::map<IncidentId, std::vector<Act>>;
+
+ActsByIncident by_incident(const State& s) {
+  ActsByIncident out;
+  for (const Act& a : all_acts(s)) {
+    const IncidentId id = a.order != nullptr ? a.order->order.reason.incident : a.refusal->incident;
+    if (id.some()) out[id].push_back(a);
+  }
+  return out;
+}
+
+void write_incident(JsonWriter& w, const State& s, const Incident& i, const ActsByIncident& acts) {
+  w.object().field("id", i.id.v).field("node", node_name(s, i.node));
+  slot_field(w, i.slot);
+  w.field("cause", name_of(i.cause)).field("code", static_cast<std::int64_t>(i.code)).field("stage", name_of(i.stage));
+  w.field("rung", i.rung);
+  job_field(w, i.job);
+  time_field(w, "opened_utc", i.opened);
+  time_field(w, "closed_utc", i.closed);
+  w.field("resolution", i.resolution).key("findings").array();
+  for (const FindingId id : i.findings) {
+    if (const Finding* f = find_finding(s, id)) write_finding(w, s, *f);
+  }
+  w.end_array().key("notes").array();
+  for (const Note& n : i.notes) {
+    w.object();
+    time_field(w, "at_utc", n.at);
+    w.field("text", n.text).end_object();
+  }
+  w.end_array().key("actions").array();
+  if (const auto it = acts.find(i.id); it != acts.end()) {
+    for (auto a = it->second.rbegin(); a != it->second.rend(); ++a) write_act(w, s, *a);  // as they happened
+  }
+  w.end_array().end_object();
+}
+
+}  // namespace
+
+Result<JobId> parse_job_id(std::string_view text) {
+  const auto bar = text.find('_');
+  const auto number = parse_uint(text.substr(0, bar));
+  const auto index = bar == std::string_view::npos ? std::optional<std::uint64_t>(0) : parse_uint(text.substr(bar + 1));
+  if (!number || !index || *number == 0 || *number > UINT32_MAX || *index >= UINT32_MAX) {
+    return fail(Code::not_found, fmt::format("'{}' is not a job id", printable(text)), "job ids look like 17 or 17_3");
+  }
+  return JobId{static_cast<std::uint32_t>(*number), bar == std::string_view::npos ? 0 : static_cast<std::uint32_t>(*index + 1)};
+}
+
+Result<NodeId> find_node_named(const Site& site, std::string_view name) {
+  const NodeId n = find_node(site, name);
+  if (n.some()) return n;
+  std::vector<std::string> all;
+  for (const NodeSpec& spec : site.nodes) all.push_back(spec.name);
+  const auto close = nearest(name, all);
+  return fail(Code::not_found, fmt::format("there is no node '{}'", printable(name)),
+              close ? fmt::format("did you mean '{}'?", printable(*close)) : "GET /api/v1/nodes lists them");
+}
+
+Result<std::string> render_nodes(const Frame& f, const Query& q) {
+  auto chosen = choose_nodes(f, q);
+  if (!chosen) return tl::unexpected(chosen.error());
+  JsonWriter w;
+  begin_list(w, f, "NodeList");
+  for (const std::uint32_t n : chosen->nodes) write_node(w, f, n);
+  w.end_array();
+  if (!chosen->next.empty()) w.field("next", chosen->next);
+  w.end_object();
+  return w.take();
+}
+
+Result<std::string> render_node(const Frame& f, const std::string& name) {
+  auto n = find_node_named(f.state().site, name);
+  if (!n) return tl::unexpected(n.error());
+  JsonWriter w;
+  write_node(w, f, n->v);
+  return w.take();
+}
+
+Result<std::string> render_gpus(const Frame& f, const Query& q) {
+  auto chosen = choose_nodes(f, q);
+  if (!chosen) return tl::unexpected(chosen.error());
+  const State& s = f.state();
+  JsonWriter w;
+  begin_list(w, f, "GpuList");
+  for (const std::uint32_t n : chosen->nodes) {
+    for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
+      const std::size_t gpu = std::size_t{n} * s.site.gpus_per_node + slot;
+      w.object().field("node", s.site.nodes[n].name).field("slot", slot).field("state", name_of(f.faces.gpus[gpu]));
+      job_field(w, s.nodes[n].job);
+      readings(w, f, gpu);
+      w.end_object();
+    }
+  }
+  w.end_array();
+  if (!chosen->next.empty()) w.field("next", chosen->next);
+  w.end_object();
+  return w.take();
+}
+
+Result<std::string> render_jobs(const Frame& f, const Query& q) {
+  auto phase = word_of<JobPhase>(q, "phase");
+  if (!phase) return tl::unexpected(phase.error());
+  auto limit = limit_of(q, SIZE_MAX);
+  if (!limit) return tl::unexpected(limit.error());
+  std::vector<const Job*> chosen;
+  for (const auto& [id, j] : f.state().jobs) {
+    if (!*phase || j.phase == **phase) chosen.push_back(&j);
+  }
+  JsonWriter w;
+  begin_list(w, f, "JobList");
+  for (std::size_t i = chosen.size() > *limit ? chosen.size() - *limit : 0; i < chosen.size(); ++i) {
+    write_job(w, f.state(), *chosen[i]);
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
+Result<std::string> render_job(const Frame& f, const std::string& id) {
+  auto parsed = parse_job_id(id);
+  if (!parsed) return tl::unexpected(parsed.error());
+  const Job* j = find_job(f.state(), *parsed);
+  if (j == nullptr) {
+    return fail(Code::not_found, fmt::format("there is no job {}", printable(id)),
+                "it may never have existed, or have ended long ago: only the last ones are kept");
+  }
+  JsonWriter w;
+  write_job(w, f.state(), *j);
+  return w.take();
+}
+
+Result<std::string> render_findings(const Frame& f, const Query& q) {
+  auto open = open_only(q);
+  if (!open) return tl::unexpected(open.error());
+  auto limit = limit_of(q, SIZE_MAX);
+  if (!limit) return tl::unexpected(limit.error());
+  auto node = node_of(f, q);
+  if (!node) return tl::unexpected(node.error());
+  const auto& all = f.state().findings;
+  JsonWriter w;
+  begin_list(w, f, "FindingList");
+  std::size_t written = 0;
+  for (auto it = all.rbegin(); it != all.rend() && written < *limit; ++it) {
+    if ((*open && it->second.cleared.ns != 0) || (*node && it->second.node != **node)) continue;
+    write_finding(w, f.state(), it->second);
+    ++written;
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
+Result<std::string> render_incidents(const Frame& f, const Query& q) {
+  auto open = open_only(q);
+  if (!open) return tl::unexpected(open.error());
+  auto limit = limit_of(q, SIZE_MAX);
+  if (!limit) return tl::unexpected(limit.error());
+  auto node = node_of(f, q);
+  if (!node) return tl::unexpected(node.error());
+  const auto& all = f.state().incidents;
+  const ActsByIncident acts = by_incident(f.state());
+  JsonWriter w;
+  begin_list(w, f, "IncidentList");
+  std::size_t written = 0;
+  for (auto it = all.rbegin(); it != all.rend() && written < *limit; ++it) {
+    if ((*open && it->second.stage == Stage::closed) || (*node && it->second.node != **node)) continue;
+    write_incident(w, f.state(), it->second, acts);
+    ++written;
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
+Result<std::string> render_incident(const Frame& f, const std::string& id) {
+  const auto number = parse_uint(id);
+  const Incident* i = number ? find_incident(f.state(), IncidentId{*number}) : nullptr;
+  if (i == nullptr) {
+    return fail(Code::not_found, fmt::format("there is no incident '{}'", printable(id)), "GET /api/v1/incidents lists them");
+  }
+  JsonWriter w;
+  write_incident(w, f.state(), *i, by_incident(f.state()));
+  return w.take();
+}
+
+Result<std::string> render_actions(const Frame& f, const Query& q) {
+  auto limit = limit_of(q, SIZE_MAX);
+  if (!limit) return tl::unexpected(limit.error());
+  auto node = node_of(f, q);
+  if (!node) return tl::unexpected(node.error());
+  JsonWriter w;
+  begin_list(w, f, "ActionList");
+  std::size_t written = 0;
+  for (const Act& a : all_acts(f.state())) {
+    if (written == *limit) break;
+    if (*node && a.action().node != **node) continue;
+    write_act(w, f.state(), a);
+    ++written;
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
+}  // namespace muster::api

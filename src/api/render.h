@@ -1,0 +1,40 @@
+// The nouns as JSON, with the field names of docs/api.md. Absent times and slots are null, no job is "", no incident is 0.
+#pragma once
+#include <map>
+#include <string>
+
+#include "api/faces.h"
+#include "base/json_writer.h"
+#include "base/result.h"
+#include "ports/view.h"
+
+namespace muster::api {
+
+// One snapshot and what was derived from it.
+struct Frame {
+  const Snapshot& snapshot;
+  const Faces& faces;
+  const State& state() const { return snapshot.state; }
+};
+
+using Query = std::map<std::string, std::string>;
+
+Result<std::string> render_nodes(const Frame& f, const Query& q);
+Result<std::string> render_node(const Frame& f, const std::string& name);
+Result<std::string> render_gpus(const Frame& f, const Query& q);
+Result<std::string> render_jobs(const Frame& f, const Query& q);
+Result<std::string> render_job(const Frame& f, const std::string& id);
+Result<std::string> render_findings(const Frame& f, const Query& q);
+Result<std::string> render_incidents(const Frame& f, const Query& q);
+Result<std::string> render_incident(const Frame& f, const std::string& id);
+Result<std::string> render_actions(const Frame& f, const Query& q);
+
+std::string render_summary(const Frame& f);
+std::string render_map(const Frame& f);
+
+// "17" or "17_3"; not_found for anything else.
+Result<JobId> parse_job_id(std::string_view text);
+// not_found, with the nearest name there is.
+Result<NodeId> find_node_named(const Site& site, std::string_view name);
+
+}  // namespace muster::api

@@ -1,0 +1,129 @@
+#include "api/routes.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <vector>
+
+#include "base/text.h"
+
+namespace muster::api {
+namespace {
+
+constexpr std::size_t kBodyMax = 64 << 10;
+constexpr std::size_t kToolBodyMax = 1 << 20;
+constexpr std::string_view kJson = "application/json";
+
+constexpr std::array kNodes = {
+    Parameter{"state", "only nodes in this state: busy, idle, suspect, repairing, drained, down or booting"},
+    Parameter{"rack", "only nodes of this rack, by name"},
+    Parameter{"name", "only these nodes: names and ranges, e.g. node[001-004],node017"},
+    Parameter{"limit", "at most so many"},
+    Parameter{"after", "begin after the node of this name, to read page by page"},
+};
+constexpr std::array kJobs = {
+    Parameter{"phase", "only jobs in this phase: queued, starting, running, broken, completed, failed or cancelled"},
+    Parameter{"limit", "at most so many, the newest"},
+};
+constexpr std::array kOpen = {
+    Parameter{"open", "1: only those still open"},
+    Parameter{"node", "only of this node"},
+    Parameter{"limit", "at most so many, the newest"},
+};
+constexpr std::array kActions = {
+    Parameter{"node", "only on this node"},
+    Parameter{"limit", "at most so many, the newest"},
+};
+constexpr std::array kExplain = {Parameter{"what", "a node, job, incident, action, fault code or log line"}};
+constexpr std::array kEvents = {Parameter{"from", "first seq wanted; the header Last-Event-ID goes before it"}};
+constexpr std::array kLogin = {Parameter{"code", "the one-time code"}};
+
+using enum RouteId;
+const std::array kRoutes = {
+    Route{page, "GET", "/", Role::viewer, 0, "text/html", "the page", {}},
+    Route{asset, "GET", "/assets/{file}", Role::viewer, 0, "*/*", "a file of the page", {}},
+    Route{login, "GET", "/login", Role::viewer, 0, "text/html", "turns a one-time code into a session cookie", kLogin},
+    Route{healthz, "GET", "/healthz", Role::viewer, 0, kJson, "200 when there is a state to show", {}},
+    Route{metrics, "GET", "/metrics", Role::viewer, 0, "text/plain", "Prometheus metrics, names muster_*", {}},
+    Route{openapi, "GET", "/openapi.json", Role::viewer, 0, kJson, "this document", {}},
+    Route{summary, "GET", "/api/v1/summary", Role::viewer, 0, kJson, "the cluster in numbers", {}},
+    Route{map, "GET", "/api/v1/map", Role::viewer, 0, kJson, "one letter per GPU, by rack and node", {}},
+    Route{nodes, "GET", "/api/v1/nodes", Role::viewer, 0, kJson, "nodes, in the site's order", kNodes},
+    Route{node, "GET", "/api/v1/nodes/{name}", Role::viewer, 0, kJson, "one node", {}},
+    Route{gpus, "GET", "/api/v1/gpus", Role::viewer, 0, kJson, "GPUs, node by node", kNodes},
+    Route{jobs, "GET", "/api/v1/jobs", Role::viewer, 0, kJson, "jobs, oldest first", kJobs},
+    Route{job, "GET", "/api/v1/jobs/{id}", Role::viewer, 0, kJson, "one job", {}},
+    Route{findings, "GET", "/api/v1/findings", Role::viewer, 0, kJson, "what is or was wrong, newest first", kOpen},
+    Route{incidents, "GET", "/api/v1/incidents", Role::viewer, 0, kJson, "incidents, newest first", kOpen},
+    Route{incident, "GET", "/api/v1/incidents/{id}", Role::viewer, 0, kJson, "one incident", {}},
+    Route{actions, "GET", "/api/v1/actions", Role::viewer, 0, kJson, "what was done or refused, newest first", kActions},
+    Route{explain, "GET", "/api/v1/explain", Role::viewer, 0, kJson, "why, in plain words", kExplain},
+    Route{events, "GET", "/api/v1/events", Role::viewer, 0, "text/event-stream", "events as they are stored, resumable", kEvents},
+    Route{session, "GET", "/api/v1/session", Role::viewer, 0, kJson, "who you are here and what you may do", {}},
+    Route{new_login, "POST", "/api/v1/logins", Role::admin, kBodyMax, kJson, "a new one-time login code", {}},
+    Route{commands, "POST", "/api/v1/commands", Role::operator_, kBodyMax, kJson,
+          "drain, undrain, pause, resume, submit or cancel; answered once it is durable", {}},
+    Route{tools, "GET", "/api/v1/tools", Role::viewer, 0, kJson, "names of the tools", {}},
+    Route{tool, "POST", "/api/v1/tools/{name}", Role::viewer, kToolBodyMax, kJson, "asks a tool", {}},
+};
+
+bool fits(const Route& r, std::string_view path, std::map<std::string, std::string>& pieces) {
+  const auto want = split(r.pattern, '/');
+  const auto have = split(path, '/');
+  if (want.size() != have.size()) return false;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    if (want[i].starts_with('{')) {
+      if (have[i].empty()) return false;
+      pieces[std::string(want[i].substr(1, want[i].size() - 2))] = std::string(have[i]);
+    } else if (want[i] != have[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::viewer: return "viewer";
+    case Role::operator_: return "operator";
+    case Role::admin: return "admin";
+  }
+  return "viewer";
+}
+
+Result<Match> match(std::string_view method, std::string_view path) {
+  const std::string_view wanted = method == "HEAD" ? "GET" : method;
+  std::string allow;
+  for (const Route& r : kRoutes) {
+    Match m{&r, {}};
+    if (!fits(r, path, m.pieces)) continue;
+    // An event stream has no head without its body.
+    if (r.method == wanted && !(method == "HEAD" && r.id == events)) return m;
+    allow = r.method;
+  }
+  if (!allow.empty()) return fail(Code::bad_input, fmt::format("{} does not answer {}", printable(path), printable(method)), allow);
+  return fail(Code::not_found, fmt::format("there is no {}", printable(path)), "GET /openapi.json lists what there is");
+}
+
+Result<void> check_query(const Route& route, const std::map<std::string, std::string>& query) {
+  for (const auto& [name, value] : query) {
+    bool known = false;
+    std::vector<std::string> names;
+    for (const Parameter& p : route.query) {
+      known = known || p.name == name;
+      names.emplace_back(p.name);
+    }
+    if (known) continue;
+    const auto close = nearest(name, names);
+    return fail(Code::bad_input, fmt::format("{} has no parameter '{}'", route.pattern, printable(name)),
+                close ? fmt::format("did you mean '{}'?", *close)
+                      : names.empty() ? "it takes none" : fmt::format("it takes: {}", join(names, ", ")));
+  }
+  return {};
+}
+
+}  // namespace muster::api

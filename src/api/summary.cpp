@@ -1,0 +1,112 @@
+// The two answers that live pages ask for all the time: the cluster in numbers, and one letter per GPU.
+#include <array>
+
+#include "api/render.h"
+
+namespace muster::api {
+namespace {
+
+double gpu_hours(std::int64_t ms) { return static_cast<double>(ms) / 3'600'000.0; }
+
+void share_field(JsonWriter& w, std::string_view name, std::int64_t part, std::int64_t whole) {
+  w.key(name);
+  if (whole <= 0) {
+    w.null();
+  } else {
+    w.value(static_cast<double>(part) / static_cast<double>(whole));
+  }
+}
+
+void write_gpus(JsonWriter& w, const Frame& f) {
+  const Faces& faces = f.faces;
+  w.key("gpus").object().field("installed", f.state().site.gpus());
+  for (const Face face : {Face::busy, Face::idle, Face::suspect, Face::repairing, Face::drained}) {
+    w.field(name_of(face), faces.count(face));
+  }
+  w.field("down", faces.count(Face::down) + faces.count(Face::booting) + faces.count(Face::lost)).end_object();
+  std::uint32_t down = 0, drained = 0;
+  for (const NodeState& n : f.state().nodes) {
+    if (n.condition != NodeCondition::up) {
+      ++down;
+    } else if (n.hold != Hold::none) {
+      ++drained;
+    }
+  }
+  const auto total = static_cast<std::uint32_t>(f.state().nodes.size());
+  w.key("nodes").object().field("total", total).field("up", total - down - drained).field("drained", drained);
+  w.field("down", down).end_object();
+}
+
+void write_jobs(JsonWriter& w, const State& s) {
+  std::array<std::uint64_t, names(JobPhase{}).size()> phases{};
+  for (const auto& [id, j] : s.jobs) ++phases[static_cast<std::size_t>(j.phase)];
+  w.key("jobs").object();
+  for (const JobPhase p : {JobPhase::running, JobPhase::starting, JobPhase::queued, JobPhase::broken}) {
+    w.field(name_of(p), phases[static_cast<std::size_t>(p)]);
+  }
+  w.field("submitted", s.totals.jobs_submitted).field("completed", s.totals.jobs_completed);
+  w.field("failed", s.totals.jobs_failed).field("cancelled", s.totals.jobs_cancelled);
+  w.field("requeues", s.totals.requeues).end_object();
+}
+
+}  // namespace
+
+std::string render_summary(const Frame& f) {
+  const State& s = f.state();
+  const GpuHours& g = f.snapshot.gpu_hours;
+  JsonWriter w;
+  w.object().field("cluster", s.site.name).field("simulation", f.snapshot.simulation).field("now_utc", render_utc(s.now.utc));
+  w.field("seq", s.seq).field("turn", s.turn).field("digest", f.snapshot.digest);
+  w.field("paused", s.paused).field("paused_by", s.paused_by);
+  w.key("policy").object().field("name", s.policy.name).field("hash", s.policy_hash).end_object();
+  write_gpus(w, f);
+  write_jobs(w, s);
+  std::uint64_t incidents = 0, findings = 0, pending = 0;
+  for (const auto& [id, i] : s.incidents) incidents += i.stage != Stage::closed;
+  for (const auto& [id, x] : s.findings) findings += x.cleared.ns == 0;
+  for (const auto& [key, o] : s.orders) pending += o.status == Status::pending || o.status == Status::unknown;
+  w.key("incidents").object().field("open", incidents).field("total", s.totals.incidents).end_object();
+  w.key("findings").object().field("open", findings).end_object();
+  w.key("orders").object().field("total", s.totals.orders).field("pending", pending);
+  w.field("refused", s.totals.refusals).end_object();
+  w.key("gpu_hours").object().field("installed", gpu_hours(g.installed_ms));
+  for (std::size_t i = 0; i < kWasteClasses; ++i) w.field(names(Waste{})[i], gpu_hours(g.ms[i]));
+  w.end_object();
+  share_field(w, "goodput", g[Waste::useful], g.installed_ms - g[Waste::idle] - g[Waste::unsettled]);
+  share_field(w, "useful_share", g[Waste::useful], g.installed_ms);
+  w.end_object();
+  return w.take();
+}
+
+std::string render_map(const Frame& f) {
+  const State& s = f.state();
+  JsonWriter w;
+  w.object().field("gpus_per_node", s.site.gpus_per_node).key("racks").array();
+  std::vector<std::vector<std::uint32_t>> racks(s.site.racks.size());
+  for (std::uint32_t n = 0; n < s.site.nodes.size(); ++n) {
+    if (s.site.nodes[n].rack < racks.size()) racks[s.site.nodes[n].rack].push_back(n);
+  }
+  for (std::size_t r = 0; r < racks.size(); ++r) {
+    w.object().field("name", s.site.racks[r]).key("nodes").array();
+    for (const std::uint32_t n : racks[r]) w.value(n);
+    w.end_array().end_object();
+  }
+  w.end_array().key("names").array();
+  for (const NodeSpec& n : s.site.nodes) w.value(n.name);
+  w.end_array();
+  std::string letters;
+  letters.reserve(f.faces.gpus.size());
+  for (const Face face : f.faces.gpus) letters += letter(face);
+  w.field("gpu_state", letters).key("node_job").array();
+  for (const NodeState& n : s.nodes) w.value(n.job.some() ? render(n.job) : std::string());
+  w.end_array().key("node_incident").array();
+  for (const NodeState& n : s.nodes) w.value(n.incident.v);
+  w.end_array().key("legend").object();
+  for (const Face face : {Face::busy, Face::idle, Face::suspect, Face::repairing, Face::drained, Face::down, Face::lost}) {
+    w.field(std::string(1, letter(face)), name_of(face));
+  }
+  w.end_object().field("seq", s.seq).end_object();
+  return w.take();
+}
+
+}  // namespace muster::api
