@@ -86,9 +86,12 @@ function paint_state(
     }
     for (let slot = 0; slot < m.gpus_per_node; ++slot, ++g) {
       if (map.gpu_state.charCodeAt(g) !== code) continue;
-      if (shapes) found.push(x + slot * pitch, y);
+      const first = slot;
+      // Without gaps between cells, a row of equal ones is one rectangle: 100,000 GPUs are then some 12,500.
+      while (m.gap === 0 && slot + 1 < m.gpus_per_node && map.gpu_state.charCodeAt(g + 1) === code) ++slot, ++g;
+      if (shapes) found.push(x + first * pitch, y);
       if (letter === 'i' && shapes) continue; // idle: an outline
-      context.fillRect(x + slot * pitch, y, m.cell_w, m.cell_h);
+      context.fillRect(x + first * pitch, y, m.cell_w * (slot - first + 1), m.cell_h);
     }
   }
   if (found.length > 0) paint_shapes(context, letter, m, found, colours);

@@ -88,6 +88,13 @@ test('a good answer ends the trouble', () => {
   assert.equal(page.troubles.jobs, undefined);
 });
 
+test('a server that is away leaves what was known', () => {
+  const away = { status: 0, what: 'The server does not answer.', next: '' };
+  const known = reduce(home, { type: 'jobs', jobs: [] });
+  assert.equal(reduce(known, { type: 'trouble', resource: 'jobs', trouble: away }), known);
+  assert.ok(reduce(home, { type: 'trouble', resource: 'jobs', trouble: away }).troubles.jobs);
+});
+
 test('of all actions only refusals by safety limits are kept apart', () => {
   const actions = [{ status: 'done' }, { status: 'refused_by_guard' }, { status: 'refused' }] as Action[];
   assert.equal(reduce(home, { type: 'actions', actions }).refusals.length, 1);

@@ -72,6 +72,10 @@ function same_map(a: ClusterMap, b: ClusterMap): boolean {
   );
 }
 
+function knows(page: Page, resource: Resource): boolean {
+  return resource === 'actions' || resource === 'session' || page[resource] !== null;
+}
+
 function change_view(page: Page, view: View): Page {
   const node_kept = page.node && page.node.name === view.node;
   return {
@@ -117,6 +121,8 @@ export function reduce(page: Page, change: Change): Page {
     case 'session':
       return { ...page, acting: change.role === 'operator' || change.role === 'admin' ? 'allowed' : 'refused' };
     case 'trouble':
+      // While the server is away one line says so; panels keep what they last knew.
+      if (change.trouble.status === 0 && knows(page, change.resource)) return page;
       return { ...page, troubles: { ...page.troubles, [change.resource]: change.trouble } };
     case 'acting':
       return { ...page, busy: true, notice: null };

@@ -71,6 +71,7 @@ export function App({ store, live }: { store: Store; live: Live }) {
     addEventListener('keydown', key);
     return () => removeEventListener('keydown', key);
   }, [store, live]);
+  const ended = ['completed', 'failed', 'cancelled'].reduce((n, phase) => n + (summary?.jobs[phase] ?? 0), 0);
   const now_utc = summary?.now_utc ?? '';
   return (
     <div class="page" data-ready={String(summary !== null && page.map !== null)}>
@@ -83,7 +84,8 @@ export function App({ store, live }: { store: Store; live: Live }) {
         <div class="column-main">
           <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} detail={page.node} node={view.node} job={view.job}
             theme={theme} trouble={troubles.map} live={live} />
-          <JobsPanel jobs={page.jobs} now_utc={now_utc} tab={view.jobs} job={view.job} trouble={troubles.jobs} live={live} />
+          <JobsPanel jobs={page.jobs} now_utc={now_utc} ended={ended} tab={view.jobs} job={view.job} trouble={troubles.jobs}
+            live={live} />
         </div>
         <div class="column-side">
           <NodePanel page={page} live={live} />

@@ -9,6 +9,7 @@ import { Empty, memo, Panel, TroubleBox } from './bits.js';
 interface Props {
   jobs: Job[] | null;
   now_utc: string;
+  ended: number; // in all; only the last ones are listed
   tab: JobsTab;
   job: string;
   trouble: Trouble | undefined;
@@ -73,7 +74,7 @@ export const JobsPanel = memo((props: Props) => {
       <div class="tabs" role="tablist">
         {tabs.map(([key, label]) => (
           <button key={key} type="button" role="tab" aria-selected={key === tab} onClick={() => live.go({ jobs: key })}>
-            {label} <b>{integer(groups[key].length)}</b>
+            {label} <b>{integer(key === 'ended' ? props.ended : groups[key].length)}</b>
           </button>
         ))}
       </div>
