@@ -82,7 +82,7 @@ export function App({ store, live }: { store: Store; live: Live }) {
       <Tiles summary={summary} />
       <main class={view.node ? 'main with-node' : 'main'}>
         <div class="column-main">
-          <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} detail={page.node} node={view.node} job={view.job}
+          <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} node={view.node} job={view.job}
             theme={theme} trouble={troubles.map} live={live} />
           <JobsPanel jobs={page.jobs} now_utc={now_utc} ended={ended} tab={view.jobs} job={view.job} trouble={troubles.jobs}
             live={live} />
