@@ -26,6 +26,7 @@ class FirstFit {
     twin_.poll(inbox);
     samples += inbox.samples.size();
     for (const Arrival& a : inbox.events) take(a);
+    if (heals) heal();
     place();
   }
   void run(Duration d) {
@@ -60,6 +61,7 @@ class FirstFit {
   std::map<JobId, JobSpec> specs;
   std::map<JobId, JobStarted> running;
   std::vector<JobEnded> ends;
+  std::vector<std::int64_t> wall_ms;  // of the attempts in `ends`
   std::vector<NodeChanged> changes;
   std::vector<GpuSwapped> swaps;
   std::uint64_t samples = 0;
@@ -69,8 +71,17 @@ class FirstFit {
   bool keep_digest = false;
   std::uint64_t digest = 0;
   bool requeues = true;
+  bool heals = false;  // replaces every faulty node at once, by looking at the truth: no controller could
 
  private:
+  void heal() {
+    for (; healed_ < twin_.faults().size(); ++healed_) {
+      const FaultTruth t = twin_.faults()[healed_];
+      if (t.fate != Fate::active || !t.node.some() || t.kind == FaultKind::nic_flap || t.kind == FaultKind::host_crash) continue;
+      on_node(Verb::drain_node, t.node);
+      replacing_[on_node(Verb::replace_node, t.node)] = t.node;
+    }
+  }
   void refit(NodeId n) {
     if (up_[n.v] && !drained_[n.v] && !job_of_[n.v].some()) {
       free_.insert(n);
@@ -90,8 +101,12 @@ class FirstFit {
       queue_.push_front(q->job);
     } else if (const auto* st = std::get_if<JobStarted>(&a.body)) {
       running[st->job] = *st;
+      started_[st->job] = a.utc;
+    } else if (const auto* g = std::get_if<JobGone>(&a.body)) {
+      std::erase(queue_, g->job);
     } else if (const auto* e = std::get_if<JobEnded>(&a.body)) {
       ends.push_back(*e);
+      wall_ms.push_back((a.utc - started_[e->job]).ns / 1'000'000);
       for (const NodeId n : running[e->job].nodes) {
         job_of_[n.v] = {};
         refit(n);
@@ -112,6 +127,10 @@ class FirstFit {
       swaps.push_back(*w);
     } else if (const auto* o = std::get_if<OrderEnded>(&a.body)) {
       ended[o->key] = *o;
+      if (const auto r = replacing_.find(o->key); r != replacing_.end()) {
+        on_node(Verb::undrain_node, r->second);
+        replacing_.erase(r);
+      }
       const auto it = starting_.find(o->key);
       if (it != starting_.end()) {
         if (o->status != Status::done) {
@@ -150,6 +169,9 @@ class FirstFit {
   std::set<NodeId> free_;
   std::deque<JobId> queue_;
   std::map<std::string, Action> starting_;
+  std::map<std::string, NodeId> replacing_;
+  std::map<JobId, Time> started_;
+  std::size_t healed_ = 0;
   std::uint64_t next_key_ = 0;
 };
 
