@@ -368,7 +368,7 @@ void Parser::add_get() {
        "  muster get findings --open"},
       {"incidents", "incident", "Incidents: findings on one node, and what is done about them", "Incident numbers",
        "  muster get incidents --open\n  muster get incidents -o jsonl"},
-      {"actions", "action", "Actions taken and refused, newest last", "Action keys", "  muster get actions --limit 20"},
+      {"actions", "action", "Actions taken and refused, newest first", "Action keys", "  muster get actions --limit 20"},
   };
   auto* get = command(app_, "get", "List nodes, gpus, jobs, findings, incidents or actions", kLook,
                       "  muster get nodes\n  muster get jobs --phase running -o wide\n  muster get incidents --open -o json");

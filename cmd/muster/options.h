@@ -25,7 +25,7 @@ struct DemoOptions {
   TwinChoice twin;
   double speed = 60;        // simulated seconds per second
   std::uint16_t port = 7070;  // 0: any free one
-  std::string state;        // state directory; empty: the default (see state_dir.h)
+  std::string state;        // state directory; empty: the default
   double days = 0;          // simulated days after which to stop; 0: never
 };
 

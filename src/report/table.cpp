@@ -128,16 +128,19 @@ std::string render_csv(const Table& table, bool headers) {
   return out;
 }
 
-Result<void> sort_table(Table& table, std::string_view by) {
+Result<std::vector<std::size_t>> sort_order(const Table& table, std::string_view by) {
   const bool down = by.starts_with('-');
   const auto wanted = same_case(down ? by.substr(1) : by);
   std::vector<std::string> names;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     names.push_back(table.columns[c].name);
     if (table.columns[c].name != wanted) continue;
-    std::stable_sort(table.rows.begin(), table.rows.end(),
-                     [&](const auto& a, const auto& b) { return down ? cell_less(b[c], a[c]) : cell_less(a[c], b[c]); });
-    return {};
+    std::vector<std::size_t> order(table.rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return down ? cell_less(table.rows[b][c], table.rows[a][c]) : cell_less(table.rows[a][c], table.rows[b][c]);
+    });
+    return order;
   }
   const auto meant = nearest(wanted, names);
   return fail(Code::bad_input, fmt::format("there is no column \"{}\" to sort by", down ? by.substr(1) : by),

@@ -44,8 +44,16 @@ std::string render_table(const Table& table, const TableStyle& style);
 // RFC 4180 with \n. Text that a spreadsheet would run (=, +, -, @, tab first) gets a ' in front.
 std::string render_csv(const Table& table, bool headers);
 
-// Sorts by a column's name in any case; "-name" sorts the other way round. Rows that are equal keep their order.
-Result<void> sort_table(Table& table, std::string_view by);
+// The order of the rows by a column's name, in any case; "-name" for the other way round. Equal rows keep their order.
+Result<std::vector<std::size_t>> sort_order(const Table& table, std::string_view by);
+
+template <class T>
+std::vector<T> in_order(std::vector<T> things, const std::vector<std::size_t>& order) {
+  std::vector<T> out;
+  out.reserve(order.size());
+  for (const auto i : order) out.push_back(std::move(things[i]));
+  return out;
+}
 
 // Columns a terminal uses for valid UTF-8: wide East Asian characters and emoji take two, combining marks none.
 std::size_t display_width(std::string_view text);

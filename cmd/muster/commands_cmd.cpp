@@ -1,0 +1,198 @@
+// Commands that act: pause, resume, drain, undrain, submit, cancel, twin inject, login. Each is durable once it says so.
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "base/json_writer.h"
+#include "base/node_list.h"
+#include "base/text.h"
+#include "client.h"
+#include "commands.h"
+#include "report/units.h"
+#include "say.h"
+
+namespace muster::cmd {
+namespace {
+
+using report::text_of;
+
+struct Wish {
+  std::string verb;
+  std::string node;
+  std::string job;
+  std::string spec;  // JSON
+  std::string reason;
+};
+
+// Sends it, once more where the answer was lost: the id makes both the same command. Returns its place in the journal.
+Result<std::string> give(const Client& client, const Wish& wish) {
+  JsonWriter w;
+  w.object().field("verb", wish.verb).field("id", new_command_id());
+  if (!wish.node.empty()) w.field("node", wish.node);
+  if (!wish.job.empty()) w.field("job", wish.job);
+  if (!wish.reason.empty()) w.field("reason", wish.reason);
+  if (!wish.spec.empty()) w.key("spec").raw(wish.spec);
+  w.end_object();
+  const auto body = w.take();
+  auto answer = client.post("/api/v1/commands", body);
+  if (!answer && answer.error().code == Code::unreachable) answer = client.post("/api/v1/commands", body);
+  if (!answer) return tl::unexpected(answer.error());
+  return text_of(*answer, "seq");
+}
+
+int give_and_say(const Connection& connection, const Wish& wish, const std::string& done) {
+  const auto client = Client::open(connection);
+  if (!client) return say_error(client.error());
+  const auto seq = give(*client, wish);
+  if (!seq) return say_error(seq.error());
+  put(fmt::format("{} (event {})\n", done, *seq));
+  return 0;
+}
+
+// 0: go on. Otherwise the exit code.
+int confirm(bool yes, const std::string& question, const std::string& command) {
+  if (yes) return 0;
+  if (::isatty(STDIN_FILENO) == 1 && stderr_is_terminal()) {
+    if (ask_yes(question)) return 0;
+    say("nothing was done");
+    return 1;
+  }
+  return say_error({Code::bad_input, "nothing was done: this needs a yes", "add --yes to `" + command + "`"});
+}
+
+std::string plural(std::size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+// The nodes named, as the server has them, in the order named.
+Result<std::vector<Value>> find_nodes(const Client& client, const std::vector<std::string>& lists) {
+  const auto names = expand_node_list(join(lists, ","));
+  if (!names) return tl::unexpected(names.error());
+  const auto list = client.get("/api/v1/nodes", {{"name", join(lists, ",")}});
+  if (!list) return tl::unexpected(list.error());
+  std::map<std::string, Value> there;
+  for (const auto& n : report::list_of(*list, "items")) there.emplace(text_of(n, "name"), n);
+  std::vector<Value> out;
+  std::set<std::string> done;
+  for (const auto& name : *names) {
+    const auto at = there.find(name);
+    if (at == there.end()) {
+      return fail(Code::not_found, fmt::format("there is no node '{}'", name), "`muster get nodes -o name` lists them");
+    }
+    if (done.insert(name).second) out.push_back(at->second);
+  }
+  return out;
+}
+
+void say_what_drain_does(const std::vector<Value>& nodes) {
+  std::vector<std::string> names;
+  std::map<std::string, std::size_t> jobs;
+  std::size_t held = 0;
+  for (const auto& n : nodes) {
+    names.push_back(text_of(n, "name"));
+    if (const auto job = text_of(n, "job"); !job.empty()) ++jobs[job];
+    if (text_of(n, "state") == "drained") ++held;
+  }
+  say(fmt::format("This takes {} out of service: {}", plural(nodes.size(), "node"), compress_node_list(names)));
+  for (const auto& [job, count] : jobs) {
+    say(fmt::format("  job {} runs on {} of them and goes on to its end there", job, count));
+  }
+  if (jobs.empty()) say("  nothing runs there now");
+  if (held > 0) say(fmt::format("  {} of them {} drained already", held, held == 1 ? "is" : "are"));
+}
+
+std::string own_name() {
+  if (const auto* user = ::getpwuid(::geteuid()); user && user->pw_name) return to_valid_utf8(user->pw_name);
+  return "uid " + std::to_string(::geteuid());
+}
+
+void say_what_cancel_does(const std::vector<Value>& jobs) {
+  for (const auto& j : jobs) {
+    const auto steps = report::number_of(j, "steps").value_or(0);
+    const auto safe = report::number_of(j, "durable_steps").value_or(0);
+    const auto lost = steps > safe ? fmt::format("; {} steps since its last checkpoint are lost", render_number(steps - safe)) : "";
+    say(fmt::format("This ends job {} \"{}\" of {}, {} on {} nodes{}", text_of(j, "id"), text_of(j, "name"), text_of(j, "user"),
+                    text_of(j, "phase"), text_of(j, "nodes_wanted"), lost));
+  }
+}
+
+}  // namespace
+
+int run_pause(const PauseOptions& o) {
+  return give_and_say(o.connection, {.verb = "pause", .reason = o.reason},
+                      "paused: nothing is acted on until `muster resume`; watching goes on");
+}
+
+int run_resume(const ResumeOptions& o) { return give_and_say(o.connection, {.verb = "resume", .reason = o.reason}, "resumed"); }
+
+int run_drain(const DrainOptions& o) {
+  const auto client = Client::open(o.connection);
+  if (!client) return say_error(client.error());
+  const auto nodes = find_nodes(*client, o.nodes);
+  if (!nodes) return say_error(nodes.error());
+  if (!o.undo) {
+    say_what_drain_does(*nodes);
+    if (const int no = confirm(o.yes, "Drain?", "muster drain " + join(o.nodes, " ")); no != 0) return no;
+  }
+  for (const auto& n : *nodes) {
+    const auto name = text_of(n, "name");
+    const auto seq = give(*client, {.verb = o.undo ? "undrain" : "drain", .node = name, .reason = o.reason});
+    if (!seq) return say_error(seq.error());
+    put(fmt::format("{} {} (event {})\n", printable(name), o.undo ? "takes work again" : "takes no new work", *seq));
+  }
+  return 0;
+}
+
+int run_submit(const SubmitOptions& o) {
+  JsonWriter w;
+  w.object().field("name", o.name).field("user", o.user.empty() ? own_name() : o.user).field("account", o.account);
+  w.field("nodes", o.nodes).field("step_s", o.step_s).field("steps", o.steps);
+  w.field("checkpoint_every_s", o.checkpoint_every_s).field("checkpoint_gb", o.checkpoint_gb).end_object();
+  return give_and_say(o.connection, {.verb = "submit", .spec = w.take()},
+                      fmt::format("submitted {}, {}; `muster get jobs` shows it", printable(o.name), plural(o.nodes, "node")));
+}
+
+int run_cancel(const CancelOptions& o) {
+  const auto client = Client::open(o.connection);
+  if (!client) return say_error(client.error());
+  std::vector<Value> jobs;
+  for (const auto& id : o.jobs) {
+    auto job = client->get("/api/v1/jobs" + piece(id));
+    if (!job) return say_error(job.error());
+    jobs.push_back(std::move(*job));
+  }
+  say_what_cancel_does(jobs);
+  if (const int no = confirm(o.yes, "Cancel?", "muster cancel " + join(o.jobs, " ")); no != 0) return no;
+  for (const auto& j : jobs) {
+    const auto seq = give(*client, {.verb = "cancel", .job = text_of(j, "id"), .reason = o.reason});
+    if (!seq) return say_error(seq.error());
+    put(fmt::format("job {} is cancelled (event {})\n", printable(text_of(j, "id")), *seq));
+  }
+  return 0;
+}
+
+int run_twin_inject(const TwinInjectOptions& o) {
+  const auto client = Client::open(o.connection);
+  if (!client) return say_error(client.error());
+  JsonWriter w;
+  w.object().field("fault", o.fault).field("node", o.node);
+  if (o.slot >= 0) w.field("slot", o.slot);
+  w.end_object();
+  const auto answer = client->post("/api/v1/tools/inject", w.take());
+  if (!answer) return say_error(answer.error());
+  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault, printable(o.node)));
+  return 0;
+}
+
+int run_login(const LoginOptions& o) {
+  const auto client = Client::open(o.connection);
+  if (!client) return say_error(client.error());
+  const auto answer = client->post("/api/v1/logins", "{}");
+  if (!answer) return say_error(answer.error());
+  const auto url = text_of(*answer, "url");
+  const auto code = text_of(*answer, "code");
+  put(printable(!url.empty() ? url : client->server() + "/login?code=" + code) + "\n");
+  return 0;
+}
+
+}  // namespace muster::cmd

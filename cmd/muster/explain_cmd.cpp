@@ -1,0 +1,46 @@
+// `muster explain`: why, in plain words.
+#include <cstdio>
+
+#include "base/text.h"
+#include "client.h"
+#include "commands.h"
+#include "report/describe.h"
+#include "report/document.h"
+#include "say.h"
+
+namespace muster::cmd {
+namespace {
+
+using report::Format;
+
+// The first line with something on it.
+Result<std::string> read_line() {
+  char buffer[8192];
+  while (std::fgets(buffer, sizeof buffer, stdin)) {
+    if (const auto line = trim(buffer); !line.empty()) return to_valid_utf8(line);
+  }
+  return fail(Code::bad_input, "standard input has no line to explain", "pipe a log line into `muster explain -`");
+}
+
+}  // namespace
+
+int run_explain(const ExplainOptions& options) {
+  std::string what = options.what;
+  if (what == "-") {
+    auto line = read_line();
+    if (!line) return say_error(line.error());
+    what = std::move(*line);
+  }
+  const auto client = Client::open(options.connection);
+  if (!client) return say_error(client.error());
+  const auto answer = client->get("/api/v1/explain", {{"what", what}});
+  if (!answer) return say_error(answer.error());
+  switch (options.output.format) {
+    case Format::json: put(report::render_json(*answer)); break;
+    case Format::yaml: put(report::render_yaml(*answer)); break;
+    default: put(report::render_explanation(*answer, {.colour = colour_wanted(), .now = client->cluster_now()}));
+  }
+  return 0;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,187 @@
+// `muster get`: lists from the API in the format asked for.
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/node_list.h"
+#include "base/text.h"
+#include "client.h"
+#include "commands.h"
+#include "report/document.h"
+#include "report/lists.h"
+#include "report/table.h"
+#include "report/units.h"
+#include "say.h"
+
+namespace muster::cmd {
+namespace {
+
+using report::Format;
+
+std::string path_of(Kind kind) { return "/api/v1/" + std::string(report::kNounNames[static_cast<std::size_t>(kind)]); }
+
+std::string singular(Kind kind) { return std::string(report::kNounSingular[static_cast<std::size_t>(kind)]); }
+
+bool by_node(Kind kind) { return kind == Kind::nodes || kind == Kind::gpus; }
+
+auto not_there(Kind kind, const std::string& name) {
+  return fail(Code::not_found, fmt::format("there is no {} '{}'", singular(kind), name),
+              fmt::format("`muster get {}` lists them", report::kNounNames[static_cast<std::size_t>(kind)]));
+}
+
+Client::Query query_of(const GetOptions& o) {
+  Client::Query q;
+  if (by_node(o.kind) && !o.names.empty()) q["name"] = join(o.names, ",");
+  if (!o.state.empty()) q["state"] = o.state;
+  if (!o.rack.empty()) q["rack"] = o.rack;
+  if (!o.phase.empty()) q["phase"] = o.phase;
+  if (o.open) q["open"] = "1";
+  // A GPU's limit counts GPUs, the server's counts nodes.
+  if (o.limit > 0 && o.kind != Kind::gpus && (by_node(o.kind) || o.names.empty())) q["limit"] = std::to_string(o.limit);
+  return q;
+}
+
+// Every name asked for must be there: a typing error must not look like an empty cluster.
+Result<void> check_node_names(const GetOptions& o, const Value::Array& items) {
+  if (o.names.empty() || !o.state.empty() || !o.rack.empty() || o.limit > 0) return {};
+  const auto wanted = expand_node_list(join(o.names, ","));
+  if (!wanted) return tl::unexpected(wanted.error());
+  std::set<std::string> there;
+  for (const auto& item : items) there.insert(report::text_of(item, o.kind == Kind::gpus ? "node" : "name"));
+  for (const auto& name : *wanted) {
+    if (!there.contains(name)) return not_there(Kind::nodes, name);
+  }
+  return {};
+}
+
+// Ids given by hand, picked out of the whole list in the order given.
+Result<Value::Array> pick(const GetOptions& o, const Value::Array& items) {
+  Value::Array out;
+  for (const auto& name : o.names) {
+    const auto at = std::find_if(items.begin(), items.end(), [&](const Value& v) { return report::name_of(o.kind, v) == name; });
+    if (at == items.end()) return not_there(o.kind, name);
+    out.push_back(*at);
+  }
+  return out;
+}
+
+struct List {
+  Value whole;         // as the server sent it
+  Value::Array items;  // chosen
+};
+
+Result<List> fetch(const Client& client, const GetOptions& o) {
+  auto whole = client.get(path_of(o.kind), query_of(o));
+  if (!whole) return tl::unexpected(whole.error());
+  List list{std::move(*whole), {}};
+  const auto& all = report::list_of(list.whole, "items");
+  if (by_node(o.kind)) {
+    if (auto ok = check_node_names(o, all); !ok) return tl::unexpected(ok.error());
+    list.items = all;
+  } else if (!o.names.empty()) {
+    auto picked = pick(o, all);
+    if (!picked) return tl::unexpected(picked.error());
+    list.items = std::move(*picked);
+  } else {
+    list.items = all;
+  }
+  if (o.limit > 0 && list.items.size() > o.limit) list.items.resize(o.limit);
+  return list;
+}
+
+// The list as it came, with the chosen items in it.
+Value with_items(const Value& whole, Value::Array items) {
+  Value::Object out;
+  for (const auto& m : whole.object() ? *whole.object() : Value::Object{}) {
+    if (m.key != "items") out.push_back(m);
+  }
+  out.push_back({"items", Value(std::move(items))});
+  return Value(std::move(out));
+}
+
+Result<std::string> render(const GetOptions& o, List list, std::optional<Time> now) {
+  report::Table table = report::list_table(o.kind, list.items, now);
+  if (!o.output.sort_by.empty()) {
+    const auto order = report::sort_order(table, o.output.sort_by);
+    if (!order) return tl::unexpected(order.error());
+    table.rows = report::in_order(std::move(table.rows), *order);
+    list.items = report::in_order(std::move(list.items), *order);
+  }
+  std::string out;
+  switch (o.output.format) {
+    case Format::table:
+    case Format::wide:
+      if (table.rows.empty()) return std::string();
+      return render_table(table, {o.output.headers, o.output.format == Format::wide, colour_wanted()});
+    case Format::csv: return render_csv(table, o.output.headers);
+    case Format::json: return report::render_json(with_items(list.whole, std::move(list.items)));
+    case Format::yaml: return report::render_yaml(with_items(list.whole, std::move(list.items)));
+    case Format::jsonl:
+      for (const auto& item : list.items) out += report::render_json_line(item) + "\n";
+      return out;
+    case Format::name:
+      for (const auto& item : list.items) out += printable(report::name_of(o.kind, item)) + "\n";
+      return out;
+  }
+  return out;
+}
+
+bool wants_ages(const GetOptions& o) { return o.output.format == Format::table || o.output.format == Format::wide || !o.output.sort_by.empty(); }
+
+Result<void> show_once(const Client& client, const GetOptions& o) {
+  auto list = fetch(client, o);
+  if (!list) return tl::unexpected(list.error());
+  const bool empty = list->items.empty();
+  const auto text = render(o, std::move(*list), wants_ages(o) ? client.cluster_now() : std::nullopt);
+  if (!text) return tl::unexpected(text.error());
+  put(*text);
+  const bool for_people = o.output.format == Format::table || o.output.format == Format::wide;
+  if (empty && for_people) say(fmt::format("no {} to show", report::kNounNames[static_cast<std::size_t>(o.kind)]));
+  return {};
+}
+
+// Again at each change. On a terminal it redraws; as JSON lines only what changed is printed; else the whole, a blank line between.
+int watch(const Client& client, const GetOptions& o) {
+  const bool redraw = stdout_is_terminal();
+  const bool lines = o.output.format == Format::jsonl;
+  std::map<std::string, std::string> last;
+  for (bool first = true;; first = false) {
+    auto list = fetch(client, o);
+    if (!list) return say_error(list.error());
+    std::map<std::string, std::string> seen;
+    Value::Array changed;
+    for (const auto& item : list->items) {
+      auto text = report::render_json_line(item);
+      auto& mine = seen[report::name_of(o.kind, item)];
+      const auto before = last.find(report::name_of(o.kind, item));
+      if (before == last.end() || before->second != text) changed.push_back(item);
+      mine = std::move(text);
+    }
+    const bool news = first || seen != last;
+    if (lines) list->items = std::move(changed);
+    if (news || (redraw && !lines)) {
+      const auto text = render(o, std::move(*list), wants_ages(o) ? client.cluster_now() : std::nullopt);
+      if (!text) return say_error(text.error());
+      if (redraw && !lines) put("\x1b[H\x1b[2J");
+      else if (!lines && !first) put("\n");
+      put(*text);
+      if (const int failed = finish_output(); failed != 0) return failed;
+    }
+    last = std::move(seen);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
+}  // namespace
+
+int run_get(const GetOptions& options) {
+  const auto client = Client::open(options.connection);
+  if (!client) return say_error(client.error());
+  if (options.watch) return watch(*client, options);
+  const auto shown = show_once(*client, options);
+  return shown ? 0 : say_error(shown.error());
+}
+
+}  // namespace muster::cmd
