@@ -1,0 +1,93 @@
+#include "scene.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/check.h"
+#include "ingest/cluster_file.h"
+#include "ingest/embedded.h"
+#include "ingest/policy_file.h"
+#include "ingest/workload_file.h"
+
+namespace muster::cmd {
+namespace {
+
+constexpr std::size_t kFileMax = 64 << 20;
+
+template <class Names>
+bool contains(const Names& all, const std::string& name) {
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+Result<Site> load_cluster(const TwinChoice& c) {
+  if (c.cluster.empty()) return plain_cluster(c.gpus);
+  if (contains(preset_cluster_names(), c.cluster)) return preset_cluster(c.cluster);
+  const auto text = read_file(c.cluster);
+  if (!text) {
+    Error e = text.error();
+    e.next = "give a file, or one of the presets: " + [&] {
+      std::string s;
+      for (const auto& n : preset_cluster_names()) s += (s.empty() ? "" : ", ") + n;
+      return s;
+    }();
+    return tl::unexpected(e);
+  }
+  return parse_cluster(*text, c.cluster);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return fail(Code::not_found, fmt::format("cannot read {}: {}", path, std::strerror(errno)), "check the name and the permissions");
+  std::string text;
+  char block[1 << 16];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kFileMax) return fail(Code::bad_input, fmt::format("{} is larger than 64 MiB", path));
+  }
+  if (in.bad()) return fail(Code::unreachable, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  return text;
+}
+
+Result<Policy> load_policy(const std::string& name) {
+  if (name.empty()) return default_policy();
+  if (contains(preset_policy_names(), name)) return preset_policy(name);
+  const auto text = read_file(name);
+  if (!text) return tl::unexpected(text.error());
+  return parse_policy(*text, name);
+}
+
+Result<Scene> build_scene(const TwinChoice& c) {
+  Scene scene;
+  auto site = load_cluster(c);
+  if (!site) return tl::unexpected(site.error());
+  scene.twin.site = std::move(*site);
+  std::string jobs_text;
+  if (!is_mix_flag(c.jobs)) {
+    auto text = read_file(c.jobs);
+    if (!text) return tl::unexpected(text.error());
+    jobs_text = std::move(*text);
+  }
+  auto workload = workload_from_flag(c.jobs, jobs_text);
+  if (!workload) return tl::unexpected(workload.error());
+  scene.twin.workload = std::move(*workload);
+  auto policy = load_policy(c.policy);
+  if (!policy) return tl::unexpected(policy.error());
+  scene.policy = std::move(*policy);
+  const auto csv = embedded_file("fault_rates.csv");
+  MUSTER_CHECK(csv);
+  auto rates = twin::parse_rates(*csv, "data/fault_rates.csv");
+  if (!rates) return tl::unexpected(rates.error());
+  scene.twin.weather.rates = std::move(*rates);
+  scene.twin.weather.factor = c.weather;
+  scene.twin.seed = c.seed;
+  return scene;
+}
+
+}  // namespace muster::cmd
