@@ -1,0 +1,330 @@
+#include "api/api.h"
+
+#include <gtest/gtest.h>
+
+#include "api/cluster_fixture.h"
+#include "api/node_list.h"
+#include "api/openapi.h"
+#include "api/routes.h"
+#include "base/text.h"
+
+namespace muster::api {
+namespace {
+
+bool has(const std::string& text, std::string_view piece) { return text.find(piece) != std::string::npos; }
+
+Value text(std::string s) { return Value(std::move(s)); }
+
+struct Parrot final : Tool {
+  Role needed;
+  explicit Parrot(Role r) : needed(r) {}
+  Role role() const override { return needed; }
+  Result<std::string> call(const Value& input) override {
+    const Value* what = input.find("what");
+    if (what == nullptr) return fail(Code::bad_input, "nothing to say");
+    return "{\"title\":\"" + *what->string() + "\"}";
+  }
+};
+
+// ---------------------------------------------------------------- the route table
+
+TEST(Routes, EveryRouteHasARoleABodyCapAndAWordAboutIt) {
+  std::set<RouteId> ids;
+  for (const Route& r : routes()) {
+    EXPECT_TRUE(ids.insert(r.id).second) << r.pattern;
+    EXPECT_FALSE(r.about.empty()) << r.pattern;
+    EXPECT_TRUE(r.pattern.starts_with('/'));
+    EXPECT_TRUE(r.method == "GET" || r.method == "POST");
+    EXPECT_EQ(r.method == "POST", r.body_max > 0) << r.pattern;
+    // Nothing that acts is open to readers; a tool asks for its own role besides.
+    if (r.method == "POST" && r.id != RouteId::tool) {
+      EXPECT_GT(r.role, Role::viewer) << r.pattern;
+    }
+  }
+}
+
+TEST(Routes, EveryRouteAnswers) {
+  Parrot explain(Role::viewer);
+  Office o({{"explain", &explain}});
+  o.cluster.break_gpu();
+  for (const Route& r : routes()) {
+    std::string path(r.pattern);
+    const std::map<std::string, std::string> pieces = {{"{name}", "node001"}, {"{id}", "1"}, {"{file}", "index.html"}};
+    for (const auto& [piece, value] : pieces) {
+      if (const auto at = path.find(piece); at != std::string::npos) path.replace(at, piece.size(), value);
+    }
+    if (r.id == RouteId::job) path = "/api/v1/jobs/17";
+    if (r.id == RouteId::tool) path = "/api/v1/tools/explain";
+    HttpRequest q = r.method == "POST" ? Office::post(path, {{"verb", text("pause")}}) : Office::get(path);
+    if (r.id == RouteId::explain) q.query["what"] = "node001";
+    if (r.id == RouteId::tool) q.json = Value(Value::Object{{"what", text("x")}});
+    if (r.id == RouteId::login) q.query["code"] = o.auth.new_login_code(Role::operator_);
+    const HttpResponse answer = o.ask(o.with_token(q));
+    EXPECT_EQ(answer.status, r.id == RouteId::login ? 303 : 200) << path << ": " << answer.body;
+    EXPECT_EQ(answer.headers.count("Content-Security-Policy"), 1u) << path;
+    EXPECT_EQ(answer.headers.at("X-Content-Type-Options"), "nosniff") << path;
+    EXPECT_EQ(answer.headers.at("Referrer-Policy"), "no-referrer") << path;
+  }
+}
+
+TEST(Routes, TheOpenApiDocumentListsExactlyTheRoutes) {
+  const std::string doc = render_openapi();
+  std::size_t operations = 0;
+  for (std::size_t at = 0; (at = doc.find("\"x-role\":", at)) != std::string::npos; ++at) ++operations;
+  EXPECT_EQ(operations, routes().size());
+  for (const Route& r : routes()) {
+    const std::string method = r.method == "GET" ? "get" : "post";
+    EXPECT_TRUE(has(doc, "\"" + std::string(r.pattern) + "\":{\"" + method + "\":{\"summary\":\"" + std::string(r.about)))
+        << r.pattern;
+  }
+}
+
+TEST(Routes, UnknownPathsMethodsAndParametersAreNamed) {
+  Office o;
+  EXPECT_EQ(o.ask(Office::get("/api/v1/nothing")).status, 404);
+  EXPECT_EQ(o.ask(Office::get("/api/v1/nodes/")).status, 404);
+  EXPECT_EQ(o.ask(Office::get("/../etc/passwd")).status, 404);
+  EXPECT_EQ(o.ask(Office::get("/assets/../index.html")).status, 404);
+  const HttpResponse wrong_method = o.ask(o.with_token(Office::post("/api/v1/nodes", {})));
+  EXPECT_EQ(wrong_method.status, 405);
+  EXPECT_EQ(wrong_method.headers.at("Allow"), "GET");
+  const HttpResponse typo = o.ask(Office::get("/api/v1/nodes", {{"sate", "down"}}));
+  EXPECT_EQ(typo.status, 400);
+  EXPECT_TRUE(has(typo.body, "did you mean 'state'?")) << typo.body;
+}
+
+// ---------------------------------------------------------------- reading
+
+TEST(Reading, TheSummaryCountsEveryGpuOnce) {
+  Office o;
+  o.cluster.break_gpu();
+  const std::string s = o.ask(Office::get("/api/v1/summary")).body;
+  EXPECT_TRUE(has(s, "\"cluster\":\"test\",\"simulation\":\"weather x1\",\"now_utc\":\"2026-01-01T00:00:00Z\"")) << s;
+  EXPECT_TRUE(has(s, "\"gpus\":{\"installed\":32,\"busy\":15,\"idle\":16,\"suspect\":0,\"repairing\":0,\"drained\":0,\"down\":1}")) << s;
+  EXPECT_TRUE(has(s, "\"incidents\":{\"open\":1,\"total\":1}")) << s;
+  EXPECT_TRUE(has(s, "\"orders\":{\"total\":1,\"pending\":1,\"refused\":1}")) << s;
+  EXPECT_TRUE(has(s, "\"gpu_hours\":{\"installed\":2,\"useful\":1,\"idle\":1,")) << s;
+  EXPECT_TRUE(has(s, "\"goodput\":1,\"useful_share\":0.5")) << s;
+}
+
+TEST(Reading, TheMapHasOneLetterPerGpu) {
+  Office o;
+  o.cluster.break_gpu();
+  o.cluster.tell(NodeChanged{{3}, NodeCondition::down, ""});
+  const std::string s = o.ask(Office::get("/api/v1/map")).body;
+  EXPECT_TRUE(has(s, "\"gpu_state\":\"bbbbbbbbbbblbbbbiiiiiiiixxxxxxxx\"")) << s;
+  EXPECT_TRUE(has(s, "\"racks\":[{\"name\":\"r1\",\"nodes\":[0,1]},{\"name\":\"r2\",\"nodes\":[2,3]}]")) << s;
+  EXPECT_TRUE(has(s, "\"node_job\":[\"17\",\"17\",\"\",\"\"],\"node_incident\":[0,1,0,0]")) << s;
+}
+
+TEST(Reading, ANodeGoesThroughItsStatesAsItIsRepaired) {
+  Office o;
+  const auto state = [&] {
+    const std::string s = o.ask(Office::get("/api/v1/nodes/node002")).body;
+    const auto at = s.find("\"state\":\"") + 9;
+    return s.substr(at, s.find('"', at) - at);
+  };
+  EXPECT_EQ(state(), "busy");
+  o.cluster.break_gpu();
+  EXPECT_EQ(state(), "suspect");
+  o.cluster.tell(OrderEnded{"i1-1", Status::done, ""});
+  o.cluster.tell(JobEnded{{17, 0}, 1, JobEnd::node_failed, {}, "rank 11 lost"});
+  EXPECT_EQ(state(), "drained");
+  o.cluster.tell(IncidentMoved{{1}, Stage::repairing, 0, {}, "reset"});
+  EXPECT_EQ(state(), "repairing");
+  o.cluster.tell(NodeChanged{{1}, NodeCondition::booting, ""});
+  EXPECT_EQ(state(), "repairing");
+  o.cluster.tell(IncidentClosed{{1}, "reset worked"});
+  EXPECT_EQ(state(), "booting");
+}
+
+TEST(Reading, NodesAreChosenByStateRackAndName) {
+  Office o;
+  const auto ids = [&](std::map<std::string, std::string> q) {
+    std::string out;
+    const std::string s = o.ask(Office::get("/api/v1/nodes", std::move(q))).body;
+    for (std::size_t at = 0; (at = s.find("{\"id\":", at)) != std::string::npos; ++at) out += s[at + 6];
+    return out;
+  };
+  EXPECT_EQ(ids({}), "0123");
+  EXPECT_EQ(ids({{"state", "busy"}}), "01");
+  EXPECT_EQ(ids({{"rack", "r2"}}), "23");
+  EXPECT_EQ(ids({{"name", "node[002-003]"}}), "12");
+  EXPECT_EQ(ids({{"limit", "2"}}), "01");
+  EXPECT_EQ(ids({{"limit", "2"}, {"after", "node002"}}), "23");
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/nodes", {{"limit", "2"}})).body, "\"next\":\"node002\""));
+  EXPECT_EQ(o.ask(Office::get("/api/v1/nodes", {{"state", "sick"}})).status, 400);
+  EXPECT_EQ(o.ask(Office::get("/api/v1/nodes", {{"rack", "r9"}})).status, 404);
+  EXPECT_EQ(o.ask(Office::get("/api/v1/nodes", {{"name", "node[2-"}})).status, 400);
+  EXPECT_EQ(o.ask(Office::get("/api/v1/nodes", {{"limit", "-1"}})).status, 400);
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/nodes/node00")).body, "did you mean"));
+}
+
+TEST(Reading, ReadingsThatAreMissingAreNull) {
+  Office o;
+  const std::string s = o.ask(Office::get("/api/v1/gpus", {{"name", "node001"}})).body;
+  EXPECT_TRUE(has(s, R"({"node":"node001","slot":0,"state":"busy","job":"17","temp_c":61,"power_w":700,"util_pct":99,"sm_clock_mhz":null})"))
+      << s;
+}
+
+TEST(Reading, JobsAndTheirUntrustedNames) {
+  Office o;
+  const std::string s = o.ask(Office::get("/api/v1/jobs", {{"phase", "running"}})).body;
+  EXPECT_TRUE(has(s, "\"id\":\"17\"")) << s;
+  EXPECT_TRUE(has(s, "\"nodes\":[\"node001\",\"node002\"]")) << s;
+  EXPECT_TRUE(has(s, "\"steps\":250,\"steps_total\":1000,\"durable_steps\":200,\"progress\":0.25")) << s;
+  EXPECT_TRUE(has(s, "\"ended_utc\":null")) << s;
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/jobs", {{"phase", "failed"}})).body, "\"items\":[]"));
+  EXPECT_EQ(o.ask(Office::get("/api/v1/jobs/99")).status, 404);
+  EXPECT_EQ(o.ask(Office::get("/api/v1/jobs/abc")).status, 404);
+}
+
+TEST(Reading, AnIncidentTellsItsWholeStory) {
+  Office o;
+  o.cluster.break_gpu();
+  const std::string s = o.ask(Office::get("/api/v1/incidents", {{"open", "1"}})).body;
+  EXPECT_TRUE(has(s, "\"id\":1,\"node\":\"node002\",\"gpu_slot\":3,\"cause\":\"gpu_lost\",\"code\":79")) << s;
+  EXPECT_TRUE(has(s, "\"text\":\"NVRM: Xid (PCI:0000:1b:00): 79\"")) << s;
+  EXPECT_TRUE(has(s, "\"sentence\":\"GPU 3 fell off the bus\",\"rule\":\"recover/gpu_lost/drain\",\"findings\":[1]")) << s;
+  EXPECT_TRUE(has(s, "\"status\":\"refused_by_guard\"")) << s;
+  EXPECT_TRUE(has(s, "\"limit\":\"out_rack\"")) << s;
+  EXPECT_EQ(o.ask(Office::get("/api/v1/incidents/7")).status, 404);
+  const std::string actions = o.ask(Office::get("/api/v1/actions", {{"limit", "1"}})).body;
+  EXPECT_EQ(actions.find("\"verb\""), actions.rfind("\"verb\"")) << actions;
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/findings", {{"open", "1"}, {"node", "node001"}})).body, "\"items\":[]"));
+}
+
+TEST(Reading, MetricsAreWellFormedAndSumUp) {
+  Office o;
+  o.cluster.break_gpu();
+  const HttpResponse r = o.ask(Office::get("/metrics"));
+  EXPECT_TRUE(r.content_type.starts_with("text/plain; version=0.0.4"));
+  double gpus = 0;
+  for (const std::string_view line : split(r.body, '\n')) {
+    if (line.empty() || line.starts_with('#')) continue;
+    EXPECT_TRUE(line.starts_with("muster_")) << line;
+    const auto value = parse_double(line.substr(line.rfind(' ') + 1));
+    EXPECT_TRUE(value) << line;
+    if (line.starts_with("muster_gpus{")) gpus += value.value_or(0);
+  }
+  EXPECT_EQ(gpus, 32);
+  for (const char* name : {"muster_jobs{phase=\"running\"} 1\n", "muster_incidents_open 1\n", "muster_orders_total 1\n",
+                           "muster_gpu_seconds_total{class=\"useful\"} 3600\n", "muster_turns_total 1\n", "muster_paused 0\n"}) {
+    EXPECT_TRUE(has(r.body, name)) << name;
+  }
+}
+
+TEST(Reading, SaysThatThereIsNoStateYet) {
+  Office o;
+  o.cluster.snapshot = nullptr;
+  EXPECT_EQ(o.ask(Office::get("/api/v1/summary")).status, 503);
+  EXPECT_EQ(o.ask(Office::get("/healthz")).status, 503);
+}
+
+TEST(Reading, PagesAreRevalidated) {
+  Office o;
+  const HttpResponse first = o.ask(Office::get("/"));
+  EXPECT_EQ(first.headers.at("Content-Encoding"), "gzip");
+  EXPECT_TRUE(first.body.starts_with("\x1f\x8b"));
+  HttpRequest again = Office::get("/");
+  again.headers["if-none-match"] = first.headers.at("ETag");
+  EXPECT_EQ(o.ask(again).status, 304);
+}
+
+// ---------------------------------------------------------------- acting
+
+TEST(Commands, AreHandedOnWithWhoGaveThem) {
+  Office o;
+  const HttpResponse r = o.ask(o.with_token(Office::post(
+      "/api/v1/commands", {{"verb", text("drain")}, {"node", text("node003")}, {"reason", text("fans")}, {"id", text("c1")}})));
+  EXPECT_EQ(r.status, 200) << r.body;
+  EXPECT_EQ(r.body, "{\"seq\":1001}");
+  ASSERT_EQ(o.cluster.given.size(), 1u);
+  EXPECT_EQ(o.cluster.given[0].verb, CommandVerb::drain);
+  EXPECT_EQ(o.cluster.given[0].node.v, 2u);
+  EXPECT_EQ(o.cluster.given[0].id, "c1");
+  EXPECT_EQ(o.cluster.given[0].actor, "token admin");
+}
+
+TEST(Commands, GetAnIdWhereTheyHaveNone) {
+  Office o;
+  for (int i = 0; i < 2; ++i) o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("pause")}})));
+  ASSERT_EQ(o.cluster.given.size(), 2u);
+  EXPECT_FALSE(o.cluster.given[0].id.empty());
+  EXPECT_NE(o.cluster.given[0].id, o.cluster.given[1].id);
+}
+
+TEST(Commands, SubmitTakesASpec) {
+  Office o;
+  Value::Object spec{{"name", text("train")}, {"nodes", Value(std::int64_t{2})}, {"steps", Value(std::int64_t{10})}};
+  EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}}))).status, 200);
+  EXPECT_EQ(o.cluster.given.at(0).spec.nodes, 2u);
+  EXPECT_EQ(o.cluster.given.at(0).spec.name, "train");
+}
+
+TEST(Commands, BadBodiesAreRefusedInWords) {
+  Office o;
+  const auto ask = [&](Value::Object body) { return o.ask(o.with_token(Office::post("/api/v1/commands", std::move(body)))); };
+  const auto spec = [](std::string key, Value v) {
+    return Value::Object{{"verb", Value(std::string("submit"))}, {"spec", Value(Value::Object{{std::move(key), std::move(v)}})}};
+  };
+  EXPECT_EQ(ask({}).status, 400);
+  EXPECT_EQ(ask({{"verb", text("explode")}}).status, 400);
+  EXPECT_EQ(ask({{"verb", Value(std::int64_t{1})}}).status, 400);
+  EXPECT_EQ(ask({{"verb", text("drain")}}).status, 400);
+  EXPECT_EQ(ask({{"verb", text("drain")}, {"node", text("node999")}}).status, 404);
+  EXPECT_EQ(ask({{"verb", text("drain")}, {"nod", text("node001")}}).status, 400);
+  EXPECT_EQ(ask({{"verb", text("drain")}, {"node", text("node001")}, {"reason", text(std::string(5000, 'x'))}}).status, 400);
+  EXPECT_EQ(ask({{"verb", text("cancel")}, {"job", text("99")}}).status, 404);
+  EXPECT_EQ(ask({{"verb", text("submit")}}).status, 400);
+  EXPECT_EQ(ask(spec("nodes", Value(std::int64_t{5000}))).status, 400);
+  EXPECT_EQ(ask(spec("nodes", Value(std::int64_t{-1}))).status, 400);
+  EXPECT_EQ(ask(spec("nodes", text("two"))).status, 400);
+  EXPECT_EQ(ask(spec("step_s", Value(-1.0))).status, 400);
+  EXPECT_EQ(ask(spec("gpus", Value(std::int64_t{8}))).status, 400);
+  HttpRequest array = o.with_token(Office::post("/api/v1/commands", {}));
+  array.json = Value(Value::Array{});
+  EXPECT_EQ(o.ask(array).status, 400);
+  HttpRequest broken = array;
+  broken.json.reset();
+  broken.json_error = "byte 3: bad";
+  EXPECT_TRUE(has(o.ask(broken).body, "byte 3"));
+  HttpRequest large = o.with_token(Office::post("/api/v1/commands", {{"verb", text("pause")}}));
+  large.body = std::string(100'000, ' ');
+  EXPECT_EQ(o.ask(large).status, 413);
+  EXPECT_TRUE(o.cluster.given.empty());
+  o.cluster.tell(JobGone{{17, 0}, JobEnd::cancelled});
+  EXPECT_EQ(ask({{"verb", text("cancel")}, {"job", text("17")}}).status, 409);
+}
+
+TEST(Tools, AskForTheirOwnRole) {
+  Parrot open(Role::viewer), closed(Role::operator_);
+  Office o({{"explain", &open}, {"inject", &closed}});
+  EXPECT_EQ(o.ask(Office::get("/api/v1/explain", {{"what", "node001"}})).body, "{\"title\":\"node001\"}");
+  EXPECT_EQ(o.ask(Office::get("/api/v1/explain")).status, 400);
+  EXPECT_EQ(o.ask(Office::post("/api/v1/tools/explain", {{"what", text("x")}})).status, 200);
+  EXPECT_EQ(o.ask(Office::post("/api/v1/tools/inject", {{"what", text("x")}})).status, 401);
+  EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/inject", {{"what", text("x")}}))).status, 200);
+  EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/inject", {}))).status, 400);
+  EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/nothing", {}))).status, 404);
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/tools")).body, R"({"name":"inject","role":"operator"})"));
+}
+
+TEST(NodeList, ReadsWhatClusterPeopleWrite) {
+  const auto in = [](std::string_view list, std::string_view name) {
+    const auto l = NodeList::parse(list);
+    return l && l->has(name);
+  };
+  EXPECT_TRUE(in("node[001-004,007],login1", "node007"));
+  EXPECT_TRUE(in("node[001-004,007],login1", "login1"));
+  EXPECT_FALSE(in("node[001-004]", "node5"));
+  EXPECT_FALSE(in("node[001-004]", "node01"));
+  EXPECT_TRUE(in("node[098-102]", "node101"));
+  EXPECT_TRUE(in("n[8-12]", "n10"));
+  EXPECT_FALSE(in("n[8-12]", "n08"));
+  EXPECT_TRUE(in("r[1-2]n[01-16]", "r2n09"));
+  for (const char* bad : {"", "a,,b", "n[", "n]", "n[a]", "n[3-1]", "n[]"}) EXPECT_FALSE(NodeList::parse(bad)) << bad;
+}
+
+}  // namespace
+}  // namespace muster::api
