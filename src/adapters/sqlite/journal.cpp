@@ -53,6 +53,19 @@ Result<void> publish_file(const std::string& from, const std::string& to) {
   return {};
 }
 
+// After a sync that failed, the system may show bytes that it has given up writing. So before a journal is read for writing, what
+// can still be written is, and what is cached is dropped: what is read then is what the disk holds.
+Result<void> distrust_cache(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return errno == ENOENT ? Result<void>{} : tl::unexpected(system_error("cannot open " + printable(path), errno));
+  const bool synced = ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS;  // nothing there to sync: judged later
+  const int why = errno;
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd);
+  if (!synced) return tl::unexpected(system_error("cannot sync " + printable(path), why));
+  return {};
+}
+
 Result<void> set_durable(Database& db, const OpenOptions& o) {
   if (auto r = db.exec("PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192"); !r) return r;
   return o.weaken.empty() ? Result<void>{} : db.exec(o.weaken);
@@ -80,9 +93,11 @@ Result<void> make_journal(const OpenOptions& o) {
     if (!schema) return schema;
     const std::string id = o.journal_id.empty() ? random_id() : o.journal_id;
     const Digest start = genesis(id);
-    auto meta = db->prepare("INSERT INTO meta VALUES('journal_id', ?1), ('created_by', 'muster " MUSTER_VERSION "')");
+    auto meta = db->prepare(
+        "INSERT INTO meta VALUES('journal_id', ?1), ('genesis', ?2), ('created_by', 'muster " MUSTER_VERSION "')");
     if (!meta) return tl::unexpected(meta.error());
-    if (auto r = meta->bind_text(1, id).run(); !r) return r;
+    const std::string hex = render_hex(start);
+    if (auto r = meta->bind_text(1, id).bind_text(2, hex).run(); !r) return r;
     auto head = db->prepare("INSERT INTO head VALUES(1, 0, ?1)");
     if (!head) return tl::unexpected(head.error());
     if (auto r = head->bind(1, as_text(start)).run(); !r) return r;
@@ -105,7 +120,7 @@ struct StoredJournal::Guts {
 
   Guts(OpenOptions o, FileLock l, Database d) : options(std::move(o)), lock(std::move(l)), db(std::move(d)) {}
 
-  Result<void> prepare();
+  Result<void> begin_writing();
   Result<void> check_tail();
   Result<void> write(std::span<const Event> events, Head& next);
   Result<void> write(const StoredSnapshot& snapshot);
@@ -114,7 +129,11 @@ struct StoredJournal::Guts {
   void checkpoint_if_due();
 };
 
-Result<void> StoredJournal::Guts::prepare() {
+Result<void> StoredJournal::Guts::begin_writing() {
+  if (auto r = set_durable(db, options); !r) return r;
+  // What a crash left in the log moves into the file before the log grows again: its last frame may end within a sector, and a torn
+  // write of the next one would damage it.
+  if (auto r = db.checkpoint(true); !r) return r;
   struct Want {
     Statement& into;
     const char* sql;
@@ -126,6 +145,7 @@ Result<void> StoredJournal::Guts::prepare() {
     if (!s) return tl::unexpected(s.error());
     w.into = std::move(*s);
   }
+  db.keep_log_on_close(false);
   return {};
 }
 
@@ -299,6 +319,11 @@ Result<std::unique_ptr<StoredJournal>> open(const OpenOptions& options) {
     }
     if (auto r = make_journal(options); !r) return tl::unexpected(about(options.path, r.error()));
   }
+  for (const char* suffix : {"-wal", ""}) {
+    if (options.read_only) break;
+    const std::string path = options.path + suffix;
+    if (auto r = options.distrust ? options.distrust(path) : distrust_cache(path); !r) return tl::unexpected(r.error());
+  }
   if (auto r = check_file(at); !r) return tl::unexpected(r.error());
   auto db = options.read_only ? open_for_reading(at) : Database::open(at, Access::write);
   if (!db) return tl::unexpected(about(options.path, db.error()));
@@ -310,9 +335,7 @@ Result<std::unique_ptr<StoredJournal>> open(const OpenOptions& options) {
   guts->id = *id;
   if (auto r = guts->check_tail(); !r) return tl::unexpected(r.error());
   if (!options.read_only) {
-    if (auto r = set_durable(guts->db, options); !r) return tl::unexpected(about(options.path, r.error()));
-    if (auto r = guts->prepare(); !r) return tl::unexpected(about(options.path, r.error()));
-    guts->db.keep_log_on_close(false);
+    if (auto r = guts->begin_writing(); !r) return tl::unexpected(about(options.path, r.error()));
   }
   return std::unique_ptr<StoredJournal>(new StoredJournal(std::move(guts)));
 }

@@ -18,9 +18,11 @@ struct OpenOptions {
   std::string journal_id;        // of a new one; empty: random. Simulated runs use kTwinJournalId
   std::uint32_t checkpoint_pages = 1000;  // length of the log that starts a checkpoint
 
-  // For tests. With a VFS of their own there is no lock file, and `publish` gives the finished file its name, durably.
+  // For tests. With a VFS of their own there is no lock file, `publish` gives a finished file its name, durably, and `distrust` syncs
+  // a file and forgets what of it is cached.
   std::string vfs;
   std::function<Result<void>(const std::string& from, const std::string& to)> publish;
+  std::function<Result<void>(const std::string& path)> distrust;
   std::string weaken;            // a pragma run after ours: proves that the power-cut test can fail
 };
 

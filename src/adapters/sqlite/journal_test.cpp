@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -233,6 +234,21 @@ TEST_F(JournalFile, RefusesFilesThatAreNotDatabases) {
   expect_refused(Code::bad_input, "empty");
   spill(path_, std::string(10'000, '\0'));
   expect_refused(Code::bad_input, "not a Muster journal");
+}
+
+TEST_F(JournalFile, RefusesPathsThatAreNotFiles) {
+  for (const bool pipe : {false, true}) {
+    if (pipe) {
+      ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+    } else {
+      fs::create_directory(path_);
+    }
+    const auto j = open_it();
+    ASSERT_FALSE(j);
+    EXPECT_NE(j.error().what.find(path_), std::string::npos) << j.error().what;
+    EXPECT_FALSE(verify(path_));
+    fs::remove(path_);
+  }
 }
 
 TEST_F(JournalFile, RefusesDatabasesOfOtherPrograms) {

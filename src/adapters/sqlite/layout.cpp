@@ -1,6 +1,7 @@
 #include "adapters/sqlite/layout.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include "adapters/sqlite/chain.h"
 #include "adapters/sqlite/journal.h"
@@ -48,19 +49,23 @@ bool says_seq(std::string_view bytes, std::uint64_t seq) {
 
 Result<void> check_file(const Location& at) {
   const std::string name = printable(at.path);
+  const auto wrap = [&](const Error& e) { return fail(e.code, fmt::format("{}: {}", name, e.what), e.next); };
+  if (struct stat s; at.vfs.empty() && ::stat(at.path.c_str(), &s) == 0 && !S_ISREG(s.st_mode)) {
+    return fail(Code::bad_input, fmt::format("{} is not a plain file, so not a Muster journal", name));
+  }
   const auto rollback = file_exists(at.beside("-journal"));
-  if (!rollback) return tl::unexpected(rollback.error());
+  if (!rollback) return wrap(rollback.error());
   if (*rollback) {
     return fail(Code::bad_input, fmt::format("{} has a rollback journal beside it, which Muster never leaves", name), kKeepIt);
   }
   const auto log = file_size(at.beside("-wal"));
-  if (!log) return tl::unexpected(log.error());
+  if (!log) return wrap(log.error());
   if (*log != 0) return {};  // a cut during a checkpoint may have left any page of the file half written: ask SQLite
 
   const auto size = file_size(at);
-  if (!size) return tl::unexpected(size.error());
+  if (!size) return wrap(size.error());
   const auto start = file_start(at, 100);
-  if (!start) return tl::unexpected(start.error());
+  if (!start) return wrap(start.error());
   if (start->empty()) return fail(Code::bad_input, fmt::format("{} is empty, not a Muster journal", name), kKeepIt);
   if (!start->starts_with(std::string_view("SQLite format 3\0", 16).substr(0, start->size()))) {
     return fail(Code::bad_input, fmt::format("{} is not a Muster journal", name), kKeepIt);
@@ -89,7 +94,10 @@ Result<std::string> check_identity(Database& db, const std::string& path) {
   if (auto r = check_marks(path, *application, *format); !r) return tl::unexpected(r.error());
   const auto id = db.text("SELECT value FROM meta WHERE key='journal_id'");
   if (!id) return fail(Code::corrupt, fmt::format("{}: its description is damaged: {}", printable(path), id.error().what), kKeepIt);
-  if (id->empty()) return fail(Code::corrupt, fmt::format("{}: the journal id is missing", printable(path)), kKeepIt);
+  const auto start = db.text("SELECT value FROM meta WHERE key='genesis'");
+  if (id->empty() || !start || *start != render_hex(genesis(*id))) {
+    return fail(Code::corrupt, fmt::format("{}: the journal id is missing or damaged", printable(path)), kKeepIt);
+  }
   return *id;
 }
 
