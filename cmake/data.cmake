@@ -5,16 +5,16 @@ file(GLOB_RECURSE MUSTER_DATA_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DI
 list(SORT MUSTER_DATA_FILES)
 set(bytes "")
 set(table "")
-set(depends "")
+set(MUSTER_EMBEDDED_FROM "")
 set(n 0)
 foreach(file ${MUSTER_DATA_FILES})
-  string(APPEND bytes "name${n}: .ascii \"${file}\"\nname${n}_end:\nfile${n}: .incbin \"data/${file}\"\nfile${n}_end:\n")
-  string(APPEND table "  .quad name${n}, name${n}_end - name${n}, file${n}, file${n}_end - file${n}\n")
-  list(APPEND depends ${CMAKE_SOURCE_DIR}/data/${file})
+  string(APPEND bytes ".Lname${n}: .ascii \"${file}\"\n.Lname${n}_end:\n.Lfile${n}: .incbin \"data/${file}\"\n.Lfile${n}_end:\n")
+  string(APPEND table "  .quad .Lname${n}, .Lname${n}_end - .Lname${n}, .Lfile${n}, .Lfile${n}_end - .Lfile${n}\n")
+  list(APPEND MUSTER_EMBEDDED_FROM ${CMAKE_SOURCE_DIR}/data/${file})
   math(EXPR n "${n} + 1")
 endforeach()
-set(embedded ${CMAKE_BINARY_DIR}/embedded_data.S)
-file(CONFIGURE OUTPUT ${embedded} @ONLY CONTENT
+set(MUSTER_EMBEDDED ${CMAKE_BINARY_DIR}/embedded_data.S)
+file(CONFIGURE OUTPUT ${MUSTER_EMBEDDED} @ONLY CONTENT
 "  .section .rodata
 ${bytes}
   .section .data.rel.ro, \"aw\"
@@ -27,5 +27,6 @@ ${table}  .globl muster_embedded_files_end
 muster_embedded_files_end:
   .section .note.GNU-stack, \"\", %progbits
 ")
-target_sources(room_ingest PRIVATE ${embedded})
-set_source_files_properties(${embedded} PROPERTIES OBJECT_DEPENDS "${depends}" COMPILE_OPTIONS "-I${CMAKE_SOURCE_DIR}")
+target_sources(room_ingest PRIVATE ${MUSTER_EMBEDDED})
+set_source_files_properties(${MUSTER_EMBEDDED} PROPERTIES
+  OBJECT_DEPENDS "${MUSTER_EMBEDDED_FROM}" COMPILE_OPTIONS "-I${CMAKE_SOURCE_DIR}")

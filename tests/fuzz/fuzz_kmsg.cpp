@@ -1,0 +1,46 @@
+// Kernel records: accepted only with facility 0, a whole anchored grammar and nothing before it, checked here by other means than
+// the parser's; the same text behind any first byte, or in another facility, means nothing.
+#include "check.h"
+#include "ingest/cluster_file.h"
+#include "ingest/kernel_log.h"
+
+namespace {
+
+using namespace muster;
+
+bool starts(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
+
+// A second, slower opinion on an Xid line.
+bool xid_by_hand(std::string_view text, int code) {
+  if (!starts(text, "NVRM: Xid (")) return false;
+  const std::size_t close = text.find("): ");
+  if (close == std::string_view::npos || close > 60) return false;
+  const std::string number = std::to_string(code) + ",";
+  const std::string_view address = text.substr(11, close - 11);
+  return starts(text.substr(close + 3), number) && std::count(address.begin(), address.end(), ':') >= 2;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Site site = *plain_cluster(8);
+  const std::string record(reinterpret_cast<const char*>(data), size);
+  parse_log_line(record);  // must only not crash
+  const auto r = parse_kmsg(record, NodeId{0}, 9, Time{7}, site);
+  if (!r) return 0;
+  fuzz::expect(record[0] >= '0' && record[0] <= '7' && record[1] == ',', "facility 0");
+  fuzz::expect(r->slot >= -1 && r->slot < 8, "the slot exists");
+  fuzz::expect(r->text.size() <= kKernelTextMax && r->boot == 9, "bounded");
+  const std::size_t semi = record.find(';');
+  const std::string text = record.substr(semi + 1);
+  fuzz::expect(starts(text, r->text), "the text is the record's, from its first byte");
+  if (r->kind == KernelKind::xid) {
+    fuzz::expect(r->code >= 1 && r->code <= 999, "an Xid has a number");
+    fuzz::expect(xid_by_hand(text, r->code), "and its line is one");
+  }
+  fuzz::expect(!parse_kmsg("1" + record, NodeId{0}, 9, Time{7}, site), "another facility");
+  for (const char* before : {";", " ", "[", "\\x0a", "a.out[1]: ", "oom-kill:"}) {
+    fuzz::expect(!parse_kmsg("4,1,1,-;" + (before + text), NodeId{0}, 9, Time{7}, site), "something before the text");
+  }
+  return 0;
+}
