@@ -89,14 +89,14 @@ function Tooltip({ spot, at, props }: { spot: Spot; at: { x: number; y: number; 
   const incident_id = id_text(map.node_incident[spot.node]);
   const incident = props.incidents?.find((i) => id_text(i.id) === incident_id);
   const gpu = use_readings(name)?.gpus.find((g) => g.slot === spot.slot);
-  const readings = gpu ? [...known(gpu.temp_c, '°C'), ...known(gpu.power_w, 'W'), ...known(gpu.util_pct, '% busy')].join(' · ') : '';
+  const readings = gpu ? [...known(gpu.temp_c, '°C'), ...known(gpu.power_w, 'W'), ...known(gpu.util_pct, '% busy')] : [];
   return (
     <div class={at.flip ? 'tip flip' : 'tip'} role="tooltip" style={{ left: `${at.x}px`, top: `${at.y}px` }}>
       <p><b>{name}</b> GPU {spot.slot}</p>
       <p><Swatch kind="gpu" name={state?.name ?? ''} />{state ? `${state.name}: ${state.what}` : map.legend[letter] ?? letter}</p>
       {job_id && <p>job {job_id}{job ? ` ${job.name}` : ''}</p>}
       {incident_id && <p class="warn">incident {incident_id}{incident ? `: ${cause_words(incident.cause)}` : ''}</p>}
-      {readings && <p>{readings}</p>}
+      {readings.length > 0 && <p>{readings.join(' · ')}</p>}
     </div>
   );
 }
