@@ -37,7 +37,8 @@ void sweep_cuts(const Setting& setting, std::uint64_t draws, Tally& tally) {
 void sweep_faults(const Setting& setting, Tally& tally) {
   const Story story(setting.seed);
   Prng rng(setting.seed, "powercut/fault");
-  for (const Fault fault : {Fault::write_error, Fault::short_write, Fault::disk_full, Fault::sync_error, Fault::sync_error_dropped}) {
+  for (const Fault fault :
+       {Fault::write_error, Fault::short_write, Fault::disk_full, Fault::sync_error, Fault::sync_error_dropped}) {
     for (std::uint64_t at = 0;;) {
       Session session{Disk(setting.device)};
       session.fault = fault;
@@ -100,7 +101,8 @@ int run(std::uint64_t cuts_wanted, std::uint64_t flips_wanted, std::uint64_t see
   const FlipTally flips = flip_bits(flips_wanted, seed);
   fmt::print("bit flips: {} flips, {} changed an event, {} of them named by verify, {} missed, {} misnamed; "
              "{} made the file unreadable and were refused, {} touched no event ({:.1f} s CPU)\n",
-             flips.flips, flips.changed, flips.named, flips.missed, flips.misnamed, flips.refused, flips.harmless, cpu_s() - flipping);
+             flips.flips, flips.changed, flips.named, flips.missed, flips.misnamed, flips.refused, flips.harmless,
+             cpu_s() - flipping);
   if (!flips.first.empty()) fmt::print("  first: {}\n", flips.first);
   ok = ok && flips.missed == 0 && flips.misnamed == 0 && flips.changed > flips_wanted / 4;
   return ok ? 0 : 1;

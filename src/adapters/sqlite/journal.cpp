@@ -131,8 +131,8 @@ struct StoredJournal::Guts {
 
 Result<void> StoredJournal::Guts::begin_writing() {
   if (auto r = set_durable(db, options); !r) return r;
-  // What a crash left in the log moves into the file before the log grows again: its last frame may end within a sector, and a torn
-  // write of the next one would damage it.
+  // What a crash left in the log moves into the file before the log grows again: its last frame may end within a sector, and a
+  // torn write of the next one would damage it.
   if (auto r = db.checkpoint(true); !r) return r;
   struct Want {
     Statement& into;
@@ -311,7 +311,7 @@ Result<std::unique_ptr<StoredJournal>> open(const OpenOptions& options) {
   if (!*there) {
     const auto log = file_size(at.beside("-wal"));
     if (log && *log != 0) {
-      return fail(Code::corrupt, fmt::format("{} is missing, but its log {}-wal is there", printable(at.path), printable(at.path)),
+      return fail(Code::corrupt, fmt::format("{0} is missing, but its log {0}-wal is there", printable(at.path)),
                   "put the journal back beside its log, or move the log away");
     }
     if (!options.create || options.read_only) {

@@ -18,8 +18,8 @@ struct OpenOptions {
   std::string journal_id;        // of a new one; empty: random. Simulated runs use kTwinJournalId
   std::uint32_t checkpoint_pages = 1000;  // length of the log that starts a checkpoint
 
-  // For tests. With a VFS of their own there is no lock file, `publish` gives a finished file its name, durably, and `distrust` syncs
-  // a file and forgets what of it is cached.
+  // For tests. With a VFS of their own there is no lock file, `publish` gives a finished file its name, durably, and `distrust`
+  // syncs a file and forgets what of it is cached.
   std::string vfs;
   std::function<Result<void>(const std::string& from, const std::string& to)> publish;
   std::function<Result<void>(const std::string& path)> distrust;
@@ -56,8 +56,8 @@ class StoredJournal final : public Journal {
   std::unique_ptr<Guts> guts_;
 };
 
-// What is not a sound journal is refused and left as it is: Code::bad_input for a foreign file or a newer format, Code::corrupt for
-// a damaged one, Code::conflict when another process writes it, Code::not_found when there is none and `create` is not set.
+// What is not a sound journal is refused and left as it is: Code::bad_input for a foreign file or a newer format, Code::corrupt
+// for a damaged one, Code::conflict when another process writes it, Code::not_found when there is none and `create` is not set.
 Result<std::unique_ptr<StoredJournal>> open(const OpenOptions& options);
 
 }  // namespace muster::sqlite

@@ -20,7 +20,8 @@ std::uint32_t big_endian(std::string_view s, std::size_t at, std::size_t n) {
 
 Result<void> check_marks(const std::string& path, std::uint64_t application, std::uint64_t format) {
   if (application != kApplicationId) {
-    return fail(Code::bad_input, fmt::format("{} is a database of another program, not a Muster journal", printable(path)), kKeepIt);
+    return fail(Code::bad_input, fmt::format("{} is a database of another program, not a Muster journal", printable(path)),
+                kKeepIt);
   }
   if (format > kFormat) {
     return fail(Code::bad_input,
@@ -93,7 +94,9 @@ Result<std::string> check_identity(Database& db, const std::string& path) {
   if (!format) return wrap(format.error());
   if (auto r = check_marks(path, *application, *format); !r) return tl::unexpected(r.error());
   const auto id = db.text("SELECT value FROM meta WHERE key='journal_id'");
-  if (!id) return fail(Code::corrupt, fmt::format("{}: its description is damaged: {}", printable(path), id.error().what), kKeepIt);
+  if (!id) {
+    return fail(Code::corrupt, fmt::format("{}: its description is damaged: {}", printable(path), id.error().what), kKeepIt);
+  }
   const auto start = db.text("SELECT value FROM meta WHERE key='genesis'");
   if (id->empty() || !start || *start != render_hex(genesis(*id))) {
     return fail(Code::corrupt, fmt::format("{}: the journal id is missing or damaged", printable(path)), kKeepIt);

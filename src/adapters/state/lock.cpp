@@ -14,11 +14,13 @@ namespace muster {
 Error system_error(const std::string& doing, int error_number) {
   switch (error_number) {
     case EACCES:
-    case EPERM: return {Code::not_allowed, fmt::format("{}: no permission", doing), "use another folder, or change who may write there"};
+    case EPERM:
+      return {Code::not_allowed, fmt::format("{}: no permission", doing), "use another folder, or change who may write there"};
     case EROFS: return {Code::not_allowed, fmt::format("{}: the file system is read-only", doing), "use another folder"};
     case ENOENT: return {Code::not_found, fmt::format("{}: no such file or folder", doing), ""};
     case ENOSPC:
-    case EDQUOT: return {Code::unreachable, fmt::format("{}: the disk is full", doing), "free some space, or use another folder"};
+    case EDQUOT:
+      return {Code::unreachable, fmt::format("{}: the disk is full", doing), "free some space, or use another folder"};
     default: return {Code::unreachable, fmt::format("{}: {}", doing, std::strerror(error_number)), ""};
   }
 }
