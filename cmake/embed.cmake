@@ -1,5 +1,5 @@
-# Run at build time by cmake/web.cmake: builds the pages into OUT/pages, compresses each file, and writes OUT/assets.cpp, which holds
-# them by .incbin. The table carries each file's hash, so that the source changes whenever a page does.
+# Run at build time by cmake/web.cmake: builds the pages into OUT/pages, compresses each file, and writes OUT/assets.cpp, which
+# holds them by .incbin. The table carries each file's hash, so that the source changes whenever a page does.
 set(pages ${OUT}/pages)
 file(REMOVE_RECURSE ${pages})
 file(MAKE_DIRECTORY ${pages})
@@ -24,7 +24,8 @@ if(WEB)
   file(LOCK ${SOURCE}/../build/node_modules.lock RELEASE)
   checked(${NODE} ${SOURCE}/build.mjs ${pages})
 else()
-  file(WRITE ${pages}/index.html "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Muster</title></head><body>\
+  file(WRITE ${pages}/index.html "<!doctype html>
+<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Muster</title></head><body>\
 <h1>Muster</h1><p>This program was built without its web pages (MUSTER_WEB=OFF). The command line and the HTTP API work: \
 <a href=\"/api/v1/summary\">/api/v1/summary</a>, <a href=\"/openapi.json\">/openapi.json</a>.</p></body></html>\n")
 endif()

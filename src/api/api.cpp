@@ -26,8 +26,8 @@ constexpr std::string_view kPolicy =
     "base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'";
 
 constexpr std::string_view kLinkIsSpent =
-    "This login link was used already, or is too old.\n\nReading needs no login: open / instead. To act, use the muster command on "
-    "the server's machine, or ask there for a new link.\n";
+    "This login link was used already, or is too old.\n\nReading needs no login: open / instead. To act, use the muster command "
+    "on the server's machine, or ask there for a new link.\n";
 
 void secure(HttpResponse& r) {
   r.headers.emplace("Content-Security-Policy", kPolicy);

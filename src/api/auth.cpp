@@ -154,7 +154,8 @@ Result<Identity> Auth::identify(const HttpRequest& r) {
     const bool bearer = authorization.starts_with(kBearer);
     const Grant* g = bearer ? find(tokens_, trim(std::string_view(authorization).substr(kBearer.size()))) : nullptr;
     if (g == nullptr) {
-      return fail(Code::not_allowed, "the token is not one of ours", "the right one is in the file `token` of the state directory");
+      return fail(Code::not_allowed, "the token is not one of ours",
+                  "the right one is in the file `token` of the state directory");
     }
     return Identity{"token " + g->name, g->role};
   }

@@ -1,5 +1,5 @@
-// A small cluster in trouble, told in events, for the tests of this room: four nodes of eight GPUs in two racks, a job of two nodes,
-// a GPU that fell off the bus, an order and a refusal.
+// A small cluster in trouble, told in events, for the tests of this room: four nodes of eight GPUs in two racks, a job of two
+// nodes, a GPU that fell off the bus, an order and a refusal.
 #pragma once
 #include <memory>
 #include <mutex>

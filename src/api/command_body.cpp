@@ -72,7 +72,9 @@ Result<JobId> job_of(const Value& body, const State& s) {
   auto id = parse_job_id(text);
   if (!id) return id;
   const Job* j = find_job(s, *id);
-  if (j == nullptr) return fail(Code::not_found, fmt::format("there is no job {}", render(*id)), "GET /api/v1/jobs lists them");
+  if (j == nullptr) {
+    return fail(Code::not_found, fmt::format("there is no job {}", render(*id)), "GET /api/v1/jobs lists them");
+  }
   if (ended(j->phase)) return fail(Code::conflict, fmt::format("job {} has already {}", render(*id), name_of(j->phase)));
   return id;
 }
@@ -80,7 +82,9 @@ Result<JobId> job_of(const Value& body, const State& s) {
 }  // namespace
 
 Result<CommandGiven> parse_command(const Value& body, const State& s) {
-  if (auto r = known_keys(body, "the body", {"verb", "node", "job", "spec", "reason", "id"}); !r) return tl::unexpected(r.error());
+  if (auto r = known_keys(body, "the body", {"verb", "node", "job", "spec", "reason", "id"}); !r) {
+    return tl::unexpected(r.error());
+  }
   auto verb = text_of(body, "verb", 20);
   if (!verb) return tl::unexpected(verb.error());
   CommandGiven c;
@@ -96,7 +100,9 @@ Result<CommandGiven> parse_command(const Value& body, const State& s) {
   if (c.verb == CommandVerb::drain || c.verb == CommandVerb::undrain) {
     auto name = text_of(body, "node", kNameMax);
     if (!name) return tl::unexpected(name.error());
-    if (name->empty()) return bad(fmt::format("{} needs a node", *verb), R"(e.g. {"verb":"drain","node":"node001","reason":"fans"})");
+    if (name->empty()) {
+      return bad(fmt::format("{} needs a node", *verb), R"(e.g. {"verb":"drain","node":"node001","reason":"fans"})");
+    }
     auto node = find_node_named(s.site, *name);
     if (!node) return tl::unexpected(node.error());
     c.node = *node;

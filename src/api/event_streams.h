@@ -1,5 +1,5 @@
-// Live pages: every event as it is stored, and the summary when something changed. One thread serves all readers; each has its own
-// position in the feed, so that a slow one falls behind alone and is told (`reset`) when it has fallen out of what is kept.
+// Live pages: every event as it is stored, and the summary when something changed. One thread serves all readers; each has its
+// own position in the feed, so that a slow one falls behind alone and is told (`reset`) when it has fallen out of what is kept.
 #pragma once
 #include <atomic>
 #include <chrono>

@@ -105,7 +105,9 @@ std::string render_metrics(const Frame& f, const Traffic& traffic) {
   write_jobs(t, f.state());
   write_health(t, f.state());
   t.family("muster_http_responses_total", "counter", "Answers by hundreds of their status");
-  for (std::size_t i = 2; i < traffic.responses.size(); ++i) t.sample("status", fmt::format("{}xx", i), number(traffic.responses[i]));
+  for (std::size_t i = 2; i < traffic.responses.size(); ++i) {
+    t.sample("status", fmt::format("{}xx", i), number(traffic.responses[i]));
+  }
   t.one("muster_http_denied_total", "counter", "Requests refused for want of rights", number(traffic.denied));
   t.one("muster_http_event_streams", "gauge", "Event streams open now", number(traffic.streams));
   return t.take();

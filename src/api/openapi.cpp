@@ -79,7 +79,8 @@ std::string render_openapi() {
   JsonWriter w;
   w.object().field("openapi", "3.1.0");
   w.key("info").object().field("title", "Muster").field("version", MUSTER_VERSION);
-  w.field("description", "Reading is open on the machine itself; acting needs a token, a session or the unix socket.").end_object();
+  w.field("description", "Reading is open on the machine itself; acting needs a token, a session or the unix socket.");
+  w.end_object();
   w.key("paths").object();
   std::set<std::string_view> written;
   for (const Route& r : routes()) {

@@ -105,7 +105,9 @@ Result<Match> match(std::string_view method, std::string_view path) {
     if (r.method == wanted && !(method == "HEAD" && r.id == events)) return m;
     allow = r.method;
   }
-  if (!allow.empty()) return fail(Code::bad_input, fmt::format("{} does not answer {}", printable(path), printable(method)), allow);
+  if (!allow.empty()) {
+    return fail(Code::bad_input, fmt::format("{} does not answer {}", printable(path), printable(method)), allow);
+  }
   return fail(Code::not_found, fmt::format("there is no {}", printable(path)), "GET /openapi.json lists what there is");
 }
 

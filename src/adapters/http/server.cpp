@@ -446,7 +446,8 @@ std::shared_ptr<HttpStream> Exchange::stream(HttpResponse head) {
     return stream;
   }
   answered_ = true;
-  asio::post(core->io, [c = connection_, core = core.get(), head = std::move(head), queue]() mutable {
+  // At once when on the server's thread: what another thread sends right after this must not overtake the head.
+  asio::dispatch(core->io, [c = connection_, core = core.get(), head = std::move(head), queue]() mutable {
     if (const auto connection = c.lock()) {
       connection->start_stream(std::move(head), std::move(queue));
     } else {
