@@ -10,7 +10,9 @@ namespace muster {
 Result<std::vector<FaultRateRow>> parse_fault_rates(std::string_view text, std::string_view where) {
   auto csv = parse_csv(text, where);
   if (!csv) return tl::unexpected(csv.error());
-  const auto bad = [&](int line, const std::string& why) { return fail(Code::bad_input, fmt::format("{}:{}: {}", where, line, why)); };
+  const auto bad = [&](int line, const std::string& why) {
+    return fail(Code::bad_input, fmt::format("{}:{}: {}", where, line, why));
+  };
   if (csv->header != std::vector<std::string>{"kind", "per_gpu_hour", "source", "note"}) {
     return bad(1, "the columns must be kind,per_gpu_hour,source,note");
   }

@@ -189,13 +189,15 @@ struct Cluster {
   void strike(NodeId n);
   void site_strike();
   std::uint64_t begin_fault(FaultKind kind, NodeId n, int slot, bool by_hand);
-  int choose_slot(NodeId n, FaultKind kind, Prng& prng);
+  int choose_slot(NodeId n, Prng& prng);  // one without a fault; -1: none left
   void end_fault(std::uint32_t f, Fate fate);
   void cure(NodeId n, int slot, Depth depth);   // slot -1: all of the node
 
   // ---- symptoms.cpp
   void show(std::uint32_t f);                  // a fault begins: its effects and its first signs
-  void show_again(std::uint32_t f);            // it is still there after a boot or a reset
+  void show_flap(std::uint32_t f);
+  void show_crash(std::uint32_t f);
+  void show_again(std::uint32_t f);            // its first signs once more: still there after a boot
   void fault_stage(std::uint32_t f, std::uint32_t stage);
   void undo(std::uint32_t f);                  // its effects are gone
   void xid(NodeId n, int slot, int code, std::string_view tail);
@@ -220,7 +222,6 @@ struct Cluster {
   void report(NodeId n);
   void full_scrape(NodeId n);
   void ambient();
-  std::uint32_t slots() const { return report_slots; }
 
   Config config;
   std::uint32_t per_node = 8;

@@ -40,8 +40,9 @@ struct FaultRate {
   std::string source;
 };
 
-// The rates of a file like data/fault_rates.csv. A row of a kind the twin does not know is refused with its line. The rate of app_bug
-// is per hour of a running job, of storage_stall per GPU-hour of the site, of the others per GPU-hour of a node that runs.
+// The rates of a file like data/fault_rates.csv. A row of a kind the twin does not know is refused with its line. The rate
+// of app_bug is per hour of a running job, of storage_stall per GPU-hour of the site, of the others per GPU-hour of a node
+// that runs.
 Result<std::vector<FaultRate>> parse_rates(std::string_view csv, std::string_view where = "fault_rates.csv");
 
 struct Weather {

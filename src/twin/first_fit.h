@@ -1,5 +1,5 @@
-// The least controller there can be, for tests and measurements of the twin: starts queued jobs in order on the first free nodes,
-// requeues what broke, and repairs nothing unless asked.
+// The least controller there can be, for tests and measurements of the twin: starts queued jobs in order on the first free
+// nodes, requeues what broke, and repairs nothing unless asked.
 #pragma once
 #include <deque>
 #include <map>

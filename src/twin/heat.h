@@ -30,8 +30,8 @@ struct Reading {
   double sm_clock_mhz = 0;
   bool throttled = false;
 };
-// load: now, 0 to 1; heat: the thermal load that follows it; hot_c: what a cooling fault adds at full load; clock: share of the clock
-// left by a cooling fault.
+// load: now, 0 to 1; heat: the thermal load that follows it; hot_c: what a cooling fault adds at full load; clock: share of
+// the clock left by a cooling fault.
 Reading read_sensors(const Board& board, double inlet, double load, double heat, double hot_c, double clock);
 
 }  // namespace muster::twin

@@ -1,5 +1,5 @@
-// Gangs: they load, train in steps, write checkpoints to the shared store, and stop when a member fails. No event per step: work is
-// a straight line between two changes of speed.
+// Gangs: they load, train in steps, write checkpoints to the shared store, and stop when a member fails. No event per step:
+// work is a straight line between two changes of speed.
 #include <fmt/core.h>
 
 #include "base/check.h"
@@ -265,7 +265,7 @@ void Cluster::doom(std::uint32_t g, Duration after, JobEnd end, std::string deta
   if (x.doom_at <= now + after) return;  // something quicker is on its way
   settle(x);
   if (x.phase == Phase::writing) {
-    store.abandon(now, g);
+    store.end(now, g);
     reschedule_store();
   }
   x.phase = Phase::hung;
@@ -296,7 +296,7 @@ void Cluster::end_gang(std::uint32_t g, JobEnd end, const std::string& detail) {
   if (x.phase == Phase::launching) return fail_start(g, detail);
   settle(x);
   if (x.phase == Phase::writing) {
-    store.abandon(now, g);
+    store.end(now, g);
     reschedule_store();
   }
   emit(JobEnded{x.id, x.attempt, end, progress_of(x), detail});

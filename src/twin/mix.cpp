@@ -10,8 +10,8 @@
 namespace muster::twin {
 namespace {
 
-// One kind of job. Sizes are log-uniform between `least` and `most` nodes, never more than `share` of the cluster: no job is so big
-// that a first-in-first-out queue would empty the cluster for it.
+// One kind of job. Sizes are log-uniform between `least` and `most` nodes, never more than `share` of the cluster: no job is
+// so big that a first-in-first-out queue would empty the cluster for it.
 struct Shape {
   const char* name;
   double weight[3];  // in llm, research, mixed

@@ -1,5 +1,5 @@
-// Mix: a seeded stream of training jobs in the proportions of a kind of site, arriving so that the offered work is a given share of
-// what the cluster can do.
+// Mix: a seeded stream of training jobs in the proportions of a kind of site, arriving so that the offered work is a given
+// share of what the cluster can do.
 #pragma once
 #include <cstdint>
 #include <string>

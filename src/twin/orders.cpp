@@ -1,5 +1,5 @@
-// Orders: the engine's hands. Each key acts at most once, orders of an older controller are turned away, and each accepted order ends
-// with exactly one OrderEnded (and one more for each later inquiry).
+// Orders: the engine's hands. Each key acts at most once, orders of an older controller are turned away, and each accepted
+// order ends with exactly one OrderEnded (and one more for each later inquiry).
 #include <fmt/core.h>
 
 #include <set>

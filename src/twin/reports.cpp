@@ -1,5 +1,5 @@
-// Reports: what exporters say and what the scraper notes, as bytes through ingest's parser. Nodes report in slots spread over the
-// minute; a node with nothing new costs one sample and no text.
+// Reports: what exporters say and what the scraper notes, as bytes through ingest's parser. Nodes report in slots spread
+// over the minute; a node with nothing new costs one sample and no text.
 #include <fmt/core.h>
 
 #include "ingest/prom_text.h"

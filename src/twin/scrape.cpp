@@ -144,7 +144,8 @@ void ScrapeWriter::counters(std::uint16_t slots) {
   each_count("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", slots, [](const Gpu& g) { return g.remapped_rows; });
   each_count("DCGM_FI_DEV_ROW_REMAP_PENDING", slots, [](const Gpu& g) { return g.remap_pending ? 1 : 0; });
   each_count("DCGM_FI_DEV_ROW_REMAP_FAILURE", slots, [](const Gpu& g) { return g.remap_failed ? 1 : 0; });
-  each_count("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", slots, [](const Gpu& g) { return g.nvlink_errors - g.nvlink_errors / 8; });
+  each_count("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", slots,
+             [](const Gpu& g) { return g.nvlink_errors - g.nvlink_errors / 8; });
   each_count("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", slots, [](const Gpu& g) { return g.nvlink_errors / 8; });
   each_count("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", slots, [](const Gpu& g) { return g.pcie_replays; });
   each_count("DCGM_FI_DEV_PCIE_LINK_WIDTH", slots, [](const Gpu& g) { return g.pcie_width; });

@@ -29,7 +29,7 @@ void Store::begin(Time now, std::uint32_t writer, std::uint32_t nodes, double gb
   ++turn_;
 }
 
-void Store::abandon(Time now, std::uint32_t writer) {
+void Store::end(Time now, std::uint32_t writer) {
   if (writer >= finish_.size() || finish_[writer] < 0) return;
   settle(now);
   const auto it = writing_.find({finish_[writer], writer, 0});

@@ -1,6 +1,6 @@
-// Store: the shared checkpoint storage. Its bandwidth is finite; every node of every gang that writes gets the same share of it, and
-// no node more than its own links carry. Writers finish in virtual time ("GB written per node"), so a change of the crowd costs
-// O(log writers), however many there are.
+// Store: the shared checkpoint storage. Its bandwidth is finite; every node of every gang that writes gets the same share of
+// it, and no node more than its own links carry. Writers finish in virtual time ("GB written per node"), so a change of the
+// crowd costs O(log writers), however many there are.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,16 +17,15 @@ class Store {
   Store(double write_gbs, double node_gbs) : write_gbs_(write_gbs), node_gbs_(node_gbs) {}
 
   void begin(Time now, std::uint32_t writer, std::uint32_t nodes, double gb);
-  void abandon(Time now, std::uint32_t writer);  // no-op for one that does not write
+  void end(Time now, std::uint32_t writer);      // finished or given up; no-op for one that does not write
   void set_factor(Time now, double factor);      // a stalled store has a small one
-  // The writer that finishes first and when; `turn` is another after every change, so that an old answer is recognised.
+  // The writer that finishes first and when, if nothing changes until then.
   struct Finish {
     Time at;
     std::uint32_t writer = 0;
   };
   std::optional<Finish> next(Time now);
-  void end(Time now, std::uint32_t writer) { abandon(now, writer); }
-  std::uint32_t turn() const { return turn_; }
+  std::uint32_t turn() const { return turn_; }  // another after every change: an old answer is recognised by it
   std::size_t writers() const { return writing_.size(); }
 
  private:

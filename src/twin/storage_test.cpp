@@ -40,11 +40,11 @@ TEST(Store, AnAbandonedWriteLeavesItsShare) {
   Store s(8, 8);
   s.begin(at(0), 1, 1, 40);
   s.begin(at(0), 2, 1, 80);
-  s.abandon(at(4), 1);  // 16 of 80 written
+  s.end(at(4), 1);  // 16 of 80 written
   EXPECT_EQ(s.writers(), 1U);
   EXPECT_NEAR(seconds_of(s.next(at(4))), 12, 1e-6);
-  s.abandon(at(5), 1);  // not writing: nothing happens
-  s.abandon(at(5), 7);
+  s.end(at(5), 1);  // not writing: nothing happens
+  s.end(at(5), 7);
   EXPECT_NEAR(seconds_of(s.next(at(5))), 12, 1e-6);
   s.end(at(12), 2);
   EXPECT_FALSE(s.next(at(12)));

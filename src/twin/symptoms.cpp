@@ -1,5 +1,5 @@
-// Symptoms: what each fault does to a node and how it shows: kernel records as bytes, counters and missing GPUs for the next scrape,
-// silence, gangs that stop or slow down. Nothing here says "fault" to the outside.
+// Symptoms: what each fault does to a node and how it shows: kernel records as bytes, counters and missing GPUs for the next
+// scrape, silence, gangs that stop or slow down. Nothing here says "fault" to the outside.
 #include <fmt/core.h>
 
 #include "ingest/kernel_log.h"
@@ -99,7 +99,7 @@ void Cluster::show(std::uint32_t f) {
     case FaultKind::gpu_off_bus:
       if (!l.prng.chance(0.1)) {  // some fall silently
         xid(n, slot, 79, "pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
-        kernel(n, fmt::format("NVRM: GPU {}.0: GPU has fallen off the bus.", config.site.gpu_pci[static_cast<std::size_t>(slot)]));
+        show_again(f);
         xid(n, slot, 154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)");
       }
       break_gang(f, 0.7, "CUDA error: unspecified launch failure");
@@ -133,27 +133,13 @@ void Cluster::show(std::uint32_t f) {
       fault_stage(f, kRepeat);
       break_gang(f, 0, {});
       break;
-    case FaultKind::nic_flap: {
-      const double down_s = std::min(300.0, 1.5 + l.prng.exponential(14));
-      ++node(n).stalls;
-      show_again(f);
-      if (down_s > 40 && node(n).gang != kNone) {
-        doom(node(n).gang, from_seconds(36), JobEnd::node_failed,
-             fmt::format("rank on {}: NET/IB: Got completion with status=12 opcode=0 len=0 vendor err 129", name(n)));
-      }
-      later(down_s, kOver);
-      break;
-    }
+    case FaultKind::nic_flap: show_flap(f); break;
     case FaultKind::cable_down:
       show_again(f);
       break_gang(f, 0.6, "NET/IB: Got completion with status=12 opcode=0 len=0 vendor err 129");
       break;
     case FaultKind::node_hang: go_silent(n, Life::hung); break;
-    case FaultKind::host_crash:
-      go_silent(n, Life::crashed);
-      queue.push(now + from_seconds(300 + 300 * l.prng.unit()), Tick::booted, n.v, node(n).turn);
-      if (l.prng.chance(0.2)) later(1500 + 7200 * l.prng.unit(), kRelapse);
-      break;
+    case FaultKind::host_crash: show_crash(f); break;
     case FaultKind::slow_gpu: l.severity = static_cast<float>(0.62 + 0.22 * l.prng.unit()); break;
     case FaultKind::storage_stall:
       store.set_factor(now, 0.05);
@@ -169,6 +155,27 @@ void Cluster::show(std::uint32_t f) {
       tell(n, slot, loses_gpu(t.kind) ? kFull : kCounters);
     }
   }
+}
+
+void Cluster::show_flap(std::uint32_t f) {
+  const NodeId n = faults[f].node;
+  const double down_s = std::min(300.0, 1.5 + live[f].prng.exponential(14));
+  ++node(n).stalls;
+  show_again(f);
+  // The NICs retry for half a minute; then the collective gives up.
+  if (down_s > 40 && node(n).gang != kNone) {
+    doom(node(n).gang, from_seconds(36), JobEnd::node_failed,
+         fmt::format("rank on {}: NET/IB: Got completion with status=12 opcode=0 len=0 vendor err 129", name(n)));
+  }
+  queue.push(now + from_seconds(down_s), Tick::fault, f, kOver);
+}
+
+void Cluster::show_crash(std::uint32_t f) {
+  const NodeId n = faults[f].node;
+  Prng& prng = live[f].prng;
+  go_silent(n, Life::crashed);
+  queue.push(now + from_seconds(300 + 300 * prng.unit()), Tick::booted, n.v, node(n).turn);
+  if (prng.chance(0.2)) queue.push(now + from_seconds(1500 + 7200 * prng.unit()), Tick::fault, f, kRelapse);
 }
 
 void Cluster::show_again(std::uint32_t f) {

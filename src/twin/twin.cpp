@@ -80,7 +80,9 @@ Result<std::uint64_t> Twin::inject(FaultKind kind, NodeId n, int slot) {
   if (w.node(n).life != Life::up) return fail(Code::conflict, fmt::format("{} is not running", w.name(n)));
   if (kind == FaultKind::app_bug) {
     const std::uint32_t g = w.node(n).gang;
-    if (g == kNone || w.gangs[g].phase == Phase::launching) return fail(Code::conflict, fmt::format("no job runs on {}", w.name(n)));
+    if (g == kNone || w.gangs[g].phase == Phase::launching) {
+      return fail(Code::conflict, fmt::format("no job runs on {}", w.name(n)));
+    }
     return w.begin_bug(g, n, std::max(slot, 0), true);
   }
   if (slot >= 0) {

@@ -1,5 +1,5 @@
-// Twin: a deterministic discrete-event cluster behind the same ports as a real one. What goes wrong in it shows only as it would on
-// real machines: kernel records and scrapes as bytes (parsed by ingest), node conditions, job ends, step times.
+// Twin: a deterministic discrete-event cluster behind the same ports as a real one. What goes wrong in it shows only as it
+// would on real machines: kernel records and scrapes as bytes (parsed by ingest), node conditions, job ends, step times.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -49,8 +49,9 @@ class Twin final : public Clock, public Observatory, public Actuator {
 
   Now now() const override;
   void poll(Inbox& out) override;
-  // Runs simulated time up to `until`, or to the whole second after something urgent happened (a kernel record, a scrape that shows
-  // a changed counter or GPU, an engine's event). Regular reports, loads and temperatures, and JobProgressed are not urgent.
+  // Runs simulated time up to `until`, or to the whole second after something urgent happened (a kernel record, a scrape
+  // that shows a changed counter or GPU, an engine's event). Regular reports, loads and temperatures, and JobProgressed are
+  // not urgent.
   void wait(Time until) override;
   Result<void> submit(const Order& order) override;
   Result<void> inquire(const std::string& key) override;

@@ -1,5 +1,5 @@
-// Weather: when a fault strikes, where, and how deep. Each node has its own random stream, and each fault too, so that one more fault
-// (drawn or injected) changes nothing about the others.
+// Weather: when a fault strikes, where, and how deep. Each node has its own random stream, and each fault too, so that one
+// more fault (drawn or injected) changes nothing about the others.
 #include <fmt/core.h>
 
 #include "twin/cluster.h"
@@ -71,7 +71,7 @@ void Cluster::site_strike() {
   next_site_strike();
 }
 
-int Cluster::choose_slot(NodeId n, FaultKind, Prng& prng) {
+int Cluster::choose_slot(NodeId n, Prng& prng) {
   const auto first = static_cast<int>(prng.below(per_node));
   for (int i = 0; i < static_cast<int>(per_node); ++i) {
     const int slot = (first + i) % static_cast<int>(per_node);
@@ -87,7 +87,7 @@ std::uint64_t Cluster::begin_fault(FaultKind kind, NodeId n, int slot, bool by_h
   FaultLive l;
   if (n.some()) {
     l.prng = Prng(config.seed, fmt::format("fault/{}/{}/{}", n.v, node(n).strikes++, started.ns));
-    if (cure_of(kind).on_gpu && slot < 0) slot = choose_slot(n, kind, l.prng);
+    if (cure_of(kind).on_gpu && slot < 0) slot = choose_slot(n, l.prng);
     if (cure_of(kind).on_gpu && slot < 0) return 0;
   } else {
     for (const FaultTruth& t : faults) {
