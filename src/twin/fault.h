@@ -69,6 +69,7 @@ struct FaultTruth {
   Time ended;              // utc; 0 while active
   Fate fate = Fate::active;
   bool injected_by_hand = false;
+  bool shown = false;      // it has had an effect that can be seen: a hot or slow GPU has none before there is load
 };
 
 }  // namespace muster::twin

@@ -124,6 +124,9 @@ void Cluster::set_load(NodeId n, double load) {
   x.heat_at = now;
   x.load = static_cast<float>(load);
   x.warming = true;
+  if (load > 0.5) {
+    for (const std::uint32_t f : x.faults) faults[f].shown = true;
+  }
   tell(n, -1, kLoad);
 }
 

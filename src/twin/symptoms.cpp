@@ -140,7 +140,10 @@ void Cluster::show(std::uint32_t f) {
       break;
     case FaultKind::node_hang: go_silent(n, Life::hung); break;
     case FaultKind::host_crash: show_crash(f); break;
-    case FaultKind::slow_gpu: l.severity = static_cast<float>(0.62 + 0.22 * l.prng.unit()); break;
+    case FaultKind::slow_gpu:
+      l.severity = static_cast<float>(0.62 + 0.22 * l.prng.unit());
+      later(3600 * l.prng.exponential(12), kOver);  // slow parts recover, if nobody finds them first
+      break;
     case FaultKind::storage_stall:
       store.set_factor(now, 0.05);
       reschedule_store();
@@ -148,10 +151,12 @@ void Cluster::show(std::uint32_t f) {
       break;
     case FaultKind::app_bug: break;  // see bug()
   }
+  const bool needs_load = t.kind == FaultKind::slow_gpu || t.kind == FaultKind::thermal;
+  t.shown = !needs_load || node(n).load > 0.5F;
   if (slot >= 0) {
     recompute_gpu(n, slot);
     // What only its gang feels is in no counter.
-    if (t.kind != FaultKind::slow_gpu && t.kind != FaultKind::thermal && t.kind != FaultKind::app_bug) {
+    if (!needs_load && t.kind != FaultKind::app_bug) {
       tell(n, slot, loses_gpu(t.kind) ? kFull : kCounters);
     }
   }

@@ -95,7 +95,12 @@ Result<std::uint64_t> Twin::inject(FaultKind kind, NodeId n, int slot) {
   return id;
 }
 
-void Twin::calm() { world_->calmed = true; }
+void Twin::calm() {
+  world_->calmed = true;
+  for (std::uint32_t f = 0; f < world_->faults.size(); ++f) {
+    if (!world_->faults[f].shown) world_->end_fault(f, Fate::self_cleared);
+  }
+}
 
 const std::vector<FaultTruth>& Twin::faults() const { return world_->faults; }
 

@@ -60,7 +60,8 @@ class Twin final : public Clock, public Observatory, public Actuator {
   bool advance_to(Time steady);
 
   Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot);  // slot -1: chosen by the twin
-  void calm();  // no more weather and no more new jobs: what is there goes on to its end
+  // No more weather and no more new jobs: what is there goes on to its end. Faults that have not shown yet never will.
+  void calm();
 
   // The truth, for tests and statistics. The controller never sees it.
   const std::vector<FaultTruth>& faults() const;
