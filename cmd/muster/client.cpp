@@ -52,18 +52,22 @@ Result<std::string> read_token(const std::string& file) {
 
 Code code_named(std::string_view name, int status) {
   static constexpr std::pair<std::string_view, Code> kCodes[] = {
-      {"internal", Code::internal},       {"bad_input", Code::bad_input}, {"not_found", Code::not_found},
+      {"internal", Code::internal},       {"bad_input", Code::bad_input},     {"not_found", Code::not_found},
       {"not_allowed", Code::not_allowed}, {"unreachable", Code::unreachable}, {"refused", Code::refused},
       {"conflict", Code::conflict},       {"corrupt", Code::corrupt}};
   for (const auto& [text, code] : kCodes) {
     if (text == name) return code;
   }
   switch (status) {
-    case 400: case 413: return Code::bad_input;
-    case 401: case 403: return Code::not_allowed;
+    case 400:
+    case 413: return Code::bad_input;
+    case 401:
+    case 403: return Code::not_allowed;
     case 404: return Code::not_found;
     case 409: return Code::conflict;
-    case 502: case 503: case 504: return Code::unreachable;
+    case 502:
+    case 503:
+    case 504: return Code::unreachable;
     default: return Code::internal;
   }
 }
@@ -72,7 +76,8 @@ Error error_in(const http::Response& response) {
   const auto body = parse_json(response.body);
   const auto* error = body ? body->find("error") : nullptr;
   if (!error) {
-    return {code_named("", response.status), fmt::format("the server answered with status {} and no reason", response.status),
+    return {code_named("", response.status),
+            fmt::format("the server answered with status {} and no reason", response.status),
             "is it a Muster server of this version?"};
   }
   Error e{code_named(report::text_of(*error, "code"), response.status), report::text_of(*error, "what"),
@@ -87,8 +92,10 @@ Error nobody_there(const Error& why, const std::string& server, const std::strin
   const std::string where = server.empty() ? socket : server;
   const bool absent = server.empty() && ::access(socket.c_str(), F_OK) != 0 && errno == ENOENT;
   return {Code::unreachable,
-          absent ? fmt::format("no Muster is running here: there is no {}", where) : fmt::format("no Muster answers at {}: {}", where, why.what),
-          "start one with `muster demo` (a simulated cluster) or `muster up`, or say where it is with --state DIR or --server URL"};
+          absent ? fmt::format("no Muster is running here: there is no {}", where)
+                 : fmt::format("no Muster answers at {}: {}", where, why.what),
+          "start one with `muster demo` (a simulated cluster) or `muster up`, or say where it is with --state DIR or "
+          "--server URL"};
 }
 
 }  // namespace
@@ -132,7 +139,8 @@ Result<Value> Client::send(const std::string& method, const std::string& target,
   if (response->status < 200 || response->status > 299) return tl::unexpected(error_in(*response));
   auto value = parse_json(response->body);
   if (!value) {
-    return fail(Code::internal, "the server's answer is not JSON: " + value.error().what, "is it a Muster server of this version?");
+    return fail(Code::internal, "the server's answer is not JSON: " + value.error().what,
+                "is it a Muster server of this version?");
   }
   return value;
 }

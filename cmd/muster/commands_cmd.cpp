@@ -1,4 +1,5 @@
-// Commands that act: pause, resume, drain, undrain, submit, cancel, twin inject, login. Each is durable once it says so.
+// Commands that act: pause, resume, drain, undrain, submit, cancel, twin inject, login. Each is durable once it says
+// so.
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -110,9 +111,10 @@ void say_what_cancel_does(const std::vector<Value>& jobs) {
   for (const auto& j : jobs) {
     const auto steps = report::number_of(j, "steps").value_or(0);
     const auto safe = report::number_of(j, "durable_steps").value_or(0);
-    const auto lost = steps > safe ? fmt::format("; {} steps since its last checkpoint are lost", render_number(steps - safe)) : "";
-    say(fmt::format("This ends job {} \"{}\" of {}, {} on {} nodes{}", text_of(j, "id"), text_of(j, "name"), text_of(j, "user"),
-                    text_of(j, "phase"), text_of(j, "nodes_wanted"), lost));
+    const auto lost =
+        steps > safe ? fmt::format("; {} steps since its last checkpoint are lost", render_number(steps - safe)) : "";
+    say(fmt::format("This ends job {} \"{}\" of {}, {} on {} nodes{}", text_of(j, "id"), text_of(j, "name"),
+                    text_of(j, "user"), text_of(j, "phase"), text_of(j, "nodes_wanted"), lost));
   }
 }
 
@@ -123,7 +125,9 @@ int run_pause(const PauseOptions& o) {
                       "paused: nothing is acted on until `muster resume`; watching goes on");
 }
 
-int run_resume(const ResumeOptions& o) { return give_and_say(o.connection, {.verb = "resume", .reason = o.reason}, "resumed"); }
+int run_resume(const ResumeOptions& o) {
+  return give_and_say(o.connection, {.verb = "resume", .reason = o.reason}, "resumed");
+}
 
 int run_drain(const DrainOptions& o) {
   const auto client = Client::open(o.connection);
@@ -148,8 +152,9 @@ int run_submit(const SubmitOptions& o) {
   w.object().field("name", o.name).field("user", o.user.empty() ? own_name() : o.user).field("account", o.account);
   w.field("nodes", o.nodes).field("step_s", o.step_s).field("steps", o.steps);
   w.field("checkpoint_every_s", o.checkpoint_every_s).field("checkpoint_gb", o.checkpoint_gb).end_object();
-  return give_and_say(o.connection, {.verb = "submit", .spec = w.take()},
-                      fmt::format("submitted {}, {}; `muster get jobs` shows it", printable(o.name), plural(o.nodes, "node")));
+  return give_and_say(
+      o.connection, {.verb = "submit", .spec = w.take()},
+      fmt::format("submitted {}, {}; `muster get jobs` shows it", printable(o.name), plural(o.nodes, "node")));
 }
 
 int run_cancel(const CancelOptions& o) {
@@ -180,7 +185,8 @@ int run_twin_inject(const TwinInjectOptions& o) {
   w.end_object();
   const auto answer = client->post("/api/v1/tools/inject", w.take());
   if (!answer) return say_error(answer.error());
-  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault, printable(o.node)));
+  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault,
+                  printable(o.node)));
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// `muster completion`: scripts for the shells, generated from the parser's own tables, so that they cannot fall behind it.
+// `muster completion`: scripts for the shells, generated from the parser's own tables, so that they cannot fall behind
+// it.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -46,7 +47,8 @@ std::string steps(const std::vector<Place>& places) {
   std::string out;
   for (const auto& p : places) {
     for (const auto& c : p.help->commands) {
-      for (const auto& name : with_aliases(c)) out += fmt::format("      '{} {}') at='{} {}' ;;\n", p.path, name, p.path, c.name);
+      for (const auto& name : with_aliases(c))
+        out += fmt::format("      '{} {}') at='{} {}' ;;\n", p.path, name, p.path, c.name);
     }
   }
   return out;
@@ -61,8 +63,8 @@ std::string bash_words(const WordHelp& word) {
   switch (word.kind) {
     case WordKind::file: add("COMPREPLY+=($(compgen -f -- \"$cur\"))"); break;
     case WordKind::directory: add("COMPREPLY+=($(compgen -d -- \"$cur\"))"); break;
-    case WordKind::node: add("COMPREPLY+=($(compgen -W \"$(muster get nodes -o name 2>/dev/null)\" -- \"$cur\"))"); break;
-    case WordKind::job: add("COMPREPLY+=($(compgen -W \"$(muster get jobs -o name 2>/dev/null)\" -- \"$cur\"))"); break;
+    case WordKind::node: add("_muster_names nodes"); break;
+    case WordKind::job: add("_muster_names jobs"); break;
     case WordKind::none:
     case WordKind::choice: break;
   }
@@ -72,6 +74,12 @@ std::string bash_words(const WordHelp& word) {
 std::string for_bash(const std::vector<Place>& places) {
   std::string out =
       "# muster completion for bash: source <(muster completion bash)\n"
+      "# compgen -W expands what it is given, so names with anything but these characters are left out.\n"
+      "_muster_names() {\n"
+      "  local names\n"
+      "  names=\"$(muster get \"$1\" -o name 2>/dev/null | grep -E '^[A-Za-z0-9._-]+$')\"\n"
+      "  COMPREPLY+=($(compgen -W \"$names\" -- \"$cur\"))\n"
+      "}\n"
       "_muster() {\n"
       "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\" at=muster i\n"
       "  COMPREPLY=()\n"
@@ -96,8 +104,9 @@ std::string for_bash(const std::vector<Place>& places) {
       const auto names = with_aliases(c);
       commands.insert(commands.end(), names.begin(), names.end());
     }
-    out += fmt::format("    {})\n      if [[ \"$cur\" == -* ]]; then\n        COMPREPLY=($(compgen -W {} -- \"$cur\"))\n      else\n",
-                       quoted(p.path), quoted(join(option_names(*p.help), " ")));
+    out += fmt::format(
+        "    {})\n      if [[ \"$cur\" == -* ]]; then\n        COMPREPLY=($(compgen -W {} -- \"$cur\"))\n      else\n",
+        quoted(p.path), quoted(join(option_names(*p.help), " ")));
     if (!commands.empty()) {
       out += fmt::format("        COMPREPLY=($(compgen -W {} -- \"$cur\"))\n", quoted(join(commands, " ")));
     } else {
@@ -174,7 +183,8 @@ std::string for_zsh(const std::vector<Place>& places) {
     }
     out += "      fi ;;\n";
   }
-  return out + "  esac\n}\nif [ \"$funcstack[1]\" = \"_muster\" ]; then _muster \"$@\"; else compdef _muster muster; fi\n";
+  return out +
+         "  esac\n}\nif [ \"$funcstack[1]\" = \"_muster\" ]; then _muster \"$@\"; else compdef _muster muster; fi\n";
 }
 
 std::string fish_words(const WordHelp& word) {
@@ -195,7 +205,8 @@ std::string for_fish(const std::vector<Place>& places) {
   for (const auto& p : places) {
     for (const auto& c : p.help->commands) {
       for (const auto& name : with_aliases(c)) {
-        out += fmt::format("      case {}\n        set at {}\n", quoted(p.path + " " + name, true), quoted(p.path + " " + c.name, true));
+        out += fmt::format("      case {}\n        set at {}\n", quoted(p.path + " " + name, true),
+                           quoted(p.path + " " + c.name, true));
       }
     }
   }

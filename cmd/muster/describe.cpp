@@ -17,13 +17,15 @@ using report::Format;
 
 Result<Value> fetch(const Client& client, const DescribeOptions& o) {
   const std::string path = "/api/v1/" + std::string(report::kNounNames[static_cast<std::size_t>(o.kind)]);
-  if (o.kind == Kind::nodes || o.kind == Kind::jobs || o.kind == Kind::incidents) return client.get(path + piece(o.name));
+  if (o.kind == Kind::nodes || o.kind == Kind::jobs || o.kind == Kind::incidents)
+    return client.get(path + piece(o.name));
   const auto list = client.get(path);
   if (!list) return list;
   for (const auto& item : report::list_of(*list, "items")) {
     if (report::name_of(o.kind, item) == o.name) return item;
   }
-  return fail(Code::not_found, fmt::format("there is no {} '{}'", report::kNounSingular[static_cast<std::size_t>(o.kind)], o.name),
+  return fail(Code::not_found,
+              fmt::format("there is no {} '{}'", report::kNounSingular[static_cast<std::size_t>(o.kind)], o.name),
               fmt::format("`muster get {} -o name` lists them", report::kNounNames[static_cast<std::size_t>(o.kind)]));
 }
 

@@ -4,8 +4,10 @@
 #include "base/text.h"
 #include "client.h"
 #include "commands.h"
+#include "ingest/json.h"
 #include "report/describe.h"
 #include "report/document.h"
+#include "report/explain.h"
 #include "say.h"
 
 namespace muster::cmd {
@@ -22,6 +24,15 @@ Result<std::string> read_line() {
   return fail(Code::bad_input, "standard input has no line to explain", "pipe a log line into `muster explain -`");
 }
 
+int show(const ExplainOptions& options, const Value& answer, std::optional<Time> now) {
+  switch (options.output.format) {
+    case Format::json: put(report::render_json(answer)); break;
+    case Format::yaml: put(report::render_yaml(answer)); break;
+    default: put(report::render_explanation(answer, {.colour = colour_wanted(), .now = now}));
+  }
+  return 0;
+}
+
 }  // namespace
 
 int run_explain(const ExplainOptions& options) {
@@ -31,16 +42,17 @@ int run_explain(const ExplainOptions& options) {
     if (!line) return say_error(line.error());
     what = std::move(*line);
   }
+  // Fault codes and log lines are explained without any server.
+  if (const auto fault = parse_uint(what) ? Result<report::Explanation>(fail(Code::not_found, "")) : report::explain_fault(what); fault) {
+    const auto answer = parse_json(report::render_json(*fault));
+    if (!answer) return say_error(answer.error());
+    return show(options, *answer, {});
+  }
   const auto client = Client::open(options.connection);
   if (!client) return say_error(client.error());
   const auto answer = client->get("/api/v1/explain", {{"what", what}});
   if (!answer) return say_error(answer.error());
-  switch (options.output.format) {
-    case Format::json: put(report::render_json(*answer)); break;
-    case Format::yaml: put(report::render_yaml(*answer)); break;
-    default: put(report::render_explanation(*answer, {.colour = colour_wanted(), .now = client->cluster_now()}));
-  }
-  return 0;
+  return show(options, *answer, client->cluster_now());
 }
 
 }  // namespace muster::cmd

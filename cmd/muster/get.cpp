@@ -60,7 +60,8 @@ Result<void> check_node_names(const GetOptions& o, const Value::Array& items) {
 Result<Value::Array> pick(const GetOptions& o, const Value::Array& items) {
   Value::Array out;
   for (const auto& name : o.names) {
-    const auto at = std::find_if(items.begin(), items.end(), [&](const Value& v) { return report::name_of(o.kind, v) == name; });
+    const auto at =
+        std::find_if(items.begin(), items.end(), [&](const Value& v) { return report::name_of(o.kind, v) == name; });
     if (at == items.end()) return not_there(o.kind, name);
     out.push_back(*at);
   }
@@ -128,7 +129,9 @@ Result<std::string> render(const GetOptions& o, List list, std::optional<Time> n
   return out;
 }
 
-bool wants_ages(const GetOptions& o) { return o.output.format == Format::table || o.output.format == Format::wide || !o.output.sort_by.empty(); }
+bool wants_ages(const GetOptions& o) {
+  return o.output.format == Format::table || o.output.format == Format::wide || !o.output.sort_by.empty();
+}
 
 Result<void> show_once(const Client& client, const GetOptions& o) {
   auto list = fetch(client, o);
@@ -142,7 +145,8 @@ Result<void> show_once(const Client& client, const GetOptions& o) {
   return {};
 }
 
-// Again at each change. On a terminal it redraws; as JSON lines only what changed is printed; else the whole, a blank line between.
+// Again at each change. On a terminal it redraws; as JSON lines only what changed is printed; else the whole, a blank
+// line between.
 int watch(const Client& client, const GetOptions& o) {
   const bool redraw = stdout_is_terminal();
   const bool lines = o.output.format == Format::jsonl;

@@ -1,4 +1,5 @@
-// `muster journal`: checks and prints the record of everything that happened. Both only read, also beside a running controller.
+// `muster journal`: checks and prints the record of everything that happened. Both only read, also beside a running
+// controller.
 #include <fmt/format.h>
 
 #include "adapters/sqlite/verify.h"
@@ -32,8 +33,9 @@ void put_json(const std::string& path, const sqlite::VerifyReport& r) {
 }
 
 void put_words(const std::string& path, const sqlite::VerifyReport& r) {
-  put(fmt::format("file      {}\njournal   {}\nevents    {} sound\ndigest    {}\n", printable(path), printable(r.journal_id),
-                  report::render_count(static_cast<std::int64_t>(r.events)), render_hex(r.head)));
+  put(fmt::format("file      {}\njournal   {}\nevents    {} sound\ndigest    {}\n", printable(path),
+                  printable(r.journal_id), report::render_count(static_cast<std::int64_t>(r.events)),
+                  render_hex(r.head)));
   if (!r.bad_snapshots.empty()) {
     put(fmt::format("snapshots {} not sound; they are passed over and do no harm\n", r.bad_snapshots.size()));
   }
@@ -57,10 +59,12 @@ int run_journal_verify(const JournalVerifyOptions& o) {
   if (o.format == report::Format::json) put_json(path, *report);
   else put_words(path, *report);
   if (report->ok()) return 0;
-  const std::string what = report->first_bad ? fmt::format("event {} is not what was written: {}", *report->first_bad, report->what)
-                                             : fmt::format("the file is damaged: {}", report->structure);
+  const std::string what = report->first_bad
+                               ? fmt::format("event {} is not what was written: {}", *report->first_bad, report->what)
+                               : fmt::format("the file is damaged: {}", report->structure);
   return say_error({Code::corrupt, what,
-                    fmt::format("keep the file as it is; `muster journal export {} --to {}` saves what is sound", path, report->events)});
+                    fmt::format("keep the file as it is; `muster journal export {} --to {}` saves what is sound", path,
+                                report->events)});
 }
 
 int run_journal_export(const JournalExportOptions& o) {

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "flag_values.h"
 #include "help_text.h"
+#include "ingest/cluster_file.h"
+#include "ingest/policy_file.h"
 #include "model/job.h"
 #include "twin/fault.h"
 
@@ -52,13 +54,14 @@ class Parser {
     app_.get_formatter()->label("Positionals", "Arguments");
     app_.set_help_flag("-h,--help", "Show this help");
     app_.require_subcommand(0, 1);
-    app_.footer("Examples:\n"
-                "  muster demo                              a 1,024-GPU cluster that works, breaks and heals, in your browser\n"
-                "  muster get nodes --only suspect          what is suspected right now\n"
-                "  muster explain node017                   why it is as it is, in plain words\n"
-                "  muster twin run --gpus 1024 --days 7     a week of a simulated cluster, as numbers\n\n"
-                "Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 not allowed, 5 unreachable,\n"
-                "            6 findings present, 7 refused by a safety limit");
+    app_.footer(
+        "Examples:\n"
+        "  muster demo                              a 1,024-GPU cluster that works, breaks and heals, in your browser\n"
+        "  muster get nodes --only suspect          what is suspected right now\n"
+        "  muster explain node017                   why it is as it is, in plain words\n"
+        "  muster twin run --gpus 1024 --days 7     a week of a simulated cluster, as numbers\n\n"
+        "Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 not allowed, 5 unreachable,\n"
+        "            6 findings present, 7 refused by a safety limit");
     add_demo();
     add_twin();
     add_up();
@@ -80,7 +83,8 @@ class Parser {
   CommandHelp tree() const { return tree_of(&app_); }
 
  private:
-  CLI::App* command(CLI::App& parent, const char* name, const char* about, const char* group, const char* examples = nullptr) {
+  CLI::App* command(CLI::App& parent, const char* name, const char* about, const char* group,
+                    const char* examples = nullptr) {
     auto* sub = parent.add_subcommand(name, about);
     if (group) sub->group(group);
     if (examples) sub->footer(std::string("Examples:\n") + examples);
@@ -116,17 +120,22 @@ class Parser {
     return value(sub, names, type.c_str(), std::move(about), take, {WordKind::choice, allowed});
   }
 
-  void flag(CLI::App* sub, const std::string& names, bool& target, const char* about) { sub->add_flag(names, target, about); }
+  void flag(CLI::App* sub, const std::string& names, bool& target, const char* about) {
+    sub->add_flag(names, target, about)->option_text(" ");
+  }
 
-  void words(CLI::App* sub, const std::string& names, const char* type, std::string about, std::string& target, Word word = {},
-             std::size_t max_bytes = 4096) {
+  void words(CLI::App* sub, const std::string& names, const char* type, std::string about, std::string& target,
+             Word word = {}, std::size_t max_bytes = 4096) {
     const std::string shown = names;
-    value(sub, names, type, std::move(about),
-          [&target, shown, max_bytes](const std::string& t) { target = checked(parse_words(shown, t, max_bytes)); }, std::move(word));
+    value(
+        sub, names, type, std::move(about),
+        [&target, shown, max_bytes](const std::string& t) { target = checked(parse_words(shown, t, max_bytes)); },
+        std::move(word));
   }
 
   void add_state(CLI::App* sub, std::string& state) {
-    words(sub, "--state", "DIR", "State directory [$MUSTER_STATE, else ~/.local/state/muster]", state, {WordKind::directory, {}});
+    words(sub, "--state", "DIR", "State directory [$MUSTER_STATE, else ~/.local/state/muster]", state,
+          {WordKind::directory, {}});
   }
 
   void add_connection(CLI::App* sub, Connection& c) {
@@ -150,7 +159,8 @@ class Parser {
   void add_output(CLI::App* sub, Output& o) {
     add_format(sub, o.format,
                {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv, Format::name});
-    sub->add_flag_callback("--no-headers", [&o] { o.headers = false; }, "Leave out the line of column names");
+    sub->add_flag_callback(
+        "--no-headers", [&o] { o.headers = false; }, "Leave out the line of column names");
     words(sub, "--sort-by", "COLUMN", "Order by this column; -COLUMN for largest first", o.sort_by);
   }
 
@@ -162,26 +172,32 @@ class Parser {
   void add_twin_choice(CLI::App* sub, TwinChoice& t, bool with_seed = true) {
     auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [1024]",
                        [&t](const std::string& s) { t.gpus = checked(parse_gpus(s)); });
-    auto* cluster = value(sub, "--cluster", "NAME|FILE", "A preset (h200-1024, h100-16384, gb200-nvl72-1152) or a cluster file",
-                          [&t](const std::string& s) { t.cluster = checked(parse_words("--cluster", s, 4096)); },
-                          {WordKind::file, {"h200-1024", "h100-16384", "gb200-nvl72-1152"}});
+    auto* cluster =
+        value(sub, "--cluster", "NAME|FILE", "A preset (" + join(preset_cluster_names(), ", ") + ") or a cluster file",
+              [&t](const std::string& s) { t.cluster = checked(parse_words("--cluster", s, 4096)); },
+              {WordKind::file, preset_cluster_names()});
     gpus->excludes(cluster);
     value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed or a workload file [mix:mixed]",
           [&t](const std::string& s) { t.jobs = checked(parse_jobs(s)); },
           {WordKind::file, {"mix:llm", "mix:research", "mix:mixed"}});
-    words(sub, "--policy", "FILE", "Policy file [the shipped policy]", t.policy, {WordKind::file, {}});
+    add_policy(sub, t.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
     auto* weather = value(sub, "--weather", "xN", "Multiply the published fault rates by N [x1]",
                           [&t](const std::string& s) { t.weather = checked(parse_weather(s)); });
-    auto* none = sub->add_flag_callback("--no-weather", [&t] { t.weather = 0; }, "No faults at all, unless injected");
-    none->excludes(weather);
+    auto* none = sub->add_flag_callback(
+        "--no-weather", [&t] { t.weather = 0; }, "No faults at all, unless injected");
+    none->option_text(" ")->excludes(weather);
     if (with_seed) {
       value(sub, "--seed", "N", "The same seed gives the same history [1]",
             [&t](const std::string& s) { t.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
     }
   }
 
+  void add_policy(CLI::App* sub, std::string& policy, std::string about) {
+    words(sub, "--policy", "NAME|FILE", std::move(about), policy, {WordKind::file, preset_policy_names()});
+  }
   void add_days(CLI::App* sub, double& days, const char* about, bool zero_allowed) {
-    value(sub, "--days", "N", about, [&days, zero_allowed](const std::string& s) { days = checked(parse_days(s, zero_allowed)); });
+    value(sub, "--days", "N", about,
+          [&days, zero_allowed](const std::string& s) { days = checked(parse_days(s, zero_allowed)); });
   }
   void add_speed(CLI::App* sub, double& speed) {
     value(sub, "--speed", "N", "Simulated seconds per second [60]",
@@ -265,7 +281,8 @@ void Parser::add_twin() {
                       "  muster twin run --cluster h100-16384 --jobs mix:llm --policy mine.yaml --journal week.db");
   add_twin_choice(run, twin_run_.twin);
   add_days(run, twin_run_.days, "Simulated days [1]", false);
-  words(run, "--journal", "FILE", "Keep the events in this file, to replay or export", twin_run_.journal, {WordKind::file, {}});
+  words(run, "--journal", "FILE", "Keep the events in this file, to replay or export", twin_run_.journal,
+        {WordKind::file, {}});
   add_format(run, twin_run_.format, {Format::table, Format::json});
   add_progress(run, twin_run_.progress);
   chosen(run, twin_run_);
@@ -276,8 +293,7 @@ void Parser::add_twin() {
   words(replay, "JOURNAL", "JOURNAL", "Journal file", twin_replay_.journal, {WordKind::file, {}});
   replay->get_option("JOURNAL")->required();
   flag(replay, "--check", twin_replay_.check, "The same policy must give the same actions, bit for bit");
-  words(replay, "--policy", "FILE", "Another policy: shows the first differing action, then goes on in a copy",
-        twin_replay_.policy, {WordKind::file, {}});
+  add_policy(replay, twin_replay_.policy, "Another policy: shows the first differing action, then goes on in a copy");
   replay->get_option("--check")->excludes(replay->get_option("--policy"));
   add_days(replay, twin_replay_.days, "How far to go on after the first difference [1]", false);
   add_format(replay, twin_replay_.format, {Format::table, Format::json});
@@ -309,7 +325,8 @@ void Parser::add_twin_serve(CLI::App& twin) {
   add_speed(sub, twin_serve_.speed);
   value(sub, "--listen", "ADDRESS", "unix:PATH or 127.0.0.1:PORT [127.0.0.1:7071]",
         [this](const std::string& s) { twin_serve_.listen = checked(parse_listen(s)); });
-  words(sub, "--orders-log", "FILE", "Append each received order to this file", twin_serve_.orders_log, {WordKind::file, {}});
+  words(sub, "--orders-log", "FILE", "Append each received order to this file", twin_serve_.orders_log,
+        {WordKind::file, {}});
   chosen(sub, twin_serve_);
 }
 
@@ -318,9 +335,9 @@ void Parser::add_twin_inject(CLI::App& twin) {
                       "  muster twin inject gpu_off_bus node017 --slot 3\n"
                       "  muster twin inject node_hang node042");
   const auto faults = as_words(twin::names(twin::FaultKind{}));
-  choice(sub, "FAULT", "FAULT", "What goes wrong: " + join(faults, ", "), faults,
-         [this, faults](std::size_t i) { twin_inject_.fault = faults[i]; })
-      ->required();
+  choice(sub, "FAULT", "FAULT", "What goes wrong: " + join(faults, ", "), faults, [this, faults](std::size_t i) {
+    twin_inject_.fault = faults[i];
+  })->required();
   words(sub, "NODE", "NODE", "Where", twin_inject_.node, {WordKind::node, {}}, 255);
   sub->get_option("NODE")->required();
   value(sub, "--slot", "N", "Which GPU of the node, from 0 [chosen by the twin]", [this](const std::string& s) {
@@ -337,7 +354,7 @@ void Parser::add_up() {
         [this](const std::string& s) { up_.twin = checked(parse_server("--twin", s, true)); });
   flag(sub, "--slurm", up_.slurm, "A cluster run by Slurm (not there yet)");
   flag(sub, "--kubernetes", up_.kubernetes, "A cluster run by Kubernetes (not there yet)");
-  words(sub, "--policy", "FILE", "Policy file [the shipped policy]", up_.policy, {WordKind::file, {}});
+  add_policy(sub, up_.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
   add_port(sub, up_.port);
   add_state(sub, up_.state);
   chosen(sub, up_);
@@ -368,10 +385,12 @@ void Parser::add_get() {
        "  muster get findings --open"},
       {"incidents", "incident", "Incidents: findings on one node, and what is done about them", "Incident numbers",
        "  muster get incidents --open\n  muster get incidents -o jsonl"},
-      {"actions", "action", "Actions taken and refused, newest first", "Action keys", "  muster get actions --limit 20"},
+      {"actions", "action", "Actions taken and refused, newest first", "Action keys",
+       "  muster get actions --limit 20"},
   };
-  auto* get = command(app_, "get", "List nodes, gpus, jobs, findings, incidents or actions", kLook,
-                      "  muster get nodes\n  muster get jobs --phase running -o wide\n  muster get incidents --open -o json");
+  auto* get =
+      command(app_, "get", "List nodes, gpus, jobs, findings, incidents or actions", kLook,
+              "  muster get nodes\n  muster get jobs --phase running -o wide\n  muster get incidents --open -o json");
   for (std::size_t i = 0; i < get_.size(); ++i) {
     auto& o = get_[i];
     const auto& row = rows[i];
@@ -382,7 +401,7 @@ void Parser::add_get() {
     value(sub, "NAME", "NAME", row.names,
           [&o](const std::string& s) { o.names.push_back(checked(parse_words("NAME", s, 4096))); }, {kind, {}})
         ->expected(1, CLI::detail::expected_max_vector_size)
-      ->allow_extra_args();
+        ->allow_extra_args();
     if (o.kind == Kind::nodes) {
       const Words states{"busy", "idle", "suspect", "repairing", "drained", "down", "booting"};
       choice(sub, "--only", "STATE", "Only those in this state: " + join(states, ", "), states,
@@ -395,8 +414,11 @@ void Parser::add_get() {
              [&o, phases](std::size_t k) { o.phase = phases[k]; });
     }
     if (o.kind == Kind::findings || o.kind == Kind::incidents) flag(sub, "--open", o.open, "Only those not over yet");
-    value(sub, "--limit", "N", o.kind == Kind::nodes || o.kind == Kind::gpus ? "At most so many" : "Only the newest so many",
-          [&o](const std::string& s) { o.limit = static_cast<std::uint32_t>(checked(parse_count("--limit", s, 1, 10'000'000))); });
+    value(sub, "--limit", "N",
+          o.kind == Kind::nodes || o.kind == Kind::gpus ? "At most so many" : "Only the newest so many",
+          [&o](const std::string& s) {
+            o.limit = static_cast<std::uint32_t>(checked(parse_count("--limit", s, 1, 10'000'000)));
+          });
     flag(sub, "-w,--watch", o.watch, "Again at each change, until interrupted");
     add_output(sub, o.output);
     add_connection(sub, o.connection);
@@ -407,14 +429,18 @@ void Parser::add_get() {
 void Parser::add_describe() {
   auto* sub = command(app_, "describe", "Everything about one node, job, incident, action or finding", kLook,
                       "  muster describe node node017\n  muster describe job 42\n  muster describe incident 7 -o yaml");
-  static const std::map<std::string, Kind> kinds = {{"node", Kind::nodes},         {"job", Kind::jobs},
-                                                    {"incident", Kind::incidents}, {"action", Kind::actions},
+  static const std::map<std::string, Kind> kinds = {{"node", Kind::nodes},
+                                                    {"job", Kind::jobs},
+                                                    {"incident", Kind::incidents},
+                                                    {"action", Kind::actions},
                                                     {"finding", Kind::findings}};
   Words allowed;
   for (const auto& [name, kind] : kinds) allowed.push_back(name);
-  choice(sub, "KIND", "KIND", join(allowed, ", "), allowed, [this, allowed](std::size_t i) { describe_.kind = kinds.at(allowed[i]); })
-      ->required();
-  words(sub, "NAME", "NAME", "Node name, job, incident or finding number, or action key", describe_.name, {WordKind::node, {}}, 255);
+  choice(sub, "KIND", "KIND", join(allowed, ", "), allowed, [this, allowed](std::size_t i) {
+    describe_.kind = kinds.at(allowed[i]);
+  })->required();
+  words(sub, "NAME", "NAME", "Node name, job, incident or finding number, or action key", describe_.name,
+        {WordKind::node, {}}, 255);
   sub->get_option("NAME")->required();
   add_format(sub, describe_.output.format, {Format::table, Format::json, Format::yaml});
   add_connection(sub, describe_.connection);
@@ -422,7 +448,8 @@ void Parser::add_describe() {
 }
 
 void Parser::add_explain() {
-  auto* sub = command(app_, "explain", "Why something is as it is: a node, job, incident, action, fault code or log line", kLook,
+  auto* sub = command(app_, "explain",
+                      "Why something is as it is: a node, job, incident, action, fault code or log line", kLook,
                       "  muster explain node017\n"
                       "  muster explain job 42\n"
                       "  muster explain xid 79\n"
@@ -443,10 +470,11 @@ void Parser::add_explain() {
 }
 
 void Parser::add_drain(DrainOptions& o) {
-  auto* sub = command(app_, o.undo ? "undrain" : "drain",
-                      o.undo ? "Let nodes take work again" : "Take nodes out of service: no new work, what runs goes on", kAct,
-                      o.undo ? "  muster undrain node017"
-                             : "  muster drain node017 --reason \"new firmware\" --yes\n  muster drain node[001-004,010]");
+  auto* sub =
+      command(app_, o.undo ? "undrain" : "drain",
+              o.undo ? "Let nodes take work again" : "Take nodes out of service: no new work, what runs goes on", kAct,
+              o.undo ? "  muster undrain node017"
+                     : "  muster drain node017 --reason \"new firmware\" --yes\n  muster drain node[001-004,010]");
   value(sub, "NODE", "NODE", "Node names or lists, such as node[001-004]",
         [&o](const std::string& s) { o.nodes.push_back(checked(parse_words("NODE", s, 4096))); }, {WordKind::node, {}})
       ->required()
@@ -473,8 +501,9 @@ void Parser::add_submit() {
   });
   value(sub, "--steps", "N", "Steps in all [1000]",
         [&o](const std::string& s) { o.steps = checked(parse_count("--steps", s, 1, 1'000'000'000)); });
-  value(sub, "--checkpoint-every", "TIME", "Time between checkpoints; 0 for none [30m]",
-        [&o](const std::string& s) { o.checkpoint_every_s = checked(parse_duration_s("--checkpoint-every", s, 7 * 86'400)); });
+  value(sub, "--checkpoint-every", "TIME", "Time between checkpoints; 0 for none [30m]", [&o](const std::string& s) {
+    o.checkpoint_every_s = checked(parse_duration_s("--checkpoint-every", s, 7 * 86'400));
+  });
   value(sub, "--checkpoint-gb", "N", "Size of one checkpoint [100]",
         [&o](const std::string& s) { o.checkpoint_gb = checked(parse_quantity("--checkpoint-gb", s, 0, 1e6, "GB")); });
   words(sub, "--user", "TEXT", "Whose it is [you]", o.user, {}, 200);
@@ -486,7 +515,8 @@ void Parser::add_submit() {
 void Parser::add_cancel() {
   auto* sub = command(app_, "cancel", "End jobs for good; work since their last checkpoint is lost", kAct,
                       "  muster cancel 42 --yes");
-  value(sub, "JOB", "JOB", "Job numbers", [this](const std::string& s) { cancel_.jobs.push_back(checked(parse_words("JOB", s, 40))); },
+  value(sub, "JOB", "JOB", "Job numbers",
+        [this](const std::string& s) { cancel_.jobs.push_back(checked(parse_words("JOB", s, 40))); },
         {WordKind::job, {}})
       ->required()
       ->expected(1, CLI::detail::expected_max_vector_size)
@@ -501,36 +531,38 @@ void Parser::add_journal() {
   auto* journal = command(app_, "journal", "Check or print the record of everything that happened", kRecords);
   auto* verify = command(*journal, "verify", "Check every event and the chain of hashes over them", nullptr,
                          "  muster journal verify\n  muster journal verify week.db -o json");
-  words(verify, "FILE", "FILE", "Journal file [the one in the state directory]", journal_verify_.file, {WordKind::file, {}});
+  words(verify, "FILE", "FILE", "Journal file [the one in the state directory]", journal_verify_.file,
+        {WordKind::file, {}});
   add_state(verify, journal_verify_.state);
   add_format(verify, journal_verify_.format, {Format::table, Format::json});
   add_progress(verify, journal_verify_.progress);
   chosen(verify, journal_verify_);
-  auto* out = command(*journal, "export", "Print events as JSON lines", nullptr,
-                      "  muster journal export week.db --type order_intended\n  muster journal export --from 1000 --to 2000");
-  words(out, "FILE", "FILE", "Journal file [the one in the state directory]", journal_export_.file, {WordKind::file, {}});
+  auto* out =
+      command(*journal, "export", "Print events as JSON lines", nullptr,
+              "  muster journal export week.db --type order_intended\n  muster journal export --from 1000 --to 2000");
+  words(out, "FILE", "FILE", "Journal file [the one in the state directory]", journal_export_.file,
+        {WordKind::file, {}});
   add_state(out, journal_export_.state);
-  value(out, "--from", "SEQ", "First event [1]", [this](const std::string& s) {
-    journal_export_.from = checked(parse_count("--from", s, 1, UINT64_MAX));
-  });
-  value(out, "--to", "SEQ", "Last event [the newest]", [this](const std::string& s) {
-    journal_export_.to = checked(parse_count("--to", s, 1, UINT64_MAX));
-  });
+  value(out, "--from", "SEQ", "First event [1]",
+        [this](const std::string& s) { journal_export_.from = checked(parse_count("--from", s, 1, UINT64_MAX)); });
+  value(out, "--to", "SEQ", "Last event [the newest]",
+        [this](const std::string& s) { journal_export_.to = checked(parse_count("--to", s, 1, UINT64_MAX)); });
   words(out, "--type", "TYPE", "Only events of this type", journal_export_.type, {}, 100);
   chosen(out, journal_export_);
 }
 
 void Parser::add_self() {
-  auto* login = command(app_, "login", "Print a fresh one-time link that lets your browser act", kSelf, "  muster login");
+  auto* login =
+      command(app_, "login", "Print a fresh one-time link that lets your browser act", kSelf, "  muster login");
   add_connection(login, login_.connection);
   chosen(login, login_);
   auto* completion = command(app_, "completion", "Print a script that completes commands in your shell", kSelf,
                              "  source <(muster completion bash)\n"
                              "  muster completion zsh > \"${fpath[1]}/_muster\"\n"
                              "  muster completion fish > ~/.config/fish/completions/muster.fish");
-  choice(completion, "SHELL", "SHELL", "bash, zsh or fish", {"bash", "zsh", "fish"},
-         [this](std::size_t i) { completion_.shell = static_cast<Shell>(i); })
-      ->required();
+  choice(completion, "SHELL", "SHELL", "bash, zsh or fish", {"bash", "zsh", "fish"}, [this](std::size_t i) {
+    completion_.shell = static_cast<Shell>(i);
+  })->required();
   chosen(completion, completion_);
   auto* version = command(app_, "version", "Print the version", kSelf);
   add_format(version, version_.format, {Format::table, Format::json});
@@ -551,7 +583,8 @@ CommandHelp Parser::tree_of(const CLI::App* app) const {
     }
     (option->get_positional() ? help.positionals : help.options).push_back(std::move(word));
   }
-  for (const auto* sub : app->get_subcommands([](const CLI::App*) { return true; })) help.commands.push_back(tree_of(sub));
+  for (const auto* sub : app->get_subcommands([](const CLI::App*) { return true; }))
+    help.commands.push_back(tree_of(sub));
   return help;
 }
 

@@ -16,7 +16,7 @@ struct TwinChoice {
   std::uint32_t gpus = 1024;        // a plain cluster of this size, unless `cluster` says otherwise
   std::string cluster;              // preset name or file; empty: plain
   std::string jobs = "mix:mixed";   // "mix:NAME" or a file
-  std::string policy;               // file; empty: the shipped policy
+  std::string policy;               // preset name or file; empty: the shipped policy
   double weather = 1;               // multiplies the published fault rates; 0: no faults at all
   std::uint64_t seed = 1;
 };

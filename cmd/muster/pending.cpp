@@ -11,7 +11,6 @@ int not_built(std::string command) {
 
 }  // namespace
 
-int run_demo(const DemoOptions&) { return not_built("demo"); }
 int run_up(const UpOptions&) { return not_built("up"); }
 int run_twin_serve(const TwinServeOptions&) { return not_built("twin serve"); }
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "base/time.h"
+#include "report/units.h"
 #include "say.h"
 
 namespace muster::cmd {
@@ -17,7 +17,7 @@ constexpr double kLookEvery = 1e-4;  // of the whole: how often the clock is rea
 std::string time_left(double done, double elapsed_s) {
   // The first moments say nothing about the rest.
   if (done < 0.005 || elapsed_s < 0.5) return "";
-  return render_duration(seconds(static_cast<std::int64_t>(elapsed_s * (1 - done) / done + 0.5))) + " left";
+  return report::render_span(seconds(static_cast<std::int64_t>(elapsed_s * (1 - done) / done) + 1)) + " left";
 }
 
 }  // namespace
@@ -55,11 +55,13 @@ void Progress::draw(double done, std::string_view note) {
   if (bar_) {
     constexpr int kWidth = 30;
     const int full = static_cast<int>(done * kWidth);
-    fmt::print(stderr, "\r\x1b[K{} [{:=<{}}{: <{}}] {:3.0f} %  {}{}", what_, "", full, "", kWidth - full, done * 100, left, shown_note);
+    fmt::print(stderr, "\r\x1b[K{} [{:=<{}}{: <{}}] {:3.0f} %  {}{}", what_, "", full, "", kWidth - full, done * 100,
+               left, shown_note);
     std::fflush(stderr);
     drawn_ = true;
   } else {
-    fmt::print(stderr, "{}: {:.0f} %, {:.1f} s so far{}{}{}\n", what_, done * 100, elapsed_s, left.empty() ? "" : ", ", left, shown_note);
+    fmt::print(stderr, "{}: {:.0f} %, {:.1f} s so far{}{}{}\n", what_, done * 100, elapsed_s, left.empty() ? "" : ", ",
+               left, shown_note);
   }
 }
 

@@ -119,9 +119,9 @@ void keep(Accounts& a, const Event& e, const State& s) {
   std::visit([&](const auto& b) { k.on(b); }, e.body);
 }
 
-GpuHours balance(const Accounts& a, const State& s) {
+GpuHours balance(const Accounts& a, const State& s, Time mono) {
   GpuHours g = a.settled;
-  const std::int64_t now = now_ms(s);
+  const std::int64_t now = mono.ms();
   const auto gpus_per_node = static_cast<std::int64_t>(s.site.gpus_per_node);
   for (const NodeClock& c : a.nodes) {
     if (!c.job.some()) g[c.waste] += (now - c.since_ms) * gpus_per_node;

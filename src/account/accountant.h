@@ -8,8 +8,8 @@ namespace muster::account {
 
 // To be called with every event, after it was folded into `s`.
 void keep(Accounts& books, const Event& e, const State& s);
-// The books closed at the state's time.
-GpuHours balance(const Accounts& books, const State& s);
+// The books closed at `mono`, which is the time of the state or later.
+GpuHours balance(const Accounts& books, const State& s, Time mono);
 // useful / (installed - idle - unsettled); -1 while nothing is settled.
 double goodput(const GpuHours& g);
 

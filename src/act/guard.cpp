@@ -7,7 +7,7 @@
 namespace muster::act {
 namespace {
 
-constexpr Duration kAskAgain = minutes(5);
+constexpr Duration kAskAgain = minutes(30);  // and sooner when a node returns to service
 
 Verdict refuse(std::string limit, Time retry) { return {false, {}, std::move(limit), retry, false}; }
 

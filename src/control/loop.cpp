@@ -156,17 +156,18 @@ Result<Turn> Loop::turn() {
   if (config_.snapshot_every != 0 && s.seq - snapshot_seq_ >= config_.snapshot_every) {
     if (auto r = snapshot(); !r) return tl::unexpected(r.error());
   }
-  return Turn{s.seq, now, inbox_.samples.size(), s.seq - seq_before, wake_at(now)};
+  return Turn{s.seq, now, inbox_.samples.size(), s.seq - seq_before, wake_at(now, s.seq != seq_before)};
 }
 
-Time Loop::wake_at(const Now& now) const {
+Time Loop::wake_at(const Now& now, bool busy) const {
   const State& s = books_.state;
   Time t = now.steady + config_.turn_max;
   if (!late_.empty()) return now.steady;
   for (Time mono : {decide::Decider::next(s), detectors_->next(s)}) {
     if (mono != kNever) t = std::min(t, mono - s.mono_offset);
   }
-  return std::max(t, now.steady);
+  // A turn that changed nothing is not repeated at once, whatever a timer says.
+  return std::max(t, busy ? now.steady : now.steady + seconds(1));
 }
 
 Result<void> Loop::snapshot() {

@@ -66,7 +66,7 @@ class Loop {
   Result<void> carry_out(const std::vector<Event>& decided);
   void inquire();
   Result<void> snapshot();
-  Time wake_at(const Now& now) const;
+  Time wake_at(const Now& now, bool busy) const;
 
   Clock& clock_;
   Observatory& observatory_;

@@ -49,10 +49,10 @@ void decide_broken(const State& s, Decisions& out) {
     w.action.attempt = j->attempt;
     w.reason.actor = "muster";
     const bool own_fault = j->last_end == JobEnd::app_failed && !node_to_blame(s, *j);
-    if (j->restarts >= s.policy.job_restarts_max || (own_fault && j->restarts >= kAppFailures)) {
+    if (j->restarts >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
       w.action.verb = Verb::fail_job;
       w.reason.rule = "queue/give_up";
-      w.reason.sentence = own_fault ? fmt::format("the program failed by itself {} times, and no node of it has a fault", j->restarts)
+      w.reason.sentence = own_fault ? fmt::format("the program failed by itself {} times, and no node of it has a fault", j->app_failures)
                                     : fmt::format("{} restarts, the policy allows {}", j->restarts, s.policy.job_restarts_max);
       w.reason.alternatives = {"requeue once more: it would most likely fail again"};
     } else {

@@ -42,7 +42,11 @@ void Links::on_sample(const Sample& m, Time mono, Signs& out) {
 
 void Links::on_turn(const State& s, Time utc, Time mono, Signs& out) {
   for (auto& [port, d] : down_) {
-    if (d.said || mono - d.since < kFlapMax || under_repair(s, port.first)) continue;
+    if (d.said || mono - d.since < kFlapMax) continue;
+    if (under_repair(s, port.first)) {  // a link of a rebooting node is down as it should be: the window starts again
+      d.since = mono;
+      continue;
+    }
     d.said = true;
     Evidence e = d.evidence;
     e.at = utc;

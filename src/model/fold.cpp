@@ -174,6 +174,7 @@ struct Folder {
       case JobEnd::app_failed:
       case JobEnd::node_failed:
         ++j->restarts;
+        j->app_failures += b.end == JobEnd::app_failed ? 1 : 0;
         s.broken_jobs.insert(j->id);
         [[fallthrough]];
       case JobEnd::requeued: break;
@@ -317,6 +318,10 @@ struct Folder {
       n->hold_reason.clear();
       s.out_nodes.erase(a.node);
       touch(a.node);
+      // One more may be out now: whoever was held back is asked about again.
+      for (const auto& [id, i] : s.incidents) {
+        if (i.stage == Stage::opened) s.dirty_incidents.insert(id);
+      }
     }
     Job* j = job(a.job);
     if (j == nullptr || done) return;

@@ -98,6 +98,7 @@ struct Job {
   std::uint64_t order = 0;        // first in, first out; kept over restarts
   std::uint32_t attempt = 0;      // 0 until the first start is ordered
   std::uint32_t restarts = 0;     // attempts lost to failures
+  std::uint32_t app_failures = 0; // of those, how many the program had only itself to blame for, by the engine's word
   Time submitted;                 // utc
   Time started;                   // utc, of this attempt
   Time ended;                     // utc
@@ -116,6 +117,7 @@ void fields(V& v, Job& j) {
   v("order", j.order);
   v("attempt", j.attempt);
   v("restarts", j.restarts);
+  v("app_failures", j.app_failures);
   v("submitted", j.submitted);
   v("started", j.started);
   v("ended", j.ended);

@@ -106,7 +106,7 @@ void Checker::on_event(const Event& e, const State& s) {
 }
 
 void Checker::on_books(const Accounts& a, const State& s) {
-  const GpuHours g = account::balance(a, s);
+  const GpuHours g = account::balance(a, s, s.mono());
   const std::int64_t sum = std::accumulate(g.ms.begin(), g.ms.end(), std::int64_t{0});
   Event e;
   e.seq = s.seq;

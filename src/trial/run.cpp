@@ -69,7 +69,7 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   out.weather = options.twin.weather.factor;
   out.events = journal.last_seq();
   out.digest = render_hex(journal.head());
-  out.hours = account::balance(loop->accounts(), s);
+  out.hours = account::balance(loop->accounts(), s, twin.now().steady + s.mono_offset);
   out.goodput = account::goodput(out.hours);
   out.allocated_share = twin.allocated_share();
   out.totals = s.totals;

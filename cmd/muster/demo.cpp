@@ -1,0 +1,113 @@
+// muster demo: the loop over a twin in this process, in step with the wall clock.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <filesystem>
+#include <future>
+
+#include "commands.h"
+#include "control/restore.h"
+#include "host.h"
+#include "ingest/json.h"
+#include "paced_twin.h"
+#include "say.h"
+#include "scene.h"
+
+namespace muster::cmd {
+namespace {
+
+Time wall_utc() {
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
+}
+
+// {"fault":"gpu_off_bus","node":"node0017","slot":3}: breaks something in the twin, for people to watch.
+class InjectTool final : public Tool {
+ public:
+  InjectTool(Mailbox& mailbox, twin::Twin& twin, const Site& site) : mailbox_(mailbox), twin_(twin), site_(site) {}
+  Role role() const override { return Role::operator_; }
+  Result<std::string> call(const Value& input) override {
+    const Value* fault = input.find("fault");
+    const Value* node = input.find("node");
+    const Value* slot = input.find("slot");
+    twin::FaultKind kind{};
+    if (fault == nullptr || fault->string() == nullptr || !parse_name(*fault->string(), kind)) {
+      std::string all;
+      for (std::string_view n : names(kind)) all += (all.empty() ? "" : ", ") + std::string(n);
+      return fail(Code::bad_input, "inject needs a \"fault\" the twin knows", "one of: " + all);
+    }
+    NodeId id;
+    if (kind != twin::FaultKind::storage_stall) {
+      if (node == nullptr || node->string() == nullptr) return fail(Code::bad_input, "inject needs a \"node\"");
+      id = find_node(site_, *node->string());
+      if (!id.some()) return fail(Code::not_found, "there is no such node", "`muster get nodes -o name` lists them");
+    }
+    int where = -1;
+    if (slot != nullptr && !slot->is_null()) {
+      if (slot->integer() == nullptr || *slot->integer() < -1 || *slot->integer() >= site_.gpus_per_node) {
+        return fail(Code::bad_input, fmt::format("\"slot\" must be 0 to {}", site_.gpus_per_node - 1));
+      }
+      where = static_cast<int>(*slot->integer());
+    }
+    auto answer = std::make_shared<std::promise<Result<std::uint64_t>>>();
+    auto got = answer->get_future();
+    mailbox_.post([this, kind, id, where, answer] { answer->set_value(twin_.inject(kind, id, where)); });
+    if (got.wait_for(std::chrono::seconds(5)) != std::future_status::ready) return fail(Code::unreachable, "the twin does not answer");
+    const Result<std::uint64_t> r = got.get();
+    if (!r) return tl::unexpected(r.error());
+    return fmt::format("{{\"fault\":{}}}", *r);
+  }
+
+ private:
+  Mailbox& mailbox_;
+  twin::Twin& twin_;
+  const Site& site_;
+};
+
+// Without --state each demo starts afresh: its history is kept until the next one begins.
+Result<std::string> journal_path(const DemoOptions& o, const StateDir& dir) {
+  if (!o.state.empty()) return dir.journal();
+  const std::string path = dir.path + "/demo.db";
+  std::error_code ignored;
+  for (const char* tail : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(path + tail, ignored);
+  return path;
+}
+
+}  // namespace
+
+int run_demo(const DemoOptions& o) {
+  auto scene = build_scene(o.twin);
+  if (!scene) return say_error(scene.error());
+  auto dir = open_state_dir(state_path(o.state));
+  if (!dir) return say_error(dir.error());
+  const auto path = journal_path(o, *dir);
+  if (!path) return say_error(path.error());
+  auto journal = sqlite::open({.path = *path, .create = true});
+  if (!journal) return say_error(journal.error());
+
+  twin::Config& config = scene->twin;
+  config.start_utc = wall_utc();
+  std::unique_ptr<twin::Twin> twin;
+  if ((*journal)->last_seq() > 0) {  // an earlier demo: its cluster as it was left
+    auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
+    if (!books) return say_error(books.error());
+    config.site = books->state.site;
+    config.start_utc = std::max(config.start_utc, books->state.now.utc);
+    twin = std::make_unique<twin::Twin>(config, books->state);
+  } else {
+    twin = std::make_unique<twin::Twin>(config);
+  }
+  Mailbox mailbox;
+  PacedTwin paced(*twin, mailbox, o.speed);
+  InjectTool inject(mailbox, *twin, config.site);
+  HostOptions host_options;
+  host_options.name = "demo";
+  host_options.simulation = fmt::format("weather x{:g}, speed x{:g}, seed {}", config.weather.factor, o.speed, config.seed);
+  host_options.port = o.port;
+  if (o.days > 0) host_options.stop_at = twin->now().utc + from_seconds(o.days * 86400);
+  host_options.site = config.site;
+  host_options.policy = scene->policy;
+  host_options.tools["inject"] = &inject;
+  return host(host_options, {paced, paced, paced, mailbox}, *dir, **journal);
+}
+
+}  // namespace muster::cmd

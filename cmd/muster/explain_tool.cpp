@@ -1,0 +1,19 @@
+#include "explain_tool.h"
+
+#include "report/explain.h"
+
+namespace muster::cmd {
+
+Result<std::string> ExplainTool::call(const Value& input) {
+  const Value* what = input.find("what");
+  if (what == nullptr || what->string() == nullptr || what->string()->empty()) {
+    return fail(Code::bad_input, "explain needs \"what\"", "a node, job, incident, action, fault code or log line");
+  }
+  const auto snapshot = view_.latest();
+  if (!snapshot) return fail(Code::unreachable, "nothing is known yet", "try again in a moment");
+  auto answer = report::explain(snapshot->state, *what->string());
+  if (!answer) return tl::unexpected(answer.error());
+  return report::render_json(*answer);
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,115 @@
+#include "host.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+
+#include "adapters/http/server.h"
+#include "api/api.h"
+#include "background.h"
+#include "console.h"
+#include "explain_tool.h"
+#include "ingest/json.h"
+#include "say.h"
+#include "secrets.h"
+
+namespace muster::cmd {
+namespace {
+
+std::atomic<int> stop_signal{0};
+
+void on_signal(int s) { stop_signal = s; }
+
+void listen_to_signals() {
+  struct sigaction a {};
+  a.sa_handler = on_signal;
+  sigaction(SIGTERM, &a, nullptr);
+  sigaction(SIGINT, &a, nullptr);
+}
+
+Time steady_now() {
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+}
+
+// The faces of a host: who may come in, and what they are answered.
+struct Faces {
+  Console console;
+  ExplainTool explain;
+  api::Auth auth;
+  Background background;
+  api::Api api;
+
+  Faces(const HostOptions& o, Mailbox& mailbox)
+      : console(o.simulation),
+        explain(console),
+        auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
+        api({console, console, mailbox, with_explain(o.tools), auth, random_bytes, [this](auto work) { background.run(std::move(work)); }}) {}
+
+  Tools with_explain(Tools tools) {
+    tools["explain"] = &explain;
+    return tools;
+  }
+};
+
+Result<void> turn_until_told(const HostOptions& o, const Edges& e, control::Loop& loop, Console& console, const Journal& journal) {
+  std::uint64_t shown = 0;
+  while (stop_signal == 0) {
+    auto turn = loop.turn();
+    if (!turn) return tl::unexpected(turn.error());
+    console.on_samples(loop.inbox(), loop.state().site);
+    console.publish(loop, journal, turn->now, turn->seq != shown);
+    shown = turn->seq;
+    if (turn->now.utc >= o.stop_at) return {};
+    if (o.still_alive) {
+      if (auto r = o.still_alive(); !r) return r;
+    }
+    e.observatory.wait(turn->wake_at);
+  }
+  return {};
+}
+
+}  // namespace
+
+int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJournal& journal) {
+  listen_to_signals();
+  const auto token = open_token(dir.token());
+  if (!token) return say_error(token.error());
+  control::LoopConfig config;
+  config.site = o.site;
+  config.policy = o.policy;
+  config.journal_id = journal.id().substr(0, 8);
+  config.parse_json = [](std::string_view text) { return parse_json(text); };
+  config.turn_max = seconds(10);
+  auto loop = control::Loop::start(e.clock, e.observatory, e.actuator, journal, std::move(config));
+  if (!loop) return say_error(loop.error());
+
+  Faces faces(o, e.mailbox);
+  faces.auth.accept_token(*token, "token", Role::admin);
+  (*loop)->on_event = [&](const Event& event) { faces.console.on_event(event); };
+  faces.console.publish(**loop, journal, e.clock.now(), true);
+  auto server = http::Server::start({.port = o.port, .unix_path = dir.socket(), .handler = faces.api.handler()});
+  if (!server) return say_error(server.error());
+
+  const std::string base = fmt::format("http://127.0.0.1:{}", (*server)->port());
+  say(fmt::format("muster {} of cluster {}: {} nodes, {} GPUs{}", o.name, o.site.name, o.site.nodes.size(), o.site.gpus(),
+                  o.simulation.empty() ? "" : ", SIMULATED (" + o.simulation + ")"));
+  say(fmt::format("page       {}/", base));
+  say(fmt::format("log in     {}/login?code={}   (once, within 15 minutes; `muster login` makes another)", base,
+                  faces.auth.new_login_code(Role::admin)));
+  say(fmt::format("state      {}", dir.path));
+  say("stop       Ctrl-C");
+
+  const Result<void> end = turn_until_told(o, e, **loop, faces.console, journal);
+  e.mailbox.close({Code::unreachable, "muster is shutting down", "start it again and repeat the command"});
+  (*server)->stop();
+  faces.background.finish();
+  if (!end) return say_error(end.error());
+  if (auto r = (*loop)->stop(); !r) return say_error(r.error());
+  say(fmt::format("stopped at event {}: nothing was lost", journal.last_seq()));
+  return 0;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,35 @@
+// Host: a loop with its faces, from opened journal to clean shutdown. `demo` and `up` differ only in what they put behind the ports.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "adapters/mailbox/mailbox.h"
+#include "adapters/sqlite/journal.h"
+#include "adapters/state/state_dir.h"
+#include "control/loop.h"
+#include "ports/tool.h"
+
+namespace muster::cmd {
+
+struct Edges {
+  Clock& clock;
+  Observatory& observatory;
+  Actuator& actuator;
+  Mailbox& mailbox;
+};
+
+struct HostOptions {
+  std::string name;         // "demo": for messages
+  std::string simulation;   // what a simulation says of itself; empty: a real cluster
+  std::uint16_t port = 7070;
+  Time stop_at = kNever;    // utc of the cluster
+  Site site;
+  Policy policy;
+  Tools tools;              // beside those every host has
+  std::function<Result<void>()> still_alive;  // asked each turn; an error ends the host
+};
+
+// Returns the process's exit code.
+int host(const HostOptions& options, const Edges& edges, StateDir& dir, sqlite::StoredJournal& journal);
+
+}  // namespace muster::cmd

@@ -1,0 +1,251 @@
+#include "report/explain.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "decide/queue.h"
+#include "decide/words.h"
+#include "ingest/fault_catalog.h"
+#include "ingest/kernel_log.h"
+
+namespace muster::report {
+namespace {
+
+std::string node_name(const State& s, NodeId n) { return n.v < s.site.nodes.size() ? s.site.nodes[n.v].name : "the site"; }
+
+std::string ago(const State& s, Time t) { return fmt::format("{} ago", render_duration(s.now.utc - t)); }
+
+void add_findings(const State& s, const std::vector<FindingId>& ids, Explanation& e) {
+  for (FindingId id : ids) {
+    const Finding* f = find_finding(s, id);
+    if (f == nullptr) continue;
+    for (const Evidence& x : f->evidence) {
+      e.evidence.push_back(fmt::format("{} {} finding {} ({}): {}{}", render_utc(x.at), name_of(x.witness), id.v, name_of(f->kind), x.text,
+                                       x.ref.empty() ? "" : " [" + x.ref + "]"));
+    }
+  }
+}
+
+std::string action_line(const State& s, const OrderRecord& r) {
+  const Action& a = r.order.action;
+  std::string line = fmt::format("{} {}", render_utc(r.intended), name_of(a.verb));
+  if (a.node.some()) line += " " + node_name(s, a.node);
+  if (a.slot >= 0) line += fmt::format(" GPU {}", a.slot);
+  if (a.job.some()) line += " job " + render(a.job);
+  line += fmt::format(": {}{}; {} [{}]", name_of(r.status), r.detail.empty() ? "" : " (" + r.detail + ")", r.order.reason.sentence,
+                      r.order.reason.rule);
+  return line;
+}
+
+template <class Pick>
+void add_actions(const State& s, Explanation& e, Pick pick) {
+  std::vector<const OrderRecord*> found;
+  for (const auto& [key, r] : s.orders) {
+    if (pick(r)) found.push_back(&r);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->intended < b->intended; });
+  for (const OrderRecord* r : found) e.actions.push_back(action_line(s, *r));
+}
+
+Explanation of_action(const State& s, const OrderRecord& r) {
+  Explanation e;
+  const Reason& why = r.order.reason;
+  e.kind = "action";
+  e.title = fmt::format("action {}: {}", r.order.key, name_of(r.order.action.verb));
+  e.sentences = {why.sentence, fmt::format("Decided by {} {}; outcome: {}.", why.actor, ago(s, r.intended), name_of(r.status))};
+  if (!why.budget.empty()) e.sentences.push_back("Budget: " + why.budget + ".");
+  if (why.incident.some()) e.sentences.push_back(fmt::format("It belongs to incident {}.", why.incident.v));
+  e.rule = fmt::format("{} (rules version {}, policy {})", why.rule, s.rules, s.policy_hash.substr(0, 12));
+  e.alternatives = why.alternatives;
+  add_findings(s, why.findings, e);
+  e.actions = {action_line(s, r)};
+  return e;
+}
+
+Explanation of_incident(const State& s, const Incident& i) {
+  Explanation e;
+  e.kind = "incident";
+  e.title = fmt::format("incident {}: {} on {}", i.id.v, decide::say(i.cause), node_name(s, i.node));
+  e.sentences.push_back(fmt::format("Opened {}; {}.", ago(s, i.opened),
+                                    i.closed.ns != 0 ? fmt::format("closed: {}", i.resolution) : fmt::format("stage: {}", name_of(i.stage))));
+  if (i.job.some()) e.sentences.push_back(fmt::format("Job {} had the node when it opened.", render(i.job)));
+  for (const Note& n : i.notes) e.sentences.push_back(fmt::format("{} {}", render_utc(n.at), n.text));
+  add_findings(s, i.findings, e);
+  add_actions(s, e, [&](const OrderRecord& r) { return r.order.reason.incident == i.id; });
+  for (const auto& [key, r] : s.orders) {
+    if (r.order.reason.incident != i.id) continue;
+    e.rule = r.order.reason.rule;
+    for (const std::string& a : r.order.reason.alternatives) e.alternatives.push_back(fmt::format("{}: {}", name_of(r.order.action.verb), a));
+  }
+  return e;
+}
+
+Explanation of_node(const State& s, NodeId id) {
+  const NodeState& n = s.nodes[id.v];
+  Explanation e;
+  e.kind = "node";
+  e.title = "node " + node_name(s, id);
+  e.sentences.push_back(fmt::format("It is {}{}.", name_of(n.condition),
+                                    n.hold == Hold::none ? std::string(" and in service")
+                                                         : fmt::format(" and drained by {}: {}", n.hold == Hold::muster ? "Muster" : "a person", n.hold_reason)));
+  e.sentences.push_back(n.job.some() ? fmt::format("Job {} has it.", render(n.job)) : "No job has it.");
+  e.sentences.push_back(fmt::format("{} incident{} so far, {} part{} replaced.", n.incidents, n.incidents == 1 ? "" : "s", n.swaps,
+                                    n.swaps == 1 ? "" : "s"));
+  std::vector<FindingId> open;
+  for (const auto& [fid, f] : s.findings) {
+    if (f.node == id && f.cleared.ns == 0) open.push_back(fid);
+  }
+  if (const Incident* i = find_incident(s, n.incident)) {
+    Explanation inner = of_incident(s, *i);
+    e.sentences.push_back(fmt::format("Incident {} is open ({}): {}.", i->id.v, name_of(i->stage), decide::say(i->cause)));
+    e.rule = inner.rule;
+    e.alternatives = inner.alternatives;
+    open = i->findings;
+  } else if (n.hold == Hold::none && n.condition == NodeCondition::up) {
+    e.sentences.push_back("Nothing is wrong with it that Muster knows of.");
+  }
+  add_findings(s, open, e);
+  add_actions(s, e, [&](const OrderRecord& r) { return r.order.action.node == id; });
+  for (auto r = s.refusals.rbegin(); r != s.refusals.rend() && e.alternatives.size() < 12; ++r) {
+    if (r->action.node == id) e.alternatives.push_back(fmt::format("{} {}: held back, {}", render_utc(r->at), name_of(r->action.verb), r->limit));
+  }
+  return e;
+}
+
+Explanation of_job(const State& s, const Job& j) {
+  Explanation e;
+  e.kind = "job";
+  e.title = fmt::format("job {}: {}", render(j.id), j.spec.name);
+  e.sentences.push_back(fmt::format("It is {}; {} nodes, attempt {}, {} of {} steps, {} of them safe in a checkpoint.", name_of(j.phase),
+                                    j.spec.nodes, j.attempt, j.progress.steps, j.spec.steps, j.progress.durable_steps));
+  if (std::string why = decide::why_not_started(s, j.id); !why.empty()) e.sentences.push_back("Not started: " + why + ".");
+  if (!j.placement.why.empty() && !j.nodes.empty()) {
+    e.sentences.push_back(fmt::format("Placed on {} leaf switch{}, the least possible is {}: {}.", j.placement.leaves,
+                                      j.placement.leaves == 1 ? "" : "es", j.placement.leaves_min, j.placement.why));
+  }
+  if (j.restarts > 0) {
+    e.sentences.push_back(fmt::format("{} attempt{} lost; the last ended as {}: {}", j.restarts, j.restarts == 1 ? "" : "s", name_of(j.last_end),
+                                      j.last_detail));
+  }
+  std::vector<FindingId> about;
+  for (const auto& [id, f] : s.findings) {
+    const bool on_its_nodes = f.node.some() && f.cleared.ns == 0 && std::binary_search(j.nodes.begin(), j.nodes.end(), f.node);
+    if (f.job == j.id || on_its_nodes) about.push_back(id);
+  }
+  add_findings(s, about, e);
+  add_actions(s, e, [&](const OrderRecord& r) { return r.order.action.job == j.id; });
+  for (const auto& [key, r] : s.orders) {
+    if (r.order.action.job == j.id) e.rule = r.order.reason.rule;
+  }
+  return e;
+}
+
+Explanation of_finding(const State& s, const Finding& f) {
+  Explanation e;
+  e.kind = "finding";
+  e.title = fmt::format("finding {}: {} on {}", f.id.v, decide::say(f.kind), node_name(s, f.node));
+  e.sentences = {fmt::format("{}, opened {}; {}.", name_of(f.severity), ago(s, f.opened), f.cleared.ns == 0 ? "still open" : "cleared")};
+  add_findings(s, {f.id}, e);
+  if (const Fault* fault = f.code == 0 ? nullptr : find_fault(fmt::format("Xid {}", f.code))) e.sentences.push_back(fault->meaning);
+  return e;
+}
+
+JobId parse_job(std::string_view text) {
+  const auto parts = split(text, '_');
+  const auto number = parse_uint(parts[0]);
+  if (!number || *number == 0 || *number > UINT32_MAX || parts.size() > 2) return {};
+  JobId id{static_cast<std::uint32_t>(*number), 0};
+  if (parts.size() == 2) {
+    const auto index = parse_uint(parts[1]);
+    if (!index || *index >= UINT32_MAX) return {};
+    id.array_index = static_cast<std::uint32_t>(*index) + 1;
+  }
+  return id;
+}
+
+}  // namespace
+
+Result<Explanation> explain_fault(std::string_view what) {
+  std::string code(trim(what));
+  Explanation e;
+  if (const auto line = parse_log_line(what)) {
+    code = line->fault;
+    if (!line->pci.empty()) e.sentences.push_back("The line names the device at PCI " + line->pci + ".");
+    if (line->previous != 0) e.sentences.push_back(fmt::format("The driver says it follows from Xid {}: look at that one.", line->previous));
+  }
+  const Fault* f = find_fault(code);
+  if (f == nullptr) {
+    const auto near = similar_faults(code);
+    return fail(Code::not_found, fmt::format("'{}' is no fault code or log line that Muster knows", printable(what.substr(0, 80))),
+                near.empty() ? "give a node, job, incident, action, fault code such as \"xid 79\", or a log line"
+                             : "did you mean " + join({near.begin(), near.begin() + std::min<std::ptrdiff_t>(3, std::ssize(near))}, ", ") + "?");
+  }
+  e.kind = "fault";
+  e.title = f->code + ": " + f->name;
+  e.sentences.insert(e.sentences.begin(), f->meaning);
+  e.sentences.push_back(fmt::format("Severity {}, concerns the {}.", f->severity, f->scope));
+  if (!f->action.empty()) e.sentences.push_back("Advised: " + f->action);
+  if (!f->applies_to.empty()) e.sentences.push_back("Applies to " + f->applies_to + ".");
+  e.evidence = {"source: " + f->source};
+  return e;
+}
+
+Result<Explanation> explain(const State& s, std::string_view what) {
+  what = trim(what);
+  const auto words = split(what, ' ');
+  const std::string_view last = words.back();
+  const auto is = [&](std::string_view noun) { return words.size() == 2 && words[0] == noun; };
+  const auto number = parse_uint(last);
+  const auto missing = [&](std::string_view noun) {
+    return fail(Code::not_found, fmt::format("there is no {} '{}'", noun, printable(last)),
+                fmt::format("`muster get {}s` lists those that are known", noun));
+  };
+  if (is("node") || (words.size() == 1 && find_node(s.site, what).some())) {
+    const NodeId n = find_node(s.site, last);
+    if (!n.some()) return missing("node");
+    return of_node(s, n);
+  }
+  if (is("incident")) {
+    const Incident* i = number ? find_incident(s, IncidentId{*number}) : nullptr;
+    if (i == nullptr) return missing("incident");
+    return of_incident(s, *i);
+  }
+  if (is("finding")) {
+    const Finding* f = number ? find_finding(s, FindingId{*number}) : nullptr;
+    if (f == nullptr) return missing("finding");
+    return of_finding(s, *f);
+  }
+  const auto order = s.orders.find(std::string(last));
+  if (is("action") || (words.size() == 1 && order != s.orders.end())) {
+    if (order == s.orders.end()) return missing("action");
+    return of_action(s, order->second);
+  }
+  if (is("job") || (words.size() == 1 && number)) {
+    const Job* j = find_job(s, parse_job(last));
+    if (j != nullptr) return of_job(s, *j);
+    return missing("job");
+  }
+  return explain_fault(what);
+}
+
+std::string render_json(const Explanation& e) {
+  JsonWriter w;
+  const auto list = [&](std::string_view name, const std::vector<std::string>& lines) {
+    w.key(name).array();
+    for (const std::string& l : lines) w.value(l);
+    w.end_array();
+  };
+  w.object().field("title", e.title).field("kind", e.kind);
+  list("sentences", e.sentences);
+  list("evidence", e.evidence);
+  w.field("rule", e.rule);
+  list("alternatives", e.alternatives);
+  list("actions", e.actions);
+  w.end_object();
+  return w.take();
+}
+
+}  // namespace muster::report

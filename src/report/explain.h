@@ -1,0 +1,28 @@
+// Why: about a node, a job, an incident, an action, a finding, a fault code or a log line; in plain words, from the state alone.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/state.h"
+
+namespace muster::report {
+
+struct Explanation {
+  std::string title;
+  std::string kind;  // "node", "job", "incident", "action", "finding", "fault", "cluster"
+  std::vector<std::string> sentences;
+  std::vector<std::string> evidence;
+  std::string rule;
+  std::vector<std::string> alternatives;  // what else was considered
+  std::vector<std::string> actions;       // what was done, oldest first
+};
+
+// `what`: "node0017", "job 12", "12", "incident 3", "action KEY", "finding 4", "xid 79", a kernel log line.
+Result<Explanation> explain(const State& s, std::string_view what);
+// Without a cluster: fault codes and log lines only.
+Result<Explanation> explain_fault(std::string_view what);
+std::string render_json(const Explanation& e);
+
+}  // namespace muster::report
