@@ -239,6 +239,34 @@ def rule_same_on_every_cpu(tree, _):
                 yield f.path, f.line_of(m.start()), f'{m[0]}...): use base/math.h'
 
 
+DRAW = re.compile(r'(?:\.|->)(?:unit|below|chance|exponential|normal|lognormal)\s*\(')
+CONDITION = re.compile(r'\b(?:if|while|switch)\s*\(')
+
+
+def without_condition(statement):
+    """What follows the parentheses of a leading `if (...)`: it is evaluated later, so it is another statement."""
+    m = CONDITION.search(statement)
+    if not m:
+        return [statement]
+    depth, at = 1, m.end()
+    while at < len(statement) and depth:
+        depth += {'(': 1, ')': -1}.get(statement[at], 0)
+        at += 1
+    return [statement[:at], statement[at:]]
+
+
+def rule_draws(tree, _):
+    """One random draw a statement: compilers differ in the order in which they evaluate arguments and operands."""
+    for f in tree:
+        if f.is_cpp and f.room in PURE and not f.is_test and DRAW.search(f.code):
+            at = 0
+            for text in re.split(r'([;{}])', f.code):
+                for part in without_condition(text):
+                    if len(DRAW.findall(part)) > 1 and not re.search(r'&&|\|\||\?', part):
+                        yield f.path, f.line_of(at + text.index(part) + DRAW.search(part).start()), 'two random draws in one statement'
+                at += len(text)
+
+
 def rule_one_code_path(tree, _):
     """No code asks whether it is being simulated."""
     for f in tree:

@@ -26,7 +26,7 @@ CLEAN = {
     'src/ingest/README.md': README,
     'src/ingest/yaml.cpp': '#include <yaml-cpp/yaml.h>\n#include "base/text.h"\n',
     'src/twin/README.md': README,
-    'src/twin/twin.cpp': '#include "base/text.h"\n',
+    'src/twin/twin.cpp': '#include "base/text.h"\nvoid f() { if (prng.chance(0.5)) g(prng.unit()); }\n',
 }
 # rule, file, text added to it (or the whole file when it is new), part of the message
 PLANTED = [
@@ -57,6 +57,7 @@ PLANTED = [
     ('rule_pure', 'src/model/job.cpp', 'std::mutex m;\n', 'no threads'),
     ('rule_pure', 'src/ingest/yaml.cpp', 'std::ifstream in;\n', 'no input or output'),
     ('rule_same_on_every_cpu', 'src/twin/twin.cpp', 'double l = std::log(2.0);\n', 'base/math.h'),
+    ('rule_draws', 'src/twin/twin.cpp', 'auto x = f(prng.unit(),\n  prng.below(3));\n', 'two random draws'),
     ('rule_one_code_path', 'src/model/job.cpp', 'if (site.is_simulated()) return;\n', 'must not know'),
     ('rule_order', 'src/model/job.cpp', 'void h(std::unordered_set<int> all) { for (int i : all) f(i); }\n', 'container all'),
     ('rule_order', 'src/model/job.cpp', 'std::unordered_map<int, std::set<int>> jobs_;\nauto a = jobs_.begin();\n', 'jobs_'),
