@@ -195,6 +195,7 @@ struct Cluster {
 
   // ---- symptoms.cpp
   void show(std::uint32_t f);                  // a fault begins: its effects and its first signs
+  void show_nvlink(std::uint32_t f);
   void show_flap(std::uint32_t f);
   void show_crash(std::uint32_t f);
   void show_again(std::uint32_t f);            // its first signs once more: still there after a boot

@@ -113,13 +113,7 @@ void Cluster::show(std::uint32_t f) {
       xid(n, slot, 64, fmt::format("{}, Row Remapper: Error recording the new row: no spare row left.", process(n, l)));
       if (l.prng.chance(0.5)) fault_stage(f, kBite);
       break;
-    case FaultKind::nvlink_degraded:
-      l.severity = static_cast<float>(0.6 + 0.3 * l.prng.unit());
-      xid(n, slot, 74, fmt::format("{}, NVLink: fatal error detected on link {}(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
-                                   process(n, l), l.prng.below(18)));
-      if (l.prng.chance(0.4)) break_gang(f, 1, "NCCL error: unhandled cuda error, NVLink");
-      fault_stage(f, kGrow);
-      break;
+    case FaultKind::nvlink_degraded: show_nvlink(f); break;
     case FaultKind::pcie_degraded:
       l.severity = static_cast<float>(0.7 + 0.2 * l.prng.unit());
       show_again(f);
@@ -160,6 +154,19 @@ void Cluster::show(std::uint32_t f) {
       tell(n, slot, loses_gpu(t.kind) ? kFull : kCounters);
     }
   }
+}
+
+void Cluster::show_nvlink(std::uint32_t f) {
+  FaultLive& l = live[f];
+  const NodeId n = faults[f].node;
+  l.severity = static_cast<float>(0.6 + 0.3 * l.prng.unit());
+  // One draw a statement, here and below: the order in which a call's arguments are evaluated differs between compilers.
+  const std::uint64_t link = l.prng.below(18);
+  const std::string who = process(n, l);
+  xid(n, faults[f].slot, 74,
+      fmt::format("{}, NVLink: fatal error detected on link {}(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", who, link));
+  if (l.prng.chance(0.4)) break_gang(f, 1, "NCCL error: unhandled cuda error, NVLink");
+  fault_stage(f, kGrow);
 }
 
 void Cluster::show_flap(std::uint32_t f) {
@@ -228,12 +235,14 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
       queue.push(now + minutes(1), Tick::fault, f, kGrow);
       break;
     }
-    case kRepeat:
+    case kRepeat: {
+      const std::uint64_t pid = 1200 + l.prng.below(800);
+      const std::uint64_t sequence = 1000 + l.prng.below(9000);
       xid(n, t.slot, 119, fmt::format("pid={}, name=nv-hostengine, Timeout after 45s of waiting for RPC response from GPU{} GSP! "
-                                      "Expected function 76 (GSP_RM_CONTROL) sequence {} (0x20802702 0x8).",
-                                      1200 + l.prng.below(800), t.slot, 1000 + l.prng.below(9000)));
+                                      "Expected function 76 (GSP_RM_CONTROL) sequence {} (0x20802702 0x8).", pid, t.slot, sequence));
       if (++l.turn < 3) queue.push(now + seconds(45), Tick::fault, f, kRepeat);
       break;
+    }
     case kOver: end_fault(f, Fate::self_cleared); break;
     case kBite: {
       if (!alive || (l.turn++ > 0 && node(n).gang == kNone)) break;
