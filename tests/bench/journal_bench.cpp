@@ -1,5 +1,5 @@
-// journal_bench [EVENTS [DIR]]: what the journal costs. A million events are appended in turns of 100, as a busy controller would;
-// then the file is reopened as after a restart (snapshot and tail), and verified. Exit status 1 if the restart takes over 2 s.
+// journal_bench [EVENTS [DIR]]: what the journal costs. A million events are appended in turns of 100, as a busy controller
+// would; then the file is reopened as after a restart (snapshot and tail), and verified. Status 1 if the restart takes over 2 s.
 #include <fmt/core.h>
 #include <stdlib.h>
 #include <sys/resource.h>
