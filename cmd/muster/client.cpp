@@ -5,14 +5,15 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "adapters/http/client.h"
 #include "adapters/state/state_dir.h"
+#include "address.h"
 #include "base/text.h"
 #include "ingest/json.h"
 #include "report/units.h"
+#include "secrets.h"
 
 namespace muster::cmd {
 namespace {
@@ -162,18 +163,12 @@ std::optional<Time> Client::cluster_now() const {
   return summary ? report::time_of(*summary, "now_utc") : std::nullopt;
 }
 
+std::string Client::page() const {
+  return server_.empty() ? find_address(socket_.substr(0, socket_.rfind('/'))) : server_;
+}
+
 std::string piece(const std::string& text) { return "/" + http::url_encode(text); }
 
-std::string new_command_id() {
-  unsigned char bytes[12] = {};
-  std::size_t got = 0;
-  while (got < sizeof bytes) {
-    const auto n = ::getrandom(bytes + got, sizeof bytes - got, 0);
-    if (n > 0) got += static_cast<std::size_t>(n);
-  }
-  std::string id = "cli-";
-  for (const auto b : bytes) id += fmt::format("{:02x}", b);
-  return id;
-}
+std::string new_command_id() { return "cli-" + random_hex(12); }
 
 }  // namespace muster::cmd

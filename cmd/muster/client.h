@@ -23,8 +23,8 @@ class Client {
 
   // The cluster's own time, which in a simulation is not ours; none when it does not say.
   std::optional<Time> cluster_now() const;
-  // "http://127.0.0.1:7070"; empty on the unix socket.
-  const std::string& server() const { return server_; }
+  // "http://127.0.0.1:7070"; over the unix socket, what the controller left in its state directory; empty where unknown.
+  std::string page() const;
 
  private:
   Result<Value> send(const std::string& method, const std::string& target, const std::string& body) const;

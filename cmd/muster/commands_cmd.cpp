@@ -195,9 +195,9 @@ int run_login(const LoginOptions& o) {
   if (!client) return say_error(client.error());
   const auto answer = client->post("/api/v1/logins", "{}");
   if (!answer) return say_error(answer.error());
-  const auto url = text_of(*answer, "url");
-  const auto code = text_of(*answer, "code");
-  put(printable(!url.empty() ? url : client->server() + "/login?code=" + code) + "\n");
+  const auto page = client->page();
+  if (page.empty()) say("the server did not leave its address here: put http://HOST:PORT in front");
+  put(printable(page + text_of(*answer, "path")) + "\n");
   return 0;
 }
 

@@ -43,7 +43,9 @@ int run_explain(const ExplainOptions& options) {
     what = std::move(*line);
   }
   // Fault codes and log lines are explained without any server.
-  if (const auto fault = parse_uint(what) ? Result<report::Explanation>(fail(Code::not_found, "")) : report::explain_fault(what); fault) {
+  const bool number = parse_uint(what).has_value();
+  const auto fault = number ? Result<report::Explanation>(fail(Code::not_found, "")) : report::explain_fault(what);
+  if (fault) {
     const auto answer = parse_json(report::render_json(*fault));
     if (!answer) return say_error(answer.error());
     return show(options, *answer, {});

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 
+#include "address.h"
 #include "adapters/http/server.h"
 #include "api/api.h"
 #include "background.h"
@@ -94,6 +95,7 @@ int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJour
   if (!server) return say_error(server.error());
 
   const std::string base = fmt::format("http://127.0.0.1:{}", (*server)->port());
+  leave_address(dir.path, base);
   say(fmt::format("muster {} of cluster {}: {} nodes, {} GPUs{}", o.name, o.site.name, o.site.nodes.size(), o.site.gpus(),
                   o.simulation.empty() ? "" : ", SIMULATED (" + o.simulation + ")"));
   say(fmt::format("page       {}/", base));

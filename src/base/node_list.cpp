@@ -148,18 +148,21 @@ std::string compress_node_list(std::vector<std::string> names) {
     std::size_t count = 0;
     while (i < names.size()) {
       const auto first = take_apart(names[i]);
-      if (first.before != head.before || first.after != head.after || first.digits.empty() || !same_width(head.digits, first.digits)) {
+      if (first.before != head.before || first.after != head.after || first.digits.empty() ||
+          !same_width(head.digits, first.digits)) {
         break;
       }
       auto last = first;
       for (++i, ++count; i < names.size(); ++i, ++count) {
         const auto next = take_apart(names[i]);
         const bool follows = next.before == head.before && next.after == head.after && !next.digits.empty() &&
-                             same_width(first.digits, next.digits) && *parse_uint(next.digits) == *parse_uint(last.digits) + 1;
+                             same_width(first.digits, next.digits) &&
+                             *parse_uint(next.digits) == *parse_uint(last.digits) + 1;
         if (!follows) break;
         last = next;
       }
-      ranges.push_back(first.digits == last.digits ? std::string(first.digits) : fmt::format("{}-{}", first.digits, last.digits));
+      ranges.push_back(first.digits == last.digits ? std::string(first.digits)
+                                                   : fmt::format("{}-{}", first.digits, last.digits));
     }
     pieces.push_back(count == 1 ? fmt::format("{}{}{}", head.before, head.digits, head.after)
                                 : fmt::format("{}[{}]{}", head.before, join(ranges, ","), head.after));

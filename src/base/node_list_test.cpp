@@ -20,8 +20,9 @@ TEST(NodeList, PlainNamesAndSeveralBracketsMix) {
 }
 
 TEST(NodeList, WhatIsWrongIsNamed) {
-  for (const auto* text : {"", "a,,b", "node[1-", "node]1", "node[[1]]", "node[]", "node[a-b]", "node[5-1]", "node[1-2-3]", "node[-1]",
-                           "node[1-99999999999999999999]", "node[1-2000000]", "r[1-2000]n[1-2000]", "node[ 1]"}) {
+  for (const auto* text :
+       {"", "a,,b", "node[1-", "node]1", "node[[1]]", "node[]", "node[a-b]", "node[5-1]", "node[1-2-3]", "node[-1]",
+        "node[1-99999999999999999999]", "node[1-2000000]", "r[1-2000]n[1-2000]", "node[ 1]"}) {
     const auto r = expand_node_list(text);
     ASSERT_FALSE(r) << text;
     EXPECT_EQ(r.error().code, Code::bad_input);

@@ -17,7 +17,9 @@ class Writer {
  public:
   explicit Writer(const Page& page) : page_(page) {}
 
-  void title(const std::string& text) { out_ += paint(wrap(printable(text), page_.width, 0), Tone::plain, page_.colour) + "\n"; }
+  void title(const std::string& text) {
+    out_ += paint(wrap(printable(text), page_.width, 0), Tone::plain, page_.colour) + "\n";
+  }
 
   // "State:        suspect"; nothing where there is nothing to say.
   void line(std::string_view label, const std::string& text, Tone tone = Tone::plain) {
@@ -73,16 +75,16 @@ void add_evidence(Writer& w, const Value& finding) {
 
 std::string finding_line(const Value& f) {
   const auto code = unless_zero(f, "code");
-  return fmt::format("finding {}: {} ({}) on {}{}", text_of(f, "id"), text_of(f, "kind"), text_of(f, "severity"), where(f),
-                     code.empty() ? "" : ", Xid " + code);
+  return fmt::format("finding {}: {} ({}) on {}{}", text_of(f, "id"), text_of(f, "kind"), text_of(f, "severity"),
+                     where(f), code.empty() ? "" : ", Xid " + code);
 }
 
 std::string action_line(const Writer& w, const Value& a) {
   std::string target = text_of(a, "node");
   if (const auto job = unless_zero(a, "job"); !job.empty()) target += (target.empty() ? "job " : ", job ") + job;
   const auto limit = text_of(a, "limit");
-  return fmt::format("{} {} {}: {}{}. {}", w.moment(a, "intended_utc"), text_of(a, "verb"), target, text_of(a, "status"),
-                     limit.empty() ? "" : " (" + limit + ")", text_of(a, "sentence"));
+  return fmt::format("{} {} {}: {}{}. {}", w.moment(a, "intended_utc"), text_of(a, "verb"), target,
+                     text_of(a, "status"), limit.empty() ? "" : " (" + limit + ")", text_of(a, "sentence"));
 }
 
 void describe_node(Writer& w, const Value& n) {
@@ -96,8 +98,8 @@ void describe_node(Writer& w, const Value& n) {
   w.line("Incident", unless_zero(n, "incident"));
   w.line("Incidents", text_of(n, "incidents"));
   w.line("GPUs swapped", text_of(n, "swaps"));
-  w.line("Place", fmt::format("rack {}, leaf {}, pod {}, NVLink domain {}", text_of(n, "rack"), text_of(n, "leaf"), text_of(n, "pod"),
-                              text_of(n, "domain")));
+  w.line("Place", fmt::format("rack {}, leaf {}, pod {}, NVLink domain {}", text_of(n, "rack"), text_of(n, "leaf"),
+                              text_of(n, "pod"), text_of(n, "domain")));
 }
 
 std::string gpus_of_node(const Value& n, bool colour) {
@@ -126,11 +128,12 @@ void describe_job(Writer& w, const Value& j) {
   w.line("Wants", fmt::format("{} nodes, {} GPUs", text_of(j, "nodes_wanted"), text_of(j, "gpus")));
   w.line("Runs on", compress_node_list(std::move(names)));
   if (const auto* p = j.find("placement"); p && unless_zero(*p, "leaves") != "") {
-    w.line("Placement", fmt::format("{} leaf switches, no choice could have used fewer than {}. {}", text_of(*p, "leaves"),
-                                    text_of(*p, "leaves_min"), text_of(*p, "why")));
+    w.line("Placement", fmt::format("{} leaf switches, no choice could have used fewer than {}. {}",
+                                    text_of(*p, "leaves"), text_of(*p, "leaves_min"), text_of(*p, "why")));
   }
-  w.line("Progress", fmt::format("{}: step {} of {}, safe in a checkpoint up to {}", render_percent(number_of(j, "progress")),
-                                 text_of(j, "steps"), text_of(j, "steps_total"), text_of(j, "durable_steps")));
+  w.line("Progress",
+         fmt::format("{}: step {} of {}, safe in a checkpoint up to {}", render_percent(number_of(j, "progress")),
+                     text_of(j, "steps"), text_of(j, "steps_total"), text_of(j, "durable_steps")));
   w.line("Attempt", unless_zero(j, "attempt"));
   w.line("Restarts", text_of(j, "restarts"));
   w.time("Submitted", j, "submitted_utc");
@@ -205,7 +208,8 @@ void describe_action(Writer& w, const Value& a) {
 std::string piece_of(const Writer& w, const Value& v) {
   if (const auto* s = v.string()) return *s;
   if (v.find("verb")) return action_line(w, v);
-  if (v.find("witness")) return fmt::format("{}, {}: {}", text_of(v, "witness"), w.moment(v, "at_utc"), text_of(v, "text"));
+  if (v.find("witness"))
+    return fmt::format("{}, {}: {}", text_of(v, "witness"), w.moment(v, "at_utc"), text_of(v, "text"));
   return text_of(v, "text");
 }
 
@@ -221,9 +225,7 @@ void add_pieces(Writer& w, const Value& answer, std::string_view key, std::strin
 std::string describe(Noun noun, const Value& item, const Page& page) {
   Writer w(page);
   switch (noun) {
-    case Noun::nodes:
-      describe_node(w, item);
-      return w.take() + gpus_of_node(item, page.colour);
+    case Noun::nodes: describe_node(w, item); return w.take() + gpus_of_node(item, page.colour);
     case Noun::jobs: describe_job(w, item); break;
     case Noun::incidents: describe_incident(w, item); break;
     case Noun::findings: describe_finding(w, item); break;

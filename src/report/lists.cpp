@@ -92,35 +92,72 @@ std::optional<double> over_gpus(const Value& node, std::string_view key, bool su
 }
 
 Table nodes(const Value::Array& items, std::optional<Time> now) {
-  Table t{{{"NAME"}, {"STATE"}, {"JOB"}, {"INCIDENT", kRight}, {"RACK"}, {"LEAF", kRight}, {"GPUS", kRight}, {"MAX C", kRight},
-           {"KW", kRight}, {"SINCE"}, {"CONDITION", false, kWide}, {"HOLD", false, kWide}, {"POD", kRight, kWide},
-           {"DOMAIN", kRight, kWide}, {"INCIDENTS", kRight, kWide}, {"SWAPS", kRight, kWide}, {"REASON", false, kWide}}, {}};
+  Table t{{{"NAME"},
+           {"STATE"},
+           {"JOB"},
+           {"INCIDENT", kRight},
+           {"RACK"},
+           {"LEAF", kRight},
+           {"GPUS", kRight},
+           {"MAX C", kRight},
+           {"KW", kRight},
+           {"SINCE"},
+           {"CONDITION", false, kWide},
+           {"HOLD", false, kWide},
+           {"POD", kRight, kWide},
+           {"DOMAIN", kRight, kWide},
+           {"INCIDENTS", kRight, kWide},
+           {"SWAPS", kRight, kWide},
+           {"REASON", false, kWide}},
+          {}};
   for (const auto& i : items) {
     auto kw = over_gpus(i, "power_w", true);
     if (kw) *kw /= 1000;
     Cell gpus(std::to_string(list_of(i, "gpus").size()));
     t.rows.push_back({field(i, "name"), state(i, "state"), field(i, "job"), whole(i, "incident", 1), field(i, "rack"),
                       whole(i, "leaf"), std::move(gpus), reading(over_gpus(i, "temp_c", false)), reading(kw, 1),
-                      age(i, "changed_utc", now), field(i, "condition"), field(i, "hold"), whole(i, "pod"), whole(i, "domain"),
-                      whole(i, "incidents"), whole(i, "swaps"), field(i, "hold_reason")});
+                      age(i, "changed_utc", now), field(i, "condition"), field(i, "hold"), whole(i, "pod"),
+                      whole(i, "domain"), whole(i, "incidents"), whole(i, "swaps"), field(i, "hold_reason")});
   }
   return t;
 }
 
 Table gpus(const Value::Array& items) {
-  Table t{{{"NODE"}, {"SLOT", kRight}, {"STATE"}, {"JOB"}, {"TEMP C", kRight}, {"POWER W", kRight}, {"UTIL %", kRight},
-           {"SM MHZ", kRight}}, {}};
+  Table t{{{"NODE"},
+           {"SLOT", kRight},
+           {"STATE"},
+           {"JOB"},
+           {"TEMP C", kRight},
+           {"POWER W", kRight},
+           {"UTIL %", kRight},
+           {"SM MHZ", kRight}},
+          {}};
   for (const auto& i : items) {
-    t.rows.push_back({field(i, "node"), whole(i, "slot"), state(i, "state"), field(i, "job"), reading(number_of(i, "temp_c")),
-                      reading(number_of(i, "power_w")), reading(number_of(i, "util_pct")), reading(number_of(i, "sm_clock_mhz"))});
+    t.rows.push_back({field(i, "node"), whole(i, "slot"), state(i, "state"), field(i, "job"),
+                      reading(number_of(i, "temp_c")), reading(number_of(i, "power_w")),
+                      reading(number_of(i, "util_pct")), reading(number_of(i, "sm_clock_mhz"))});
   }
   return t;
 }
 
 Table jobs(const Value::Array& items, std::optional<Time> now) {
-  Table t{{{"ID", kRight}, {"NAME"}, {"USER"}, {"PHASE"}, {"NODES", kRight}, {"GPUS", kRight}, {"PROGRESS", kRight},
-           {"RESTARTS", kRight}, {"AGE"}, {"RUNS FOR"}, {"ACCOUNT", false, kWide}, {"STEPS", kRight, kWide},
-           {"SAFE", kRight, kWide}, {"LEAVES", kRight, kWide}, {"LAST END", false, kWide}, {"WHERE", false, kWide}}, {}};
+  Table t{{{"ID", kRight},
+           {"NAME"},
+           {"USER"},
+           {"PHASE"},
+           {"NODES", kRight},
+           {"GPUS", kRight},
+           {"PROGRESS", kRight},
+           {"RESTARTS", kRight},
+           {"AGE"},
+           {"RUNS FOR"},
+           {"ACCOUNT", false, kWide},
+           {"STEPS", kRight, kWide},
+           {"SAFE", kRight, kWide},
+           {"LEAVES", kRight, kWide},
+           {"LAST END", false, kWide},
+           {"WHERE", false, kWide}},
+          {}};
   for (const auto& i : items) {
     const bool runs = text_of(i, "phase") == "running";
     const auto* placement = i.find("placement");
@@ -134,8 +171,19 @@ Table jobs(const Value::Array& items, std::optional<Time> now) {
 }
 
 Table findings(const Value::Array& items, std::optional<Time> now) {
-  Table t{{{"ID", kRight}, {"KIND"}, {"SEVERITY"}, {"NODE"}, {"GPU", kRight}, {"JOB"}, {"CODE", kRight}, {"WITNESSES", kRight},
-           {"AGE"}, {"LASTED"}, {"STATE"}, {"NEWEST EVIDENCE", false, kWide}}, {}};
+  Table t{{{"ID", kRight},
+           {"KIND"},
+           {"SEVERITY"},
+           {"NODE"},
+           {"GPU", kRight},
+           {"JOB"},
+           {"CODE", kRight},
+           {"WITNESSES", kRight},
+           {"AGE"},
+           {"LASTED"},
+           {"STATE"},
+           {"NEWEST EVIDENCE", false, kWide}},
+          {}};
   for (const auto& i : items) {
     std::set<std::string> witnesses;
     const auto& evidence = list_of(i, "evidence");
@@ -143,8 +191,9 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
     Cell seen(std::to_string(witnesses.size()));
     seen.key = static_cast<double>(witnesses.size());
     const bool open = text_of(i, "cleared_utc").empty();
-    t.rows.push_back({whole(i, "id"), field(i, "kind"), state(i, "severity"), field(i, "node"), whole(i, "gpu_slot"), field(i, "job"),
-                      whole(i, "code", 1), std::move(seen), age(i, "opened_utc", now), lasted(i, "opened_utc", "cleared_utc", now),
+    t.rows.push_back({whole(i, "id"), field(i, "kind"), state(i, "severity"), field(i, "node"), whole(i, "gpu_slot"),
+                      field(i, "job"), whole(i, "code", 1), std::move(seen), age(i, "opened_utc", now),
+                      lasted(i, "opened_utc", "cleared_utc", now),
                       open ? words("open", Tone::warn) : words("cleared", Tone::good),
                       words(evidence.empty() ? "" : text_of(evidence.back(), "text"))});
   }
@@ -152,30 +201,56 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
 }
 
 Table incidents(const Value::Array& items, std::optional<Time> now) {
-  Table t{{{"ID", kRight}, {"NODE"}, {"GPU", kRight}, {"CAUSE"}, {"STAGE"}, {"JOB"}, {"AGE"}, {"LASTED"}, {"RESOLUTION"},
-           {"CODE", kRight, kWide}, {"RUNG", kRight, kWide}, {"FINDINGS", kRight, kWide}, {"ACTIONS", kRight, kWide},
-           {"LAST NOTE", false, kWide}}, {}};
+  Table t{{{"ID", kRight},
+           {"NODE"},
+           {"GPU", kRight},
+           {"CAUSE"},
+           {"STAGE"},
+           {"JOB"},
+           {"AGE"},
+           {"LASTED"},
+           {"RESOLUTION"},
+           {"CODE", kRight, kWide},
+           {"RUNG", kRight, kWide},
+           {"FINDINGS", kRight, kWide},
+           {"ACTIONS", kRight, kWide},
+           {"LAST NOTE", false, kWide}},
+          {}};
   for (const auto& i : items) {
     const auto& notes = list_of(i, "notes");
     const bool open = text_of(i, "closed_utc").empty();
     t.rows.push_back({whole(i, "id"), field(i, "node"), whole(i, "gpu_slot"), field(i, "cause"),
-                      words(text_of(i, "stage"), open ? Tone::warn : Tone::good), field(i, "job"), age(i, "opened_utc", now),
-                      lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"), whole(i, "code", 1), whole(i, "rung"),
-                      Cell(std::to_string(list_of(i, "findings").size())), Cell(std::to_string(list_of(i, "actions").size())),
+                      words(text_of(i, "stage"), open ? Tone::warn : Tone::good), field(i, "job"),
+                      age(i, "opened_utc", now), lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"),
+                      whole(i, "code", 1), whole(i, "rung"), Cell(std::to_string(list_of(i, "findings").size())),
+                      Cell(std::to_string(list_of(i, "actions").size())),
                       words(notes.empty() ? "" : text_of(notes.back(), "text"))});
   }
   return t;
 }
 
 Table actions(const Value::Array& items, std::optional<Time> now) {
-  Table t{{{"AGE"}, {"VERB"}, {"NODE"}, {"GPU", kRight}, {"JOB"}, {"STATUS"}, {"WHY"}, {"TOOK", false, kWide}, {"RULE", false, kWide},
-           {"INCIDENT", kRight, kWide}, {"ACTOR", false, kWide}, {"LIMIT", false, kWide}, {"KEY", false, kWide}}, {}};
+  Table t{{{"AGE"},
+           {"VERB"},
+           {"NODE"},
+           {"GPU", kRight},
+           {"JOB"},
+           {"STATUS"},
+           {"WHY"},
+           {"TOOK", false, kWide},
+           {"RULE", false, kWide},
+           {"INCIDENT", kRight, kWide},
+           {"ACTOR", false, kWide},
+           {"LIMIT", false, kWide},
+           {"KEY", false, kWide}},
+          {}};
   for (const auto& i : items) {
     auto limit = text_of(i, "limit");
     if (limit.empty()) limit = text_of(i, "budget");
-    t.rows.push_back({age(i, "intended_utc", now), field(i, "verb"), field(i, "node"), whole(i, "gpu_slot"), field(i, "job"),
-                      state(i, "status"), field(i, "sentence"), lasted(i, "intended_utc", "ended_utc", std::nullopt),
-                      field(i, "rule"), whole(i, "incident", 1), field(i, "actor"), words(std::move(limit)), field(i, "key")});
+    t.rows.push_back({age(i, "intended_utc", now), field(i, "verb"), field(i, "node"), whole(i, "gpu_slot"),
+                      field(i, "job"), state(i, "status"), field(i, "sentence"),
+                      lasted(i, "intended_utc", "ended_utc", std::nullopt), field(i, "rule"), whole(i, "incident", 1),
+                      field(i, "actor"), words(std::move(limit)), field(i, "key")});
   }
   return t;
 }
@@ -186,7 +261,8 @@ Tone tone_of(std::string_view word) {
   for (const std::string_view w : {"busy", "running", "completed", "done", "healthy", "up", "closed", "cleared"}) {
     if (word == w) return Tone::good;
   }
-  for (const std::string_view w : {"suspect", "repairing", "booting", "starting", "warning", "broken", "unknown", "pending", "lost"}) {
+  for (const std::string_view w :
+       {"suspect", "repairing", "booting", "starting", "warning", "broken", "unknown", "pending", "lost"}) {
     if (word == w) return Tone::warn;
   }
   for (const std::string_view w : {"down", "failed", "critical", "refused_by_guard", "refused"}) {

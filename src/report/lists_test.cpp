@@ -22,7 +22,8 @@ TEST(Units, UtcReadsBackWhatTimeRenders) {
   for (const std::int64_t ns : {0LL, 1'767'225'600'000'000'000LL, 1'767'225'600'123'000'000LL, -86'400'000'000'000LL}) {
     ASSERT_EQ(parse_utc(render_utc(Time{ns})), Time{ns}) << render_utc(Time{ns});
   }
-  for (const auto* bad : {"", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "x026-01-01T00:00:00Z"}) {
+  for (const auto* bad : {"", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z",
+                          "x026-01-01T00:00:00Z"}) {
     EXPECT_FALSE(parse_utc(bad)) << bad;
   }
 }
@@ -43,13 +44,15 @@ TEST(Units, NumbersForPeople) {
 }
 
 TEST(Lists, ANodeIsOneLine) {
-  const auto items = json(R"([{"id":0,"name":"node001","rack":"r01","leaf":0,"pod":0,"domain":0,"state":"busy","condition":"up","hold":"none",
+  const auto items = json(
+      R"([{"id":0,"name":"node001","rack":"r01","leaf":0,"pod":0,"domain":0,"state":"busy","condition":"up","hold":"none",
     "hold_reason":"","job":"17","incident":0,"incidents":1,"swaps":0,"changed_utc":"2026-01-01T00:56:00Z",
     "gpus":[{"slot":0,"state":"busy","temp_c":61,"power_w":650,"util_pct":99,"sm_clock_mhz":1980},
             {"slot":1,"state":"busy","temp_c":-1,"power_w":null}]}])");
   const auto t = list_table(Noun::nodes, *items.array(), kPage.now);
-  EXPECT_EQ(render_table(t, {}), "NAME     STATE  JOB  INCIDENT  RACK  LEAF  GPUS  MAX C   KW  SINCE\n"
-                                 "node001  busy   17          -  r01      0     2     61  0.7  4m\n");
+  EXPECT_EQ(render_table(t, {}),
+            "NAME     STATE  JOB  INCIDENT  RACK  LEAF  GPUS  MAX C   KW  SINCE\n"
+            "node001  busy   17          -  r01      0     2     61  0.7  4m\n");
   EXPECT_EQ(name_of(Noun::nodes, (*items.array())[0]), "node001");
   const auto text = describe(Noun::nodes, (*items.array())[0], kPage);
   EXPECT_NE(text.find("State:        busy\n"), std::string::npos) << text;
@@ -69,8 +72,10 @@ TEST(Lists, MissingMembersAreDashesNotErrors) {
 }
 
 TEST(Lists, AJobShowsItsNodesAsAList) {
-  const auto items = json(R"([{"id":17,"name":"train","phase":"running","nodes_wanted":3,"gpus":24,"nodes":["n01","n02","n03"],"progress":0.5,
-    "submitted_utc":"2026-01-01T00:00:00Z","started_utc":"2026-01-01T00:30:00Z","restarts":2,"placement":{"leaves":1,"leaves_min":1,"why":"fits"}}])");
+  const auto items = json(
+      R"([{"id":17,"name":"train","phase":"running","nodes_wanted":3,"gpus":24,"nodes":["n01","n02","n03"],"progress":0.5,
+    "submitted_utc":"2026-01-01T00:00:00Z","started_utc":"2026-01-01T00:30:00Z","restarts":2,
+    "placement":{"leaves":1,"leaves_min":1,"why":"fits"}}])");
   const auto text = render_table(list_table(Noun::jobs, *items.array(), kPage.now), {.wide = true});
   EXPECT_NE(text.find("n[01-03]"), std::string::npos) << text;
   EXPECT_NE(text.find("50.0 %"), std::string::npos) << text;
@@ -78,10 +83,13 @@ TEST(Lists, AJobShowsItsNodesAsAList) {
 }
 
 TEST(Describe, AnIncidentTellsEvidenceThenActionThenCourse) {
-  const auto item = json(R"({"id":7,"node":"node017","gpu_slot":3,"cause":"gpu_lost","code":79,"stage":"repairing","opened_utc":"2026-01-01T00:50:00Z",
+  const auto item = json(
+      R"({"id":7,"node":"node017","gpu_slot":3,"cause":"gpu_lost","code":79,"stage":"repairing",
+    "opened_utc":"2026-01-01T00:50:00Z",
     "findings":[{"id":4,"kind":"gpu_lost","severity":"critical","node":"node017","gpu_slot":3,"code":79,
                  "evidence":[{"witness":"kernel_log","at_utc":"2026-01-01T00:50:00Z","ref":"kmsg:1/2","text":"Xid 79"}]}],
-    "actions":[{"verb":"drain_node","node":"node017","status":"done","intended_utc":"2026-01-01T00:50:01Z","sentence":"GPU 3 is lost."}],
+    "actions":[{"verb":"drain_node","node":"node017","status":"done",
+                "intended_utc":"2026-01-01T00:50:01Z","sentence":"GPU 3 is lost."}],
     "notes":[{"at_utc":"2026-01-01T00:51:00Z","text":"reset ordered"}]})");
   const auto text = describe(Noun::incidents, item, kPage);
   const auto evidence = text.find("kernel_log");
@@ -94,10 +102,12 @@ TEST(Describe, AnIncidentTellsEvidenceThenActionThenCourse) {
 }
 
 TEST(Explain, SentencesFirstThenWhatTheyRestOn) {
-  const auto answer = json(R"({"title":"node017 is being repaired","kind":"node","sentences":["It lost a GPU.","\u001b[2Jx"],
+  const auto answer =
+      json(R"({"title":"node017 is being repaired","kind":"node","sentences":["It lost a GPU.","\u001b[2Jx"],
     "evidence":["kernel record 12",{"witness":"scrape","at_utc":"2026-01-01T00:59:00Z","text":"7 of 8 GPUs"}],
     "rule":"recover/gpu_lost/drain","alternatives":["wait: the job is dead already"],
-    "actions":[{"verb":"drain_node","node":"node017","status":"done","sentence":"because","intended_utc":"2026-01-01T00:59:30Z"}]})");
+    "actions":[{"verb":"drain_node","node":"node017","status":"done","sentence":"because",
+               "intended_utc":"2026-01-01T00:59:30Z"}]})");
   const auto text = render_explanation(answer, kPage);
   EXPECT_EQ(text.rfind("node017 is being repaired\n", 0), 0U) << text;
   EXPECT_NE(text.find("scrape, 2026-01-01T00:59:00Z (1m ago): 7 of 8 GPUs"), std::string::npos) << text;

@@ -41,7 +41,8 @@ struct TableStyle {
 // Columns by two blanks apart, no blanks at line ends. Untrusted text is made printable here.
 std::string render_table(const Table& table, const TableStyle& style);
 
-// RFC 4180 with \n. Text that a spreadsheet would run (=, +, -, @, tab first) gets a ' in front.
+// RFC 4180 with \n, one line a row: control characters are made printable here too. Text that a spreadsheet would run (=, +, -, @
+// first) gets a ' in front.
 std::string render_csv(const Table& table, bool headers);
 
 // The order of the rows by a column's name, in any case; "-name" for the other way round. Equal rows keep their order.

@@ -51,7 +51,8 @@ std::optional<Time> parse_utc(std::string_view text) {
       ns = ns * 10 + (c - '0');
     }
   }
-  if (part[1] < 1 || part[1] > 12 || part[2] < 1 || part[2] > 31 || part[3] > 23 || part[4] > 59 || part[5] > 60) return std::nullopt;
+  if (part[1] < 1 || part[1] > 12 || part[2] < 1 || part[2] > 31 || part[3] > 23 || part[4] > 59 || part[5] > 60)
+    return std::nullopt;
   if (part[0] < 1700 || part[0] > 2261) return std::nullopt;  // what fits into nanoseconds
   const std::int64_t s = days_from_civil(part[0], part[1], part[2]) * 86'400 + part[3] * 3600 + part[4] * 60 + part[5];
   return Time{s * 1'000'000'000 + ns};

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Verbs that act: shown first, done only with a yes, refusals of the server told with their exit code."""
+from checks import STATE, StandIn, check, environment, finish, listing, run, run_on_terminal
+
+NODES = [{'name': f'node00{i}', 'state': 'busy', 'job': '17', 'gpus': []} for i in (1, 2, 3)]
+JOB = {'id': '17', 'name': 'train', 'user': 'ada', 'phase': 'running', 'nodes_wanted': 3, 'steps': 50, 'durable_steps': 40}
+server = StandIn({'/api/v1/nodes': listing('NodeList', NODES), '/api/v1/jobs/17': (200, JOB),
+                  'POST /api/v1/tools/inject': (200, {'id': 1}),
+                  'POST /api/v1/logins': (200, {'path': '/login?code=abc'})})
+env = environment(MUSTER_SERVER=server.url, MUSTER_TOKEN='mstr_x')
+
+
+def ask(*args):
+    return run(*args, env=env)
+
+
+ran = ask('drain', 'node[001-002]')
+check(ran.code == 2 and not ran.out and not server.posted and 'add --yes' in ran.err and 'node[001-002]' in ran.err and
+      'job 17' in ran.err,
+      'drain without a yes shows what would happen and does nothing', ran)
+ran = ask('drain', 'node[001-002]', 'node001', '--yes', '--reason', 'firmware')
+sent = [body for path, body, _ in server.posted]
+check(ran.code == 0 and
+      [(b['verb'], b['node'], b['reason']) for b in sent] == [('drain', 'node001', 'firmware'), ('drain', 'node002', 'firmware')],
+      'drain --yes drains each node once', ran)
+check(len({b['id'] for b in sent}) == 2, 'each command has an id of its own', sent)
+check(server.posted[0][2] == 'Bearer mstr_x', 'the token is sent', server.posted[0])
+check('event 42' in ran.out and 'event 43' in ran.out, 'and says which event it is', ran)
+with open(STATE + '/token', 'w') as f:
+    f.write('mstr_file\n')
+run('pause', '--server', server.url, '--token-file', STATE + '/token', env=environment())
+check(server.posted[-1][2] == 'Bearer mstr_file' and server.posted[-1][1]['verb'] == 'pause', 'the token is read from a file',
+      server.posted[-1])
+
+server.posted.clear()
+code, shown = run_on_terminal('drain', 'node003', answer='n\n', env=env)
+check(code == 1 and not server.posted and 'nothing was done' in shown, 'on a terminal it asks, and no means no', shown)
+code, shown = run_on_terminal('drain', 'node003', answer='y\n', env=env)
+check(code == 0 and len(server.posted) == 1, 'and yes means yes', shown)
+ran = ask('drain', 'node[003-004]', '--yes')
+check(ran.code == 3 and len(server.posted) == 1, 'one unknown node and none is drained: exit 3', ran)
+ran = ask('undrain', 'node003')
+check(ran.code == 0 and server.posted[-1][1]['verb'] == 'undrain', 'undrain needs no yes', ran)
+
+server.posted.clear()
+ran = ask('cancel', '17')
+check(ran.code == 2 and not server.posted and '10 steps since its last checkpoint are lost' in ran.err,
+      'cancel shows what is lost', ran)
+ran = ask('cancel', '17', '--yes')
+check(ran.code == 0 and server.posted[-1][1]['job'] == '17', 'cancel --yes cancels', ran)
+ran = ask('cancel', '18', '--yes')
+check(ran.code == 3, 'a job that is not there: exit 3', ran)
+
+ran = ask('submit', '--name', 'x "y"', '--nodes', '4', '--step', '8s', '--steps', '500', '--checkpoint-every', '10m',
+          '--user', 'ada')
+check(ran.code == 0 and
+      server.posted[-1][1]['spec'] == {'name': 'x "y"', 'user': 'ada', 'account': '', 'nodes': 4, 'step_s': 8, 'steps': 500,
+                                                        'checkpoint_every_s': 600, 'checkpoint_gb': 100},
+                                                        'submit sends the job', server.posted[-1])
+ran = ask('twin', 'inject', 'gpu_off_bus', 'node001', '--slot', '3')
+check(ran.code == 0 and
+      server.posted[-1][:2] == ('/api/v1/tools/inject', {'fault': 'gpu_off_bus', 'node': 'node001', 'slot': 3}), 'inject', ran)
+ran = ask('login')
+check(ran.out == server.url + '/login?code=abc\n', 'login prints the link', ran)
+
+for status, code, exit_code in ((409, 'refused', 7), (409, 'conflict', 1), (403, 'not_allowed', 4), (401, 'not_allowed', 4),
+                                (400, 'bad_input', 2),
+                                (404, 'not_found', 3), (503, 'unreachable', 5), (500, 'internal', 1)):
+    server.answers['POST /api/v1/commands'] = (status, {'error': {'code': code, 'what': 'because \x1b[2J', 'next': 'do this'}})
+    ran = ask('resume')
+    check(ran.code == exit_code and not ran.out and 'error: because' in ran.err and 'next: do this' in ran.err and
+          '\x1b' not in ran.err,
+          f'the server says {code}: exit {exit_code}, its words and its advice', ran)
+finish()

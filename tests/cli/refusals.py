@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""What cannot be is refused before anything starts: exit code 2, nothing on stdout, the flag named, a hint where there is one."""
+import os
+
+from checks import MUSTER, STATE, check, environment, finish, run
+
+# Arguments; what the message must contain.
+USAGE = [
+    ('demo --gpus 0', '--gpus must be a whole number from 8'),
+    ('demo --gpus -8', '--gpus must be'),
+    ('demo --gpus 12', 'multiple of 8'),
+    ('demo --gpus 12', 'use --gpus 8 or --gpus 16'),
+    ('demo --gpus 1e3', '--gpus must be'),
+    ('demo --gpus 99999999999999999999', '--gpus must be'),
+    ('demo --gpus 64 --cluster h200-1024', 'cannot be used together'),
+    ('demo --weather x-1', '--weather must be xN'),
+    ('demo --weather xnan', '--weather must be xN'),
+    ('demo --weather x1e30', '--weather must be xN'),
+    ('demo --weather x', '--weather must be xN'),
+    ('demo --weather x2 --no-weather', 'cannot be used together'),
+    ('demo --port 99999', '--port must be a whole number from 0'),
+    ('demo --port -1', '--port must be'),
+    ('demo --port http', '--port must be'),
+    ('demo --speed 0', '--speed must be'),
+    ('demo --speed inf', '--speed must be'),
+    ('demo --seed -1', '--seed must be'),
+    ('demo --seed 1.5', '--seed must be'),
+    ('demo --seed', '--seed needs a value'),
+    ('demo --seed 1 --seed 2', '--seed is given more than once'),
+    ('demo --days -1', '--days must be'),
+    ('demo --jobs mix:lmm', 'did you mean mix:llm?'),
+    ('demo --gpsu 8', 'did you mean --gpus?'),
+    ('demo extra', 'no place for "extra"'),
+    ('twin run --days 0', '--days must be a number above 0'),
+    ('twin run --days nan', '--days must be'),
+    ('twin run --days 1e30', '--days must be'),
+    ('twin run --days 7d', '--days must be'),
+    ('twin run -o csv', '--output must be one of table, json'),
+    ('twin run --progress sometimes', '--progress must be one of'),
+    ('twin soak --seeds 0', '--seeds must be'),
+    ('twin replay', 'JOURNAL is required'),
+    ('twin replay x.db --check --policy y', 'cannot be used together'),
+    ('twin serve --listen 0.0.0.0:80', 'a twin is served to this machine only'),
+    ('twin serve --listen unix:', '--listen must be'),
+    ('twin inject gpu_off_buss node1', 'did you mean gpu_off_bus?'),
+    ('twin inject gpu_off_bus', 'NODE is required'),
+    ('twin inject gpu_off_bus node1 --slot 99', '--slot must be'),
+    ('twin', 'needs one of: run, replay, soak, serve, inject'),
+    ('up --twin ftp://x', '--twin must be http://HOST:PORT or unix:PATH'),
+    ('dmeo', 'did you mean demo?'),
+    ('get', 'needs one of: nodes, gpus, jobs'),
+    ('get nods', 'did you mean nodes?'),
+    ('get nodes --only bussy', 'did you mean busy?'),
+    ('get nodes -o jason', 'did you mean json?'),
+    ('get nodes --limit 0', '--limit must be'),
+    ('get jobs --phase done', '--phase must be one of'),
+    ('get nodes --server 127.0.0.1', '--server must be http://HOST:PORT'),
+    ('get nodes --server http://user@host', '--server must be http://HOST:PORT'),
+    ('describe nod x', 'did you mean node?'),
+    ('describe node', 'NAME is required'),
+    ('explain', 'WHAT is required'),
+    ('drain', 'NODE is required'),
+    ('submit --nodes 1', '--name is required'),
+    ('submit --name x --nodes 0', '--nodes must be'),
+    ('submit --name x --step 0s', '--step must be'),
+    ('submit --name x --step soon', '--step must be'),
+    ('submit --name x --checkpoint-gb nan', '--checkpoint-gb must be'),
+    ('journal export --from 0', '--from must be'),
+    ('journal export --from 5 --to 4', '--to is before --from'),
+    ('journal export --type order_intendet', 'did you mean order_intended?'),
+    ('journal verify /etc/passwd', 'is not a Muster journal'),
+    ('completion tcsh', 'must be one of bash, zsh, fish'),
+]
+for line, part in USAGE:
+    ran = run(*line.split())
+    check(ran.code == 2 and not ran.out and ran.err.startswith('error: ') and part in ran.err, f'muster {line}: {part}', ran)
+
+for args in (['submit', '--name', ''], ['demo', '--cluster', ' '], ['explain', ''], ['drain', 'node[1-'],
+             ['submit', '--name', 'x' * 300]):
+    ran = run(*args, env=environment(MUSTER_SERVER='http://127.0.0.1:1'))
+    check(ran.code in (2, 5) and not ran.out and ran.err.startswith('error: '), f'muster {args}: refused', ran)
+ran = run('submit', '--name', os.fsdecode(b'\xff\xfe'))
+check(ran.code == 2 and 'UTF-8' in ran.err, 'a name that is not UTF-8 is refused', ran)
+ran = run('dem\x1b[31mo')
+check(ran.code == 2 and '\x1b' not in ran.err, 'control characters of an argument are not echoed', ran)
+
+ran = run('get', 'nodes')
+check(ran.code == 5 and 'no Muster is running here' in ran.err and 'muster demo' in ran.err,
+      'nobody there: exit 5 and what to do', ran)
+ran = run('get', 'nodes', '--server', 'http://127.0.0.1:1')
+check(ran.code == 5 and 'muster up' in ran.err, 'nobody at that address: exit 5 and what to do', ran)
+ran = run('journal', 'verify', STATE + '/none.db')
+check(ran.code == 3 and not ran.out, 'no such journal: exit 3', ran)
+ran = run('get', 'nodes', '--server', 'http://127.0.0.1:1', '--token-file', STATE + '/none')
+check(ran.code == 2 and 'token file' in ran.err, 'a token file that is not there is named', ran)
+ran = run('get', 'nodes', '--server', 'http://198.51.100.7', env=environment(MUSTER_TOKEN='secret'))
+check(ran.code == 4 and 'in the clear' in ran.err and 'secret' not in ran.err,
+      'a token does not leave the machine over plain HTTP', ran)
+code = os.waitstatus_to_exitcode(os.system(f'"{MUSTER}" completion bash > /dev/full 2> /dev/null'))
+check(code == 1, 'a full disk under stdout is an error', code)
+code = os.waitstatus_to_exitcode(os.system(f'bash -c \'set -o pipefail; "{MUSTER}" completion bash | head -1\' > /dev/null'))
+check(code == 0, 'a reader that leaves early is no error', code)
+finish()
