@@ -65,7 +65,7 @@ function Inject({ node, page, live }: { node: NodeDetail; page: Page; live: Live
   const [slot, set_slot] = useState(0);
   const inject = () => {
     const body = { fault: fault.name, node: node.name, slot: fault.per_gpu ? slot : -1 };
-    void live.act('/api/v1/tools/inject', body, `Injected on ${node.name}: ${fault.label.toLowerCase()}. Watch the incidents.`);
+    void live.act('/api/v1/tools/inject', body, `Injected on ${node.name}: ${fault.label}. Watch the incidents.`);
   };
   return (
     <div class="inject">
@@ -150,13 +150,13 @@ export function NodePanel({ page, live }: { page: Page; live: Live }) {
         <>
           {open && <IncidentLine incident={open} live={live} />}
           <Facts node={node} page={page} live={live} />
+          <div class="acts"><Holding key={node.name} node={node} page={page} live={live} /></div>
           <div class="why">
             <h3>Why it is as it is</h3>
             {explain?.answer.sentences.map((s, i) => <p key={i}>{s}</p>)}
             {!explain && <p class="muted"><Words text={page.troubles.explain?.what ?? 'Asking…'} /></p>}
             {explain?.answer.rule && <p class="muted">rule {explain.answer.rule}</p>}
           </div>
-          <div class="acts"><Holding key={node.name} node={node} page={page} live={live} /></div>
           {page.summary?.simulation && <Inject node={node} page={page} live={live} />}
           <Gpus gpus={node.gpus} />
         </>

@@ -43,6 +43,21 @@ function GpuTile({ summary }: { summary: Summary }) {
   );
 }
 
+// Steps count as useful once a checkpoint holds them: before the first one there is no share to show.
+function UsefulTile({ summary }: { summary: Summary }) {
+  const { useful = 0, lost_restart = 0, unsettled = 0 } = summary.gpu_hours;
+  const early = useful === 0 && lost_restart < unsettled;
+  return (
+    <Tile name="useful" label="Useful share" value={early ? '–' : percent(summary.useful_share)}
+      title="Useful GPU-hours over installed GPU-hours">
+      {early ? <p class="line">until the first checkpoint</p> : (
+        <p class="line" title="Useful over what was neither idle nor unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
+      )}
+      <p class="line">policy <b>{summary.policy.name}</b></p>
+    </Tile>
+  );
+}
+
 function JobTile({ summary }: { summary: Summary }) {
   const { jobs } = summary;
   return (
@@ -96,11 +111,7 @@ export const Tiles = memo(({ summary }: { summary: Summary | null }) => {
   return (
     <div class="tiles">
       <GpuTile summary={summary} />
-      <Tile name="useful" label="Useful share" value={percent(summary.useful_share)}
-        title="Useful GPU-hours over installed GPU-hours">
-        <p class="line" title="Useful over what was neither idle nor unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
-        <p class="line">policy <b>{summary.policy.name}</b></p>
-      </Tile>
+      <UsefulTile summary={summary} />
       <JobTile summary={summary} />
       <Tile name="incidents" label="Incidents" alarm={summary.incidents.open > 0} value={<>
         <span data-value={summary.incidents.open}>{integer(summary.incidents.open)}</span><span class="unit"> open</span>
