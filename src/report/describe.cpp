@@ -98,7 +98,7 @@ void describe_node(Writer& w, const Value& n) {
   w.line("Incident", unless_zero(n, "incident"));
   w.line("Incidents", text_of(n, "incidents"));
   w.line("GPUs swapped", text_of(n, "swaps"));
-  w.line("Place", fmt::format("rack {}, leaf {}, pod {}, NVLink domain {}", text_of(n, "rack"), text_of(n, "leaf"),
+  w.line("Place", fmt::format("{}, leaf {}, pod {}, NVLink domain {}", text_of(n, "rack"), text_of(n, "leaf"),
                               text_of(n, "pod"), text_of(n, "domain")));
 }
 
@@ -128,8 +128,9 @@ void describe_job(Writer& w, const Value& j) {
   w.line("Wants", fmt::format("{} nodes, {} GPUs", text_of(j, "nodes_wanted"), text_of(j, "gpus")));
   w.line("Runs on", compress_node_list(std::move(names)));
   if (const auto* p = j.find("placement"); p && unless_zero(*p, "leaves") != "") {
-    w.line("Placement", fmt::format("{} leaf switches, no choice could have used fewer than {}. {}",
-                                    text_of(*p, "leaves"), text_of(*p, "leaves_min"), text_of(*p, "why")));
+    w.line("Placement", fmt::format("{} leaf switch{}, no choice could have used fewer than {}. {}",
+                                    text_of(*p, "leaves"), text_of(*p, "leaves") == "1" ? "" : "es",
+                                    text_of(*p, "leaves_min"), text_of(*p, "why")));
   }
   w.line("Progress",
          fmt::format("{}: step {} of {}, safe in a checkpoint up to {}", render_percent(number_of(j, "progress")),
