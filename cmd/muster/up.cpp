@@ -1,0 +1,64 @@
+// muster up: the controller of a cluster that runs somewhere else. Today that can be a twin in another process.
+#include "adapters/twin/remote_twin.h"
+#include "commands.h"
+#include "control/restore.h"
+#include "host.h"
+#include "ingest/json.h"
+#include "say.h"
+#include "scene.h"
+
+namespace muster::cmd {
+namespace {
+
+// Passes an injection on to the process that serves the twin.
+class RemoteInject final : public Tool {
+ public:
+  explicit RemoteInject(RemoteTwin& twin) : twin_(twin) {}
+  Role role() const override { return Role::operator_; }
+  Result<std::string> call(const Value& input) override {
+    std::string body = "{";
+    for (const char* name : {"fault", "node"}) {
+      const Value* v = input.find(name);
+      if (v == nullptr || v->string() == nullptr || v->string()->find_first_of("\"\\") != std::string::npos) continue;
+      body += (body.size() > 1 ? "," : "") + std::string("\"") + name + "\":\"" + *v->string() + "\"";
+    }
+    return twin_.post("/v1/inject", body + "}");
+  }
+
+ private:
+  RemoteTwin& twin_;
+};
+
+}  // namespace
+
+int run_up(const UpOptions& o) {
+  if (o.twin.empty()) {
+    const char* engine = o.slurm ? "Slurm" : o.kubernetes ? "Kubernetes" : "real";
+    return say_error({Code::bad_input, std::string("there is no ") + engine + " engine in this version: only a twin can be controlled",
+                      "muster demo shows everything on a simulated cluster; muster up --twin controls one served by `muster twin serve`"});
+  }
+  const auto policy = load_policy(o.policy);
+  if (!policy) return say_error(policy.error());
+  Mailbox mailbox;
+  auto twin = RemoteTwin::connect(o.twin, mailbox);
+  if (!twin) return say_error(twin.error());
+  auto dir = open_state_dir(state_path(o.state));
+  if (!dir) return say_error(dir.error());
+  auto journal = sqlite::open({.path = dir->journal(), .create = true});
+  if (!journal) return say_error(journal.error());
+  auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
+  if (!books) return say_error(books.error());
+  const StreamPosition engine = books->state.streams["engine"];
+  (*twin)->begin(engine.boot, engine.seq);
+  RemoteInject inject(**twin);
+  HostOptions host_options;
+  host_options.name = "controller";
+  host_options.simulation = (*twin)->simulation();
+  host_options.port = o.port;
+  host_options.site = (*twin)->site();
+  host_options.policy = *policy;
+  host_options.tools["inject"] = &inject;
+  return host(host_options, {**twin, **twin, **twin, mailbox}, *dir, **journal);
+}
+
+}  // namespace muster::cmd
