@@ -184,7 +184,9 @@ void Api::Desk::handle(Exchange exchange) {
     if (denial->status == 401) r.headers["WWW-Authenticate"] = "Bearer";
     return send(exchange, std::move(r));
   }
-  if (auto ok = check_query(*found->route, q.query); !ok) return send(exchange, render_error(ok.error()));
+  // The page keeps its own state in its address; what it asks of the API has known parameters.
+  const bool page = found->route->id == RouteId::page;
+  if (auto ok = page ? Result<void>{} : check_query(*found->route, q.query); !ok) return send(exchange, render_error(ok.error()));
   if (q.body.size() > found->route->body_max) {
     return send(exchange, render_error(413, {Code::bad_input, fmt::format("the body is larger than {} bytes",
                                                                           found->route->body_max), ""}));

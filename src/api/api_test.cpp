@@ -243,7 +243,7 @@ TEST(Commands, AreHandedOnWithWhoGaveThem) {
   EXPECT_EQ(o.cluster.given[0].verb, CommandVerb::drain);
   EXPECT_EQ(o.cluster.given[0].node.v, 2u);
   EXPECT_EQ(o.cluster.given[0].id, "c1");
-  EXPECT_EQ(o.cluster.given[0].actor, "token admin");
+  EXPECT_EQ(o.cluster.given[0].actor, "admin");
 }
 
 TEST(Commands, GetAnIdWhereTheyHaveNone) {

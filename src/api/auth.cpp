@@ -157,7 +157,7 @@ Result<Identity> Auth::identify(const HttpRequest& r) {
       return fail(Code::not_allowed, "the token is not one of ours",
                   "the right one is in the file `token` of the state directory");
     }
-    return Identity{"token " + g->name, g->role};
+    return Identity{g->name, g->role};
   }
   if (r.peer.unix_socket && r.peer.uid >= 0) {
     const std::string name = config_.user_name ? config_.user_name(r.peer.uid) : fmt::format("uid {}", r.peer.uid);

@@ -36,7 +36,7 @@ struct AuthConfig {
 };
 
 struct Identity {
-  std::string name;  // for the audit: "root", "token admin", "browser"; empty: nobody in particular
+  std::string name;  // for the audit: "root", "token", "browser"; empty: nobody in particular
   Role role = Role::viewer;
 };
 

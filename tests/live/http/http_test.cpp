@@ -96,8 +96,8 @@ TEST(LiveHttp, BadBodiesGetClearErrors) {
     r.headers["Authorization"] = "Bearer " + s.office.token;
     return *http::request(r);
   };
-  for (const std::string body : {"", "{", "[]", "null", "{\"verb\":\"drain\",\"verb\":\"pause\"}", "{\"verb\":\"\\ud800\"}", "\xff\xfe",
-                                 "{\"verb\":\"drain\",\"node\":\"../../etc\"}", "{\"verb\":1e999}"}) {
+  for (const std::string body : {"", "{", "[]", "null", R"({"verb":"drain","verb":"pause"})", R"({"verb":"\ud800"})", "\xff\xfe",
+                                 R"({"verb":"drain","node":"../../etc"})", R"({"verb":1e999})"}) {
     const auto r = ask(body);
     EXPECT_GE(r.status, 400) << body;
     EXPECT_LT(r.status, 500) << body;
@@ -137,7 +137,8 @@ TEST(LiveHttp, ManyPagesWatchAtOnce) {
   std::vector<std::thread> pages;
   for (int i = 0; i < kPages; ++i) {
     pages.emplace_back([&] {
-      const auto end = http::read_events(s.to("/api/v1/events?from=1"), [&](const http::ServerSentEvent& e) { return e.id != "26"; });
+      const auto end = http::read_events(s.to("/api/v1/events?from=1"),
+                                         [&](const http::ServerSentEvent& e) { return e.id != "26"; });
       if (end && end->status == 200) ++saw;
     });
   }
