@@ -1,6 +1,6 @@
 # One set of flags for every room. No fused multiply-add and never -ffast-math: the twin's history must be the same on every CPU.
 add_library(muster_flags INTERFACE)
-# g++ 12 warns of its own std::string when inlined (array-bounds, restrict, stringop-overflow): false, and fixed in later versions.
+# g++ 12 warns of its own std::string when inlined (array-bounds, restrict, stringop-overflow): false alarms, gone in later ones.
 target_compile_options(muster_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
 target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
   -Werror=return-type -Werror=switch -ffp-contract=off -fstack-protector-strong -fstack-clash-protection

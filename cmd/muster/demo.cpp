@@ -51,7 +51,8 @@ class InjectTool final : public Tool {
     auto answer = std::make_shared<std::promise<Result<std::uint64_t>>>();
     auto got = answer->get_future();
     mailbox_.post([this, kind, id, where, answer] { answer->set_value(twin_.inject(kind, id, where)); });
-    if (got.wait_for(std::chrono::seconds(5)) != std::future_status::ready) return fail(Code::unreachable, "the twin does not answer");
+    if (got.wait_for(std::chrono::seconds(5)) != std::future_status::ready)
+      return fail(Code::unreachable, "the twin does not answer");
     const Result<std::uint64_t> r = got.get();
     if (!r) return tl::unexpected(r.error());
     return fmt::format("{{\"fault\":{}}}", *r);

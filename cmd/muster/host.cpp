@@ -7,8 +7,8 @@
 #include <chrono>
 #include <csignal>
 
-#include "address.h"
 #include "adapters/http/server.h"
+#include "address.h"
 #include "api/api.h"
 #include "background.h"
 #include "console.h"
@@ -47,7 +47,8 @@ struct Faces {
       : console(o.simulation),
         explain(console),
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
-        api({console, console, mailbox, with_explain(o.tools), auth, random_bytes, [this](auto work) { background.run(std::move(work)); }}) {}
+        api({console, console, mailbox, with_explain(o.tools), auth, random_bytes,
+             [this](auto work) { background.run(std::move(work)); }}) {}
 
   Tools with_explain(Tools tools) {
     tools["explain"] = &explain;
@@ -55,7 +56,8 @@ struct Faces {
   }
 };
 
-Result<void> turn_until_told(const HostOptions& o, const Edges& e, control::Loop& loop, Console& console, const Journal& journal) {
+Result<void> turn_until_told(const HostOptions& o, const Edges& e, control::Loop& loop, Console& console,
+                             const Journal& journal) {
   std::uint64_t shown = 0;
   while (stop_signal == 0) {
     auto turn = loop.turn();

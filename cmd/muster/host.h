@@ -1,4 +1,5 @@
-// Host: a loop with its faces, from opened journal to clean shutdown. `demo` and `up` differ only in what they put behind the ports.
+// Host: a loop with its faces, from opened journal to clean shutdown. `demo` and `up` differ only in what they put behind the
+// ports.
 #pragma once
 #include <functional>
 #include <string>
@@ -19,13 +20,13 @@ struct Edges {
 };
 
 struct HostOptions {
-  std::string name;         // "demo": for messages
-  std::string simulation;   // what a simulation says of itself; empty: a real cluster
+  std::string name;        // "demo": for messages
+  std::string simulation;  // what a simulation says of itself; empty: a real cluster
   std::uint16_t port = 7070;
-  Time stop_at = kNever;    // utc of the cluster
+  Time stop_at = kNever;  // utc of the cluster
   Site site;
   Policy policy;
-  Tools tools;              // beside those every host has
+  Tools tools;                                // beside those every host has
   std::function<Result<void>()> still_alive;  // asked each turn; an error ends the host
 };
 

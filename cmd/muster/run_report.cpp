@@ -70,9 +70,11 @@ std::string render_run_text(const trial::RunReport& r, const Usage& u) {
                    r.marks.missed, r.marks.false_alarms);
   s += fmt::format("healing    p50 {}, p99 {} from the fault to the node back in service\n",
                    render_duration(from_seconds(r.marks.mttr_p50_s)), render_duration(from_seconds(r.marks.mttr_p99_s)));
-  s += fmt::format("actions    {} ordered, {} held back by limits, {} incidents\n", r.totals.orders, r.totals.refusals, r.totals.incidents);
-  s += fmt::format("work       {} events and {} samples in {} turns; {:.1f} CPU-s, {:.0f} MB, {:.0f} events and samples per CPU-s\n",
-                   r.events, r.samples, r.turns, u.cpu_s, u.rss_mb, static_cast<double>(r.events + r.samples) / std::max(u.cpu_s, 1e-9));
+  s += fmt::format("actions    {} ordered, {} held back by limits, {} incidents\n", r.totals.orders, r.totals.refusals,
+                   r.totals.incidents);
+  s += fmt::format(
+      "work       {} events and {} samples in {} turns; {:.1f} CPU-s, {:.0f} MB, {:.0f} events and samples per CPU-s\n", r.events,
+      r.samples, r.turns, u.cpu_s, u.rss_mb, static_cast<double>(r.events + r.samples) / std::max(u.cpu_s, 1e-9));
   s += fmt::format("digest     {}\n", r.digest);
   for (const std::string& v : r.violations) s += fmt::format("VIOLATION  {}\n", v);
   return s;

@@ -44,7 +44,9 @@ Result<Site> load_cluster(const TwinChoice& c) {
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return fail(Code::not_found, fmt::format("cannot read {}: {}", path, std::strerror(errno)), "check the name and the permissions");
+  if (!in)
+    return fail(Code::not_found, fmt::format("cannot read {}: {}", path, std::strerror(errno)),
+                "check the name and the permissions");
   std::string text;
   char block[1 << 16];
   while (in.read(block, sizeof block) || in.gcount() > 0) {

@@ -37,7 +37,8 @@ std::string random_hex(std::size_t bytes) {
 
 Result<std::string> open_token(const std::string& path) {
   const auto cannot = [&](const char* what) {
-    return fail(Code::unreachable, fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)), "check the state directory");
+    return fail(Code::unreachable, fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)),
+                "check the state directory");
   };
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd >= 0) {
@@ -47,7 +48,8 @@ Result<std::string> open_token(const std::string& path) {
     const ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
     if (!mine) {
-      return fail(Code::not_allowed, fmt::format("{} can be read by others", path), fmt::format("remove it; a new one is made: rm {}", path));
+      return fail(Code::not_allowed, fmt::format("{} can be read by others", path),
+                  fmt::format("remove it; a new one is made: rm {}", path));
     }
     const std::string_view token = trim(std::string_view(text, n > 0 ? static_cast<std::size_t>(n) : 0));
     if (token.size() > 5 && token.substr(0, 5) == "mstr_") return std::string(token);

@@ -18,7 +18,11 @@ namespace {
 
 std::string render_json(const control::ReplayResult& r, const trial::RunReport* fork) {
   JsonWriter w;
-  w.object().field("events", r.events).field("turns", r.turns).field("decisions", r.decisions).field("same", !r.difference.has_value());
+  w.object()
+      .field("events", r.events)
+      .field("turns", r.turns)
+      .field("decisions", r.decisions)
+      .field("same", !r.difference.has_value());
   if (r.difference) {
     w.key("first_difference").object().field("turn", r.difference->turn).field("at_utc", render_utc(r.difference->utc));
     for (const auto& [k, v] : {std::pair("recorded", &r.difference->recorded), std::pair("decided", &r.difference->decided)}) {
@@ -35,7 +39,8 @@ std::string render_json(const control::ReplayResult& r, const trial::RunReport* 
 std::string render_text(const control::ReplayResult& r, bool other) {
   std::string s = fmt::format("{} events, {} turns, {} decisions taken again\n", r.events, r.turns, r.decisions);
   if (!r.difference) return s + "same: every decision came out as recorded, bit for bit\n";
-  s += fmt::format("{} decision in turn {} at {}\n", other ? "first differing" : "DIFFERENT", r.difference->turn, render_utc(r.difference->utc));
+  s += fmt::format("{} decision in turn {} at {}\n", other ? "first differing" : "DIFFERENT", r.difference->turn,
+                   render_utc(r.difference->utc));
   s += fmt::format("  recorded: {}\n  now:      {}\n", r.difference->recorded.empty() ? "nothing" : r.difference->recorded,
                    r.difference->decided.empty() ? "nothing" : r.difference->decided);
   return s;

@@ -22,7 +22,9 @@ int run_twin_run(const TwinRunOptions& o) {
     if (std::ifstream(o.journal).good()) {
       return say_error({Code::conflict, o.journal + " exists already", "give a new name: a journal is never overwritten"});
     }
-    auto stored = sqlite::open({.path = o.journal, .create = true, .journal_id = std::string(kTwinJournalId)});
+    auto stored = sqlite::open({.path = o.journal, .create = true, .journal_id = std::string(kTwinJournalId),
+                                // A simulated history can be made again: it need not survive a power cut.
+                                .weaken = "PRAGMA synchronous=OFF"});
     if (!stored) return say_error(stored.error());
     journal = std::move(*stored);
   }
@@ -30,6 +32,7 @@ int run_twin_run(const TwinRunOptions& o) {
   run.twin = std::move(scene->twin);
   run.policy = run.must_hold = scene->policy;
   run.length = from_seconds(o.days * 86400);
+  run.snapshots = !o.journal.empty();
   Result<trial::RunReport> report = fail(Code::internal, "");
   {
     Progress progress("simulating", o.progress);

@@ -1,5 +1,5 @@
-// muster twin serve: a twin in a process of its own, for a controller in another one. Its log of received orders is the witness of what
-// that controller really sent.
+// muster twin serve: a twin in a process of its own, for a controller in another one. Its log of received orders is the witness
+// of what that controller really sent.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "adapters/http/server.h"
@@ -59,10 +60,15 @@ int run_twin_serve(const TwinServeOptions& o) {
   if (auto r = log.open_file(o.orders_log); !r) return say_error(r.error());
   twin::Twin twin(scene->twin);
   const std::string simulation = fmt::format("weather x{:g}, speed x{:g}, seed {}", o.twin.weather, o.speed, o.twin.seed);
-  twin::Service service(twin, scene->twin.site, random_hex(8), simulation, o.speed, [&](const Order& order) { return log.append(order); });
+  twin::Service service(twin, scene->twin.site, random_hex(8), simulation, o.speed,
+                        [&](const Order& order) { return log.append(order); });
 
   http::Options options;
-  options.handler = service.handler();
+  std::mutex one_at_a_time;  // the server's thread and this one
+  options.handler = [&, answer = service.handler()](std::shared_ptr<HttpExchange> x) {
+    const std::lock_guard hold(one_at_a_time);
+    answer(std::move(x));
+  };
   if (o.listen.rfind("unix:", 0) == 0) {
     options.port = -1;
     options.unix_path = o.listen.substr(5);
@@ -74,7 +80,8 @@ int run_twin_serve(const TwinServeOptions& o) {
   std::signal(SIGTERM, on_signal);
   std::signal(SIGINT, on_signal);
   const std::string where = o.listen.rfind("unix:", 0) == 0 ? o.listen : fmt::format("http://127.0.0.1:{}", (*server)->port());
-  say(fmt::format("twin of {} nodes, {} GPUs, SIMULATED ({})", scene->twin.site.nodes.size(), scene->twin.site.gpus(), simulation));
+  say(fmt::format("twin of {} nodes, {} GPUs, SIMULATED ({})", scene->twin.site.nodes.size(), scene->twin.site.gpus(),
+                  simulation));
   say(fmt::format("serves     {}", where));
   say(fmt::format("control it with: muster up --twin {}", where));
 
@@ -82,7 +89,10 @@ int run_twin_serve(const TwinServeOptions& o) {
   const Time began_sim = twin.now().steady;
   while (!stopping) {
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - began;
-    service.advance_to(began_sim + from_seconds(wall.count() * o.speed));
+    {
+      const std::lock_guard hold(one_at_a_time);
+      service.advance_to(began_sim + from_seconds(wall.count() * o.speed));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   (*server)->stop();

@@ -18,7 +18,11 @@ namespace {
 std::string render_json(const trial::SoakReport& r, const TwinSoakOptions& o) {
   const Usage u = usage();
   JsonWriter w;
-  w.object().field("seeds", r.seeds).field("first_seed", o.first_seed).field("runs", r.runs).field("weather", fmt::format("x{}", o.twin.weather));
+  w.object()
+      .field("seeds", r.seeds)
+      .field("first_seed", o.first_seed)
+      .field("runs", r.runs)
+      .field("weather", fmt::format("x{}", o.twin.weather));
   w.field("faults", r.faults).field("detected", r.detected).field("missed", r.missed).field("false", r.false_alarms);
   w.field("actions", r.actions).field("refused", r.refusals).field("events", r.events).field("jobs_completed", r.jobs_completed);
   w.field("cpu_s", u.cpu_s).field("rss_mb", u.rss_mb).field("void", r.is_void);
@@ -29,10 +33,11 @@ std::string render_json(const trial::SoakReport& r, const TwinSoakOptions& o) {
 }
 
 std::string render_text(const trial::SoakReport& r, const TwinSoakOptions& o) {
-  std::string s = fmt::format("{} seeds from {}, weather x{:g} (simulated)\nfaults     {} injected, {} detected, {} missed, {} false alarms\n"
-                              "actions    {} ordered, {} held back by limits\njobs       {} completed\nviolations {}\n",
-                              r.seeds, o.first_seed, o.twin.weather, r.faults, r.detected, r.missed, r.false_alarms, r.actions, r.refusals,
-                              r.jobs_completed, r.violations.size());
+  std::string s = fmt::format(
+      "{} seeds from {}, weather x{:g} (simulated)\nfaults     {} injected, {} detected, {} missed, {} false alarms\n"
+      "actions    {} ordered, {} held back by limits\njobs       {} completed\nviolations {}\n",
+      r.seeds, o.first_seed, o.twin.weather, r.faults, r.detected, r.missed, r.false_alarms, r.actions, r.refusals,
+      r.jobs_completed, r.violations.size());
   for (const auto& v : r.violations) s += fmt::format("  seed {}: {}\n", v.seed, v.what);
   if (r.is_void) s += "VOID: too few faults to prove anything; more seeds, days or weather are needed\n";
   return s;
@@ -61,7 +66,8 @@ int run_twin_soak(const TwinSoakOptions& o) {
   if (!report) return say_error(report.error());
   put(o.format == report::Format::json ? render_json(*report, o) : render_text(*report, o));
   if (!report->violations.empty()) {
-    say(fmt::format("reproduce: muster twin soak --seeds 1 --first-seed {} with the same other flags", report->violations.front().seed));
+    say(fmt::format("reproduce: muster twin soak --seeds 1 --first-seed {} with the same other flags",
+                    report->violations.front().seed));
     return 6;
   }
   return report->is_void ? 1 : 0;

@@ -34,8 +34,9 @@ class RemoteInject final : public Tool {
 int run_up(const UpOptions& o) {
   if (o.twin.empty()) {
     const char* engine = o.slurm ? "Slurm" : o.kubernetes ? "Kubernetes" : "real";
-    return say_error({Code::bad_input, std::string("there is no ") + engine + " engine in this version: only a twin can be controlled",
-                      "muster demo shows everything on a simulated cluster; muster up --twin controls one served by `muster twin serve`"});
+    return say_error(
+        {Code::bad_input, std::string("there is no ") + engine + " engine in this version: only a twin can be controlled",
+         "muster demo shows everything on a simulated cluster; muster up --twin controls one served by `muster twin serve`"});
   }
   const auto policy = load_policy(o.policy);
   if (!policy) return say_error(policy.error());

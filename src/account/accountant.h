@@ -1,5 +1,5 @@
-// Accountant: keeps the books of GPU time from events. Every GPU-millisecond is in exactly one class, so the classes sum to what is
-// installed. A running gang's time since its last checkpoint is unsettled: useful if the next checkpoint comes, lost if not.
+// Accountant: keeps the books of GPU time from events. Every GPU-millisecond is in exactly one class, so the classes sum to what
+// is installed. A running gang's time since its last checkpoint is unsettled: useful if the next checkpoint comes, lost if not.
 #pragma once
 #include "model/accounts.h"
 #include "model/state.h"

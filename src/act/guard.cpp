@@ -74,11 +74,13 @@ std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) 
     if (a.verb == Verb::requeue_job && h->verb == Verb::requeue_job && h->job == a.job) ++of_job;
   }
   const std::uint32_t limit = allowance(l.harm_per_hour_pct, l.harm_per_hour_floor, static_cast<std::uint32_t>(s.nodes.size()));
-  if (in_hour + 1 > limit) return refuse(fmt::format("harmful acts in the last hour: {} of {}", in_hour, limit), oldest + hours(1));
+  if (in_hour + 1 > limit)
+    return refuse(fmt::format("harmful acts in the last hour: {} of {}", in_hour, limit), oldest + hours(1));
   tally.note("harmful acts in the last hour", in_hour + 1, limit);
   if (a.verb != Verb::requeue_job) return std::nullopt;
   if (of_job + 1 > l.job_requeues_per_day) {
-    return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), of_job, l.job_requeues_per_day), s.mono() + hours(1));
+    return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), of_job, l.job_requeues_per_day),
+                  s.mono() + hours(1));
   }
   tally.note("stops of this job in a day", of_job + 1, l.job_requeues_per_day);
   return std::nullopt;
@@ -88,7 +90,8 @@ std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) 
 std::optional<Verdict> breaker(const State& s, const Incident& i) {
   const Limits& l = s.policy.limits;
   if (const auto it = s.frozen.find(i.cause); it != s.frozen.end()) {
-    return refuse(fmt::format("acts on {} are frozen: it struck many nodes at once, suspect the cause", name_of(i.cause)), it->second);
+    return refuse(fmt::format("acts on {} are frozen: it struck many nodes at once, suspect the cause", name_of(i.cause)),
+                  it->second);
   }
   std::set<NodeId> struck;
   for (const Opened& o : s.openings) {
@@ -96,8 +99,8 @@ std::optional<Verdict> breaker(const State& s, const Incident& i) {
   }
   const std::uint32_t limit = allowance(l.cause_pct, l.cause_floor, static_cast<std::uint32_t>(s.nodes.size()));
   if (struck.size() <= limit) return std::nullopt;
-  Verdict v = refuse(fmt::format("{} on {} nodes within {}, limit {}: suspect the cause, call a person", name_of(i.cause), struck.size(),
-                                 render_duration(l.cause_window), limit),
+  Verdict v = refuse(fmt::format("{} on {} nodes within {}, limit {}: suspect the cause, call a person", name_of(i.cause),
+                                 struck.size(), render_duration(l.cause_window), limit),
                      s.mono() + l.cause_freeze);
   v.freeze = true;
   return v;

@@ -7,8 +7,8 @@
 
 namespace muster::act {
 
-// The order for an allowed action. Its key is the journal's id and the number of the order: as many as the state has seen, plus one,
-// so the order must be folded before the next is made.
+// The order for an allowed action. Its key is the journal's id and the number of the order: as many as the state has seen, plus
+// one, so the order must be folded before the next is made.
 Order make_order(const State& s, Action a, Reason r, std::string budget);
 
 // Longest time an order of this kind should take, from being sent to its outcome.

@@ -1,5 +1,5 @@
-// Strong ids. A node's id is its place in the site's list, not its hostname; a job is (number, array index), and a restart of it is
-// another attempt of the same job. Zero or kNone means "none".
+// Strong ids. A node's id is its place in the site's list, not its hostname; a job is (number, array index), and a restart of it
+// is another attempt of the same job. Zero or kNone means "none".
 #pragma once
 #include <compare>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One way to say something to whoever runs the program. Where it goes is set by the composition root; error-level lines are counted
-// per thread, because in a simulated run a single one is a failure.
+// One way to say something to whoever runs the program. Where it goes is set by the composition root; error-level lines are
+// counted per thread, because in a simulated run a single one is a failure.
 #pragma once
 #include <cstdint>
 #include <string_view>

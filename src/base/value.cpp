@@ -24,7 +24,8 @@ const Value* Value::find(std::string_view key) const {
 }
 
 std::string_view Value::kind() const {
-  static constexpr std::string_view kNames[] = {"nothing", "a boolean", "a whole number", "a number", "text", "a list", "an object"};
+  static constexpr std::string_view kNames[] = {"nothing", "a boolean", "a whole number", "a number",
+                                                "text",    "a list",    "an object"};
   return kNames[data_.index()];
 }
 

@@ -1,4 +1,5 @@
-// Judge: the pure middle of a turn. Decides, lets the guard look at every action, and folds what came of it, until nothing changes.
+// Judge: the pure middle of a turn. Decides, lets the guard look at every action, and folds what came of it, until nothing
+// changes.
 #pragma once
 #include <vector>
 
@@ -10,7 +11,8 @@ namespace muster::control {
 
 class Judge {
  public:
-  // Returns the decided events, numbered on from the state's seq and folded into `b` already. Afterwards no change is left undecided.
+  // Returns the decided events, numbered on from the state's seq and folded into `b` already. Afterwards no change is left
+  // undecided.
   std::vector<Event> decide(Books& b);
 
  private:

@@ -1,5 +1,5 @@
-// Replay: runs a journal's decisions again. With the policy it was recorded with, every decision must come out the same, bit for bit;
-// with another, the first that differs is found, and the state at that point is handed back to go on from.
+// Replay: runs a journal's decisions again. With the policy it was recorded with, every decision must come out the same, bit for
+// bit; with another, the first that differs is found, and the state at that point is handed back to go on from.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
-// What the deciders say: facts to note (event bodies), and actions they want, each with its reason. Whether an action happens is the
-// guard's business.
+// What the deciders say: facts to note (event bodies), and actions they want, each with its reason. Whether an action happens is
+// the guard's business.
 #pragma once
 #include <variant>
 #include <vector>

@@ -89,9 +89,10 @@ std::optional<Placer::Choice> Placer::place(std::uint32_t nodes) {
     if (pod_free_[p] < nodes || leaves_needed(pods_[p], nodes) != k) continue;
     if (best == UINT32_MAX || pod_free_[p] < pod_free_[best]) best = p;
   }
-  const std::string bound = k == 1 ? std::string("one leaf holds it: nothing can use fewer")
-                                   : fmt::format("the {} largest holes together are too small for {} nodes, so {} leaves is the least",
-                                                 k - 1, nodes, k);
+  const std::string bound =
+      k == 1
+          ? std::string("one leaf holds it: nothing can use fewer")
+          : fmt::format("the {} largest holes together are too small for {} nodes, so {} leaves is the least", k - 1, nodes, k);
   if (best != UINT32_MAX) return take(pods_[best], nodes, k, bound + "; all in one pod");
   return take(all_, nodes, k, bound + "; no single pod has that many leaves free");
 }

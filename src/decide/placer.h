@@ -1,10 +1,10 @@
-// Placer: whole-node gangs on the fewest leaf switches, first in, first out. It keeps the free nodes of every leaf at hand, so that a
-// placement costs a few comparisons, whatever the size of the cluster.
+// Placer: whole-node gangs on the fewest leaf switches, first in, first out. It keeps the free nodes of every leaf at hand, so
+// that a placement costs a few comparisons, whatever the size of the cluster.
 //
-// Fewest leaves, proven: let the leaves' free counts be f1 >= f2 >= ... A choice of k leaves holds at most f1 + ... + fk nodes, so no
-// choice with f1 + ... + fk < n works, and the smallest k with f1 + ... + fk >= n does: take the k-1 largest, and for the rest any
-// leaf that still fits. The placer uses exactly that k; among choices with k leaves it prefers one pod, and then the leaf that fits
-// tightest, to keep large holes whole.
+// Fewest leaves, proven: let the leaves' free counts be f1 >= f2 >= ... A choice of k leaves holds at most f1 + ... + fk nodes,
+// so no choice with f1 + ... + fk < n works, and the smallest k with f1 + ... + fk >= n does: take the k-1 largest, and for the
+// rest any leaf that still fits. The placer uses exactly that k; among choices with k leaves it prefers one pod, and then the
+// leaf that fits tightest, to keep large holes whole.
 #pragma once
 #include <optional>
 #include <set>

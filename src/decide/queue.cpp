@@ -5,12 +5,13 @@
 namespace muster::decide {
 namespace {
 
-constexpr std::size_t kStartsPerTurn = 2000;   // bounds the work of one turn
-constexpr std::uint32_t kAppFailures = 3;      // a program that fails this often by itself is given up
+constexpr std::size_t kStartsPerTurn = 2000;  // bounds the work of one turn
+constexpr std::uint32_t kAppFailures = 3;     // a program that fails this often by itself is given up
 
 // Trouble on one of the nodes explains a failure that the engine blames on the program.
 bool node_to_blame(const State& s, const Job& j) {
-  return std::any_of(j.nodes.begin(), j.nodes.end(), [&](NodeId n) { return n.v < s.nodes.size() && s.nodes[n.v].incident.some(); });
+  return std::any_of(j.nodes.begin(), j.nodes.end(),
+                     [&](NodeId n) { return n.v < s.nodes.size() && s.nodes[n.v].incident.some(); });
 }
 
 }  // namespace
@@ -52,8 +53,9 @@ void decide_broken(const State& s, Decisions& out) {
     if (j->restarts >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
       w.action.verb = Verb::fail_job;
       w.reason.rule = "queue/give_up";
-      w.reason.sentence = own_fault ? fmt::format("the program failed by itself {} times, and no node of it has a fault", j->app_failures)
-                                    : fmt::format("{} restarts, the policy allows {}", j->restarts, s.policy.job_restarts_max);
+      w.reason.sentence =
+          own_fault ? fmt::format("the program failed by itself {} times, and no node of it has a fault", j->app_failures)
+                    : fmt::format("{} restarts, the policy allows {}", j->restarts, s.policy.job_restarts_max);
       w.reason.alternatives = {"requeue once more: it would most likely fail again"};
     } else {
       w.action.verb = Verb::requeue_job;
@@ -83,8 +85,9 @@ std::string why_not_started(const State& s, JobId job) {
   }
   if (ahead > 0) {
     const Job& head = s.jobs.at(s.queue.begin()->second);
-    return fmt::format("{} job{} before it; the first, job {}, waits for {} nodes and {} are free. The queue is strictly first in, first out",
-                       ahead, ahead == 1 ? " is" : "s are", render(head.id), head.spec.nodes, free);
+    return fmt::format(
+        "{} job{} before it; the first, job {}, waits for {} nodes and {} are free. The queue is strictly first in, first out",
+        ahead, ahead == 1 ? " is" : "s are", render(head.id), head.spec.nodes, free);
   }
   return fmt::format("it is first in the queue and waits for {} nodes; {} are free", j->spec.nodes, free);
 }

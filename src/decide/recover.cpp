@@ -7,9 +7,9 @@
 namespace muster::decide {
 namespace {
 
-constexpr Duration kRetry = minutes(1);          // after an engine failed to do what it was asked
+constexpr Duration kRetry = minutes(1);            // after an engine failed to do what it was asked
 constexpr Duration kSilentPatience = minutes(10);  // a crashed host often comes back by itself: power is cut only after this
-constexpr std::uint32_t kTriesMax = 40;          // orders for one incident before a person must look
+constexpr std::uint32_t kTriesMax = 40;            // orders for one incident before a person must look
 
 // What is known about one incident while it is being decided on.
 struct Case {
@@ -67,22 +67,25 @@ struct Case {
   }
 };
 
-// The job on a failing node: stopped and requeued if it hangs there, but only on the word of a second witness. Returns when to look
-// again, mono.
+// The job on a failing node: stopped and requeued if it hangs there, but only on the word of a second witness. Returns when to
+// look again, mono.
 Time care_for_job(Case& c) {
   const Job* j = find_job(c.s, c.node.job);
   if (c.ladder.job != JobCare::requeue || j == nullptr || j->phase != JobPhase::running) return kNever;
   if (!c.second_witness()) {
     if (c.i.probed) return kNever;  // nobody else confirms it: the job may end by itself
-    c.want(Verb::probe_node, c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
-                                      {"requeue the job now: a log line can be forged and is not enough to stop work"}));
+    c.want(Verb::probe_node,
+           c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
+                    {"requeue the job now: a log line can be forged and is not enough to stop work"}));
     return kNever;
   }
   const Time when = c.i.since + c.s.policy.requeue_after;
   if (c.mono() < when) return when;
   c.want(Verb::requeue_job,
-         c.reason("requeue", fmt::format("job {} hangs on {} ({}) and would wait for its own time-out", render(j->id), c.name(), say(c.i.cause)),
-                  {fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())}));
+         c.reason(
+             "requeue",
+             fmt::format("job {} hangs on {} ({}) and would wait for its own time-out", render(j->id), c.name(), say(c.i.cause)),
+             {fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())}));
   return kNever;
 }
 
@@ -98,16 +101,20 @@ void try_rung(Case& c) {
   }
   const bool doubt = c.ladder.test_first || c.over() || !c.second_witness();
   if (doubt && !c.i.disproved && !c.i.repaired && c.node.condition == NodeCondition::up) {
-    const char* why = c.over() ? "the fault is no longer seen" : c.ladder.test_first ? "this is a suspicion only" : "there is one witness only";
-    return c.want(Verb::test_node, c.reason("test", fmt::format("{}: test {} before anything is repaired", why, c.name()), std::move(others)));
+    const char* why = c.over()              ? "the fault is no longer seen"
+                      : c.ladder.test_first ? "this is a suspicion only"
+                                            : "there is one witness only";
+    return c.want(Verb::test_node,
+                  c.reason("test", fmt::format("{}: test {} before anything is repaired", why, c.name()), std::move(others)));
   }
   const Time patient_until = c.i.opened + kSilentPatience;
   if (verb == Verb::power_cycle_node && c.i.rung == 0 && c.s.now.utc < patient_until) {
     return c.move(Stage::emptying, c.i.rung, c.mono() + (patient_until - c.s.now.utc), {});
   }
-  c.want(verb, c.reason(name_of(verb).data(),
-                        fmt::format("step {} of {} against {} on {}", c.i.rung + 1, c.ladder.rungs.size(), say(c.i.cause), c.name()),
-                        std::move(others)));
+  c.want(verb,
+         c.reason(name_of(verb).data(),
+                  fmt::format("step {} of {} against {} on {}", c.i.rung + 1, c.ladder.rungs.size(), say(c.i.cause), c.name()),
+                  std::move(others)));
 }
 
 void on_opened(Case& c) {
@@ -138,7 +145,8 @@ void on_outcome(Case& c, const OrderRecord& o) {
       if (done) return c.move(Stage::emptying, c.i.rung, c.mono(), "drained");
       return c.move(Stage::opened, c.i.rung, c.mono() + kRetry, "drain " + how);
     case Verb::probe_node:
-    case Verb::requeue_job: return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + kRetry, {});
+    case Verb::requeue_job:
+      return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + kRetry, {});
     case Verb::test_node:
       if (done) {
         return c.want(Verb::undrain_node, c.reason("return", fmt::format("{} passed its test: back into service", c.name()),
@@ -150,9 +158,12 @@ void on_outcome(Case& c, const OrderRecord& o) {
       if (done) return c.close(fmt::format("back in service after {}", render_duration(c.s.now.utc - c.i.opened)));
       return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, "undrain " + how);
     default:  // a repair
-      if (done) return c.want(Verb::test_node, c.reason("test", fmt::format("after {} on {}: test before it returns", name_of(verb), c.name()),
-                                                        {"return it untested: a repair is not proof"}));
-      if (o.status == Status::failed) return c.move(Stage::emptying, c.i.rung + 1, c.mono(), fmt::format("{} {}", name_of(verb), how));
+      if (done)
+        return c.want(Verb::test_node,
+                      c.reason("test", fmt::format("after {} on {}: test before it returns", name_of(verb), c.name()),
+                               {"return it untested: a repair is not proof"}));
+      if (o.status == Status::failed)
+        return c.move(Stage::emptying, c.i.rung + 1, c.mono(), fmt::format("{} {}", name_of(verb), how));
       return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, fmt::format("{} {}", name_of(verb), how));
   }
 }

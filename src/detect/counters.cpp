@@ -67,14 +67,16 @@ void Counters::on_sample(const Sample& m, const State& s, Signs& out) {
   switch (m.field) {
     case Field::remap_pending:
       if (m.value > 0) {
-        out.see(FindingKind::row_remap_pending, Severity::warning, m.node, m.slot, Witness::scrape, m.at, "a row remap waits for a reset");
+        out.see(FindingKind::row_remap_pending, Severity::warning, m.node, m.slot, Witness::scrape, m.at,
+                "a row remap waits for a reset");
       } else {
         out.clear(FindingKind::row_remap_pending, m.node, m.slot, "no remap is pending any more");
       }
       break;
     case Field::remap_failed:
       if (m.value > 0) {
-        out.see(FindingKind::row_remap_failed, Severity::critical, m.node, m.slot, Witness::scrape, m.at, "a row could not be remapped");
+        out.see(FindingKind::row_remap_failed, Severity::critical, m.node, m.slot, Witness::scrape, m.at,
+                "a row could not be remapped");
       } else {
         out.clear(FindingKind::row_remap_failed, m.node, m.slot, "the GPU reports no failed remap any more");
       }

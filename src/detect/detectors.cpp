@@ -4,7 +4,10 @@
 
 namespace muster::detect {
 namespace {
-constexpr Duration kAppErrorKept = minutes(10);
+// A program's error and a link's flap are over when they happen; they are shown for a while.
+constexpr Duration kPassingKept = minutes(30);
+
+bool passing(FindingKind k) { return k == FindingKind::app_error || k == FindingKind::link_flap; }
 
 std::uint32_t bit(Witness w) { return 1U << static_cast<unsigned>(w); }
 }  // namespace
@@ -15,18 +18,18 @@ Detectors::Detectors(const State& s) : counters_(s.site), silence_(s.site), slow
     Open o{id, 0, static_cast<std::uint32_t>(f.evidence.size())};
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
     open_[{f.kind, f.node, f.slot, f.job}] = o;
+    if (passing(f.kind)) passing_.emplace_back(s.mono(), Key{f.kind, f.node, f.slot, f.job});
   }
 }
 
-void Detectors::merge(const Sign& sign, const State& s, Time utc, std::uint64_t& next_id, std::vector<Body>& out) {
+void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std::uint64_t& next_id, std::vector<Body>& out) {
   const Key key{sign.kind, sign.node, sign.slot, sign.job};
   const auto it = open_.find(key);
   const Finding* known = it == open_.end() ? nullptr : find_finding(s, it->second.id);
-  // `known` may be absent because it was opened in this very turn and is not folded yet: its id is then the state's next or later.
+  // `known` may be absent because it was opened in this very turn and is not folded yet: its id is then the state's next or
+  // later.
   const bool fresh = it != open_.end() && it->second.id.v >= s.next_finding;
-  const bool expired = known != nullptr && sign.kind == FindingKind::app_error && utc - known->opened > kAppErrorKept;
-  if (it == open_.end() || (!fresh && (known == nullptr || known->cleared.ns != 0)) || expired) {
-    if (expired) out.push_back(FindingCleared{it->second.id, "nothing more of it"});
+  if (it == open_.end() || (!fresh && (known == nullptr || known->cleared.ns != 0))) {
     Finding f;
     f.id = FindingId{next_id++};
     f.kind = sign.kind;
@@ -38,10 +41,12 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, std::uint64_t&
     f.opened = utc;
     f.evidence = {sign.evidence};
     open_[key] = {f.id, bit(sign.evidence.witness), 1};
+    if (passing(sign.kind)) passing_.emplace_back(mono, key);
     out.push_back(FindingOpened{std::move(f)});
     return;
   }
-  // Repeats are worth an event when a new witness speaks, and when their number doubles: a flood of signs is not a flood of events.
+  // Repeats are worth an event when a new witness speaks, and when their number doubles: a flood of signs is not a flood of
+  // events.
   Open& o = it->second;
   ++o.signs;
   const bool new_witness = (o.witnesses & bit(sign.evidence.witness)) == 0;
@@ -52,7 +57,8 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, std::uint64_t&
 }
 
 std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<const KernelRecord> kernel,
-                                  std::span<const StepReport> steps, std::span<const Body> events, const State& s, Time utc, Time mono) {
+                                  std::span<const StepReport> steps, std::span<const Body> events, const State& s, Time utc,
+                                  Time mono) {
   signs_.seen.clear();
   signs_.gone.clear();
   for (const KernelRecord& r : kernel) {
@@ -76,19 +82,27 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   silence_.on_turn(s, utc, mono, signs_);
   links_.on_turn(s, utc, mono, signs_);
 
+  for (; !passing_.empty() && mono - passing_.front().first >= kPassingKept; passing_.pop_front()) {
+    const auto& [kind, node, slot, job] = passing_.front().second;
+    signs_.gone.push_back({kind, node, slot, job, "nothing more of it"});
+  }
   std::vector<Body> out;
   std::uint64_t next_id = s.next_finding;
-  for (const Sign& sign : signs_.seen) merge(sign, s, utc, next_id, out);
+  for (const Sign& sign : signs_.seen) merge(sign, s, utc, mono, next_id, out);
   for (const Relief& r : signs_.gone) {
     const auto it = open_.find({r.kind, r.node, r.slot, r.job});
     if (it == open_.end()) continue;
     const Finding* f = find_finding(s, it->second.id);
-    if (it->second.id.v >= s.next_finding || (f != nullptr && f->cleared.ns == 0)) out.push_back(FindingCleared{it->second.id, r.why});
+    if (it->second.id.v >= s.next_finding || (f != nullptr && f->cleared.ns == 0))
+      out.push_back(FindingCleared{it->second.id, r.why});
     open_.erase(it);
   }
   return out;
 }
 
-Time Detectors::next(const State& s) const { return std::min(silence_.next(s), links_.next()); }
+Time Detectors::next(const State& s) const {
+  const Time over = passing_.empty() ? kNever : passing_.front().first + kPassingKept;
+  return std::min({silence_.next(s), links_.next(), over});
+}
 
 }  // namespace muster::detect

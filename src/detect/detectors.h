@@ -1,5 +1,6 @@
 // Detectors: all of them together, and the merging of their signs into findings.
 #pragma once
+#include <deque>
 #include <map>
 #include <span>
 #include <tuple>
@@ -19,8 +20,8 @@ class Detectors {
   // `s` must have its site. Open findings of a state that was restored are taken over.
   explicit Detectors(const State& s);
 
-  // Everything that came in with one turn, at utc/mono. `events` are the engine's, not yet folded into `s`. Returns FindingOpened,
-  // FindingGrew and FindingCleared bodies in a fixed order.
+  // Everything that came in with one turn, at utc/mono. `events` are the engine's, not yet folded into `s`. Returns
+  // FindingOpened, FindingGrew and FindingCleared bodies in a fixed order.
   std::vector<Body> look(std::span<const Sample> samples, std::span<const KernelRecord> kernel, std::span<const StepReport> steps,
                          std::span<const Body> events, const State& s, Time utc, Time mono);
   // When a detector has to look again even if nothing comes in, mono.
@@ -33,7 +34,7 @@ class Detectors {
     std::uint32_t witnesses = 0;  // bit set
     std::uint32_t signs = 0;
   };
-  void merge(const Sign& sign, const State& s, Time utc, std::uint64_t& next_id, std::vector<Body>& out);
+  void merge(const Sign& sign, const State& s, Time utc, Time mono, std::uint64_t& next_id, std::vector<Body>& out);
 
   Counters counters_;
   Silence silence_;
@@ -41,6 +42,7 @@ class Detectors {
   Slow slow_;
   Jobs jobs_;
   Signs signs_;
+  std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time when they are over
   std::map<Key, Open> open_;
 };
 

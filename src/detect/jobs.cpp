@@ -6,9 +6,9 @@
 
 namespace muster::detect {
 namespace {
-constexpr double kCrawl = 4;                       // times a job's usual checkpoint
+constexpr double kCrawl = 4;  // times a job's usual checkpoint
 constexpr Duration kCrawlWindow = minutes(30);
-constexpr std::size_t kCrawlers = 2;               // different jobs: one alone may have itself to blame
+constexpr std::size_t kCrawlers = 2;  // different jobs: one alone may have itself to blame
 }  // namespace
 
 void Jobs::on_checkpoint(const JobProgressed& b, const State& s, Time utc, Time mono, Signs& out) {
@@ -25,8 +25,9 @@ void Jobs::on_checkpoint(const JobProgressed& b, const State& s, Time utc, Time 
     if (who.size() >= kCrawlers && !stalled_) {
       stalled_ = true;
       out.see(FindingKind::storage_stall, Severity::critical, {}, -1, Witness::job, utc,
-              fmt::format("checkpoints of {} jobs take over {:.0f} times as long as usual; the last took {:.0f} s instead of {:.0f} s",
-                          who.size(), kCrawl, took / 1000, u.ms / 1000));
+              fmt::format(
+                  "checkpoints of {} jobs take over {:.0f} times as long as usual; the last took {:.0f} s instead of {:.0f} s",
+                  who.size(), kCrawl, took / 1000, u.ms / 1000));
     }
     return;
   }

@@ -38,7 +38,8 @@ struct Signs {
   void clear(FindingKind k, NodeId n, std::int16_t slot, const char* why) { gone.push_back({k, n, slot, {}, why}); }
 };
 
-// True while Muster itself is taking the node down or has it under test: silence, a new boot and a vanished GPU are expected then.
+// True while Muster itself is taking the node down or has it under test: silence, a new boot and a vanished GPU are expected
+// then.
 inline bool under_repair(const State& s, NodeId n) {
   const Incident* i = find_incident(s, s.nodes[n.v].incident);
   return i != nullptr && (i->stage == Stage::repairing || i->stage == Stage::testing);

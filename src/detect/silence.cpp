@@ -30,7 +30,8 @@ void Silence::on_sample(const Sample& m, const State& s, Time mono, Signs& out) 
     boot_s_[n] = m.value;
     // A minute of slack: exporters compute the boot time from the uptime, and it wobbles.
     if (before != 0 && m.value > before + 60 && !under_repair(s, m.node)) {
-      out.see(FindingKind::host_rebooted, Severity::warning, m.node, -1, Witness::scrape, m.at, "the node has booted, and nobody asked it to");
+      out.see(FindingKind::host_rebooted, Severity::warning, m.node, -1, Witness::scrape, m.at,
+              "the node has booted, and nobody asked it to");
     }
   }
   if (m.field == Field::up && m.value <= 0) return;

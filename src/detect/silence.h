@@ -20,7 +20,8 @@ class Silence {
   void unlink(std::uint32_t n);
   void to_back(std::uint32_t n);
 
-  // The nodes not said to be silent, in the order of when they were last heard: a doubly linked list in arrays, so that a report costs O(1).
+  // The nodes not said to be silent, in the order of when they were last heard: a doubly linked list in arrays, so that a report
+  // costs O(1).
   struct Link {
     std::uint32_t before;
     std::uint32_t after;

@@ -6,8 +6,8 @@
 
 namespace muster::detect {
 namespace {
-constexpr std::uint32_t kReports = 3;     // slow reports in a row before anybody is suspected
-constexpr float kStandsOut = 1.12F;       // tensor activity over the gang's median
+constexpr std::uint32_t kReports = 3;  // slow reports in a row before anybody is suspected
+constexpr float kStandsOut = 1.12F;    // tensor activity over the gang's median
 }  // namespace
 
 Slow::Slow(const Site& site) : slots_(site.gpus_per_node), tensor_(site.nodes.size() * site.gpus_per_node, -1.0F) {}
@@ -53,10 +53,19 @@ void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Signs& 
   if (median <= 0 || worst->first < median * kStandsOut) return;
   const NodeId node{static_cast<std::uint32_t>(worst->second / slots_)};
   const auto slot = static_cast<std::int16_t>(worst->second % slots_);
-  Sign sign{FindingKind::slow_gpu, Severity::warning, node, slot, r.job, 0,
-            {Witness::job, r.at, {},
-             fmt::format("job {} steps in {:.2f} s instead of {:.2f} s; this GPU's tensor activity is {:.2f} where its peers' is {:.2f}: "
-                         "they wait for it", render(r.job), r.step_s, reference_s, worst->first, median)}};
+  Sign sign{FindingKind::slow_gpu,
+            Severity::warning,
+            node,
+            slot,
+            r.job,
+            0,
+            {Witness::job,
+             r.at,
+             {},
+             fmt::format(
+                 "job {} steps in {:.2f} s instead of {:.2f} s; this GPU's tensor activity is {:.2f} where its peers' is {:.2f}: "
+                 "they wait for it",
+                 render(r.job), r.step_s, reference_s, worst->first, median)}};
   out.seen.push_back(std::move(sign));
 }
 

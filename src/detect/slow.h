@@ -1,5 +1,5 @@
-// A gang slower than it should be, and the GPU that stands out in it. In synchronous training the slow GPU is the busy one: its peers
-// wait for it. Only ever a suspicion: the node is tested once its job has ended, never drained on slowness alone.
+// A gang slower than it should be, and the GPU that stands out in it. In synchronous training the slow GPU is the busy one: its
+// peers wait for it. Only ever a suspicion: the node is tested once its job has ended, never drained on slowness alone.
 #pragma once
 #include <map>
 #include <vector>

@@ -1,4 +1,5 @@
-// The running books of GPU time: what is settled, and where every node's clock stands. Kept by the account room, stored in snapshots.
+// The running books of GPU time: what is settled, and where every node's clock stands. Kept by the account room, stored in
+// snapshots.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,14 +14,14 @@ namespace muster {
 struct NodeClock {
   std::int64_t since_ms = 0;  // mono
   Waste waste = Waste::idle;
-  JobId job;                  // some: the time is the job's, and `waste` does not apply
+  JobId job;  // some: the time is the job's, and `waste` does not apply
 };
 
 struct JobClock {
   std::int64_t settled_ms = 0;  // mono; everything of the attempt before is in the books
   std::uint32_t gpus = 0;
-  bool started = false;         // the engine has said so
-  Progress seen;                // at settled_ms
+  bool started = false;  // the engine has said so
+  Progress seen;         // at settled_ms
 };
 
 struct Accounts {

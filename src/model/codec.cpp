@@ -36,7 +36,7 @@ struct Encoder {
     }
   }
   template <class T>
-    requires std::is_integral_v<T>
+  requires std::is_integral_v<T>
   void write(T i) {
     if constexpr (std::is_signed_v<T>) {
       w.value(static_cast<std::int64_t>(i));
@@ -45,7 +45,9 @@ struct Encoder {
     }
   }
   template <NamedEnum E>
-  void write(E e) { w.value(name_of(e)); }
+  void write(E e) {
+    w.value(name_of(e));
+  }
   template <class A, class B>
   void write(const std::pair<A, B>& p) {
     w.array();
@@ -55,14 +57,17 @@ struct Encoder {
   }
   // Maps are lists of pairs: their keys are not all text, and order matters to the bytes.
   template <class C>
-    requires requires(const C& c) { c.begin(); c.end(); }
+  requires requires(const C& c) {
+    c.begin();
+    c.end();
+  }
   void write(const C& c) {
     w.array();
     for (const auto& e : c) write(e);
     w.end_array();
   }
   template <class T>
-    requires requires(Encoder& v, T& t) { fields(v, t); }
+  requires requires(Encoder& v, T& t) { fields(v, t); }
   void write(const T& t) {
     w.object();
     fields(*this, const_cast<T&>(t));  // visited for reading only
@@ -95,14 +100,23 @@ struct Decoder {
   }
 
   void read(std::string_view at, const Value& v, bool& b) {
-    if (const bool* x = v.boolean()) b = *x; else bad(at, "is not a boolean");
+    if (const bool* x = v.boolean())
+      b = *x;
+    else
+      bad(at, "is not a boolean");
   }
   void read(std::string_view at, const Value& v, double& d) {
-    if (v.is_null()) { d = std::numeric_limits<double>::quiet_NaN(); return; }
+    if (v.is_null()) {
+      d = std::numeric_limits<double>::quiet_NaN();
+      return;
+    }
     if (!v.number(d)) bad(at, "is not a number");
   }
   void read(std::string_view at, const Value& v, std::string& s) {
-    if (const std::string* x = v.string()) s = *x; else bad(at, "is not text");
+    if (const std::string* x = v.string())
+      s = *x;
+    else
+      bad(at, "is not text");
   }
   void read(std::string_view at, const Value& v, Time& t) { read(at, v, t.ns); }
   void read(std::string_view at, const Value& v, Duration& d) { read(at, v, d.ns); }
@@ -117,17 +131,21 @@ struct Decoder {
   }
   template <class Tag, class I, I None>
   void read(std::string_view at, const Value& v, Id<Tag, I, None>& id) {
-    if (v.is_null()) { id.v = None; return; }
+    if (v.is_null()) {
+      id.v = None;
+      return;
+    }
     read(at, v, id.v);
   }
   template <class T>
-    requires std::is_integral_v<T>
+  requires std::is_integral_v<T>
   void read(std::string_view at, const Value& v, T& out) {
     const std::int64_t* i = v.integer();
     if (i == nullptr) return bad(at, "is not a whole number");
     if constexpr (sizeof(T) < 8) {
       if (*i < static_cast<std::int64_t>(std::numeric_limits<T>::min()) ||
-          *i > static_cast<std::int64_t>(std::numeric_limits<T>::max())) return bad(at, "is out of range");
+          *i > static_cast<std::int64_t>(std::numeric_limits<T>::max()))
+        return bad(at, "is out of range");
     } else if constexpr (std::is_unsigned_v<T>) {
       if (*i < 0) return bad(at, "is negative");
     }
@@ -152,7 +170,7 @@ struct Decoder {
     for (std::size_t i = 0; i < N; ++i) read(at, (*a)[i], out[i]);
   }
   template <class C>
-    requires requires(C& c) { c.insert(c.end(), std::declval<typename C::value_type>()); }
+  requires requires(C& c) { c.insert(c.end(), std::declval<typename C::value_type>()); }
   void read(std::string_view at, const Value& v, C& c) {
     const Value::Array* a = v.array();
     if (a == nullptr) return bad(at, "is not a list");
@@ -171,7 +189,7 @@ struct Decoder {
     }
   }
   template <class T>
-    requires requires(Decoder& d, T& t) { fields(d, t); }
+  requires requires(Decoder& d, T& t) { fields(d, t); }
   void read(std::string_view at, const Value& v, T& t) {
     if (v.object() == nullptr) return bad(at, "is not an object");
     const Value* outer = from;
@@ -241,7 +259,8 @@ Result<Event> decode_event(const Value& v) {
   d("type", type);
   if (!d.problem.empty()) return fail(Code::corrupt, d.problem);
   if (e.schema != 1) {
-    return fail(Code::corrupt, fmt::format("event {} has schema {}", e.seq, e.schema), "it was written by a newer muster: use that one");
+    return fail(Code::corrupt, fmt::format("event {} has schema {}", e.seq, e.schema),
+                "it was written by a newer muster: use that one");
   }
   const Value* body = v.find("body");
   if (body == nullptr) return fail(Code::corrupt, fmt::format("event {} has no body", e.seq));

@@ -28,24 +28,40 @@ enum class NodeCondition : std::uint8_t { up, down, booting };
 constexpr std::array<std::string_view, 3> names(NodeCondition) { return {"up", "down", "booting"}; }
 
 // ---- the controller itself
-struct RunStarted {       // a controller took over; everything is looked at afresh
+struct RunStarted {  // a controller took over; everything is looked at afresh
   std::string version;
   std::uint64_t epoch = 0;
   std::uint32_t rules = 0;  // version of the decision code
   std::string journal;      // id of the journal: keeps order keys of different ones apart
   Now now;
 };
-struct SiteDeclared { Site site; };          // the first event of a journal
-struct PolicyApplied { Policy policy; std::string hash; };
-struct TurnBegan {        // one pass of the loop: what follows up to the next one happened in it
+struct SiteDeclared {
+  Site site;
+};  // the first event of a journal
+struct PolicyApplied {
+  Policy policy;
+  std::string hash;
+};
+struct TurnBegan {  // one pass of the loop: what follows up to the next one happened in it
   std::uint64_t turn = 0;
   Now now;
 };
 
 // ---- what engines and detectors say
-struct JobSubmitted { JobId job; JobSpec spec; };
-struct JobStarted { JobId job; std::uint32_t attempt = 0; std::vector<NodeId> nodes; };
-struct JobProgressed { JobId job; std::uint32_t attempt = 0; Progress progress; };
+struct JobSubmitted {
+  JobId job;
+  JobSpec spec;
+};
+struct JobStarted {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::vector<NodeId> nodes;
+};
+struct JobProgressed {
+  JobId job;
+  std::uint32_t attempt = 0;
+  Progress progress;
+};
 struct JobEnded {
   JobId job;
   std::uint32_t attempt = 0;
@@ -53,14 +69,40 @@ struct JobEnded {
   Progress progress;
   std::string detail;
 };
-struct JobRequeued { JobId job; };
-struct JobGone { JobId job; JobEnd end = JobEnd::cancelled; };  // ended while not running: cancelled or given up
-struct NodeChanged { NodeId node; NodeCondition condition = NodeCondition::up; std::string detail; };
-struct GpuSwapped { NodeId node; std::int16_t slot = -1; std::string uuid; };  // slot -1: the whole node was swapped
-struct FindingOpened { Finding finding; };
-struct FindingGrew { FindingId id; Severity severity = Severity::warning; Evidence evidence; };
-struct FindingCleared { FindingId id; std::string why; };
-struct OrderEnded { std::string key; Status status = Status::done; std::string detail; };
+struct JobRequeued {
+  JobId job;
+};
+struct JobGone {
+  JobId job;
+  JobEnd end = JobEnd::cancelled;
+};  // ended while not running: cancelled or given up
+struct NodeChanged {
+  NodeId node;
+  NodeCondition condition = NodeCondition::up;
+  std::string detail;
+};
+struct GpuSwapped {
+  NodeId node;
+  std::int16_t slot = -1;
+  std::string uuid;
+};  // slot -1: the whole node was swapped
+struct FindingOpened {
+  Finding finding;
+};
+struct FindingGrew {
+  FindingId id;
+  Severity severity = Severity::warning;
+  Evidence evidence;
+};
+struct FindingCleared {
+  FindingId id;
+  std::string why;
+};
+struct OrderEnded {
+  std::string key;
+  Status status = Status::done;
+  std::string detail;
+};
 
 // ---- what people say
 enum class CommandVerb : std::uint8_t { drain, undrain, pause, resume, submit, cancel };
@@ -70,7 +112,7 @@ constexpr std::array<std::string_view, 6> names(CommandVerb) {
 struct CommandGiven {
   CommandVerb verb = CommandVerb::pause;
   std::string actor;
-  std::string id;      // chosen by the client: a repeat of the same id is the same command
+  std::string id;  // chosen by the client: a repeat of the same id is the same command
   NodeId node;
   JobId job;
   JobSpec spec;
@@ -78,8 +120,14 @@ struct CommandGiven {
 };
 
 // ---- what Muster decides
-struct IncidentOpened { IncidentId id; FindingId finding; };
-struct IncidentJoined { IncidentId id; FindingId finding; };  // a further finding on the same node
+struct IncidentOpened {
+  IncidentId id;
+  FindingId finding;
+};
+struct IncidentJoined {
+  IncidentId id;
+  FindingId finding;
+};  // a further finding on the same node
 struct IncidentMoved {
   IncidentId id;
   Stage stage = Stage::opened;
@@ -87,26 +135,36 @@ struct IncidentMoved {
   Time due;  // mono
   std::string note;
 };
-struct IncidentClosed { IncidentId id; std::string resolution; };
-struct OrderIntended { Order order; Placement placement; };
-struct OrderRefused {     // the guard said no; not asked again before `retry`
+struct IncidentClosed {
+  IncidentId id;
+  std::string resolution;
+};
+struct OrderIntended {
+  Order order;
+  Placement placement;
+};
+struct OrderRefused {  // the guard said no; not asked again before `retry`
   Action action;
   Reason reason;
-  std::string limit;      // which limit, in words
-  Time retry;             // mono
+  std::string limit;  // which limit, in words
+  Time retry;         // mono
 };
-struct CauseFrozen { FindingKind cause = FindingKind::gpu_lost; Time until; std::string why; };  // mono
+struct CauseFrozen {
+  FindingKind cause = FindingKind::gpu_lost;
+  Time until;
+  std::string why;
+};  // mono
 
 using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
                           JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
-                          CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended, OrderRefused,
-                          CauseFrozen>;
+                          CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
+                          OrderRefused, CauseFrozen>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
-    "run_started", "site_declared", "policy_applied", "turn_began", "job_submitted", "job_started", "job_progressed", "job_ended",
-    "job_requeued", "job_gone", "node_changed", "gpu_swapped", "finding_opened", "finding_grew", "finding_cleared", "order_ended",
-    "command_given", "incident_opened", "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",
-    "cause_frozen"};
+    "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted", "job_started",
+    "job_progressed",  "job_ended",      "job_requeued",    "job_gone",       "node_changed",  "gpu_swapped",
+    "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given", "incident_opened",
+    "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused", "cause_frozen"};
 
 struct Event {
   std::uint32_t schema = 1;

@@ -255,7 +255,8 @@ struct Folder {
       note(*i, o.reason.sentence);
       schedule(*i, kNever);
     }
-    if (harmful(o.action.verb) && o.reason.wish.empty()) s.harms.push_back({s.mono(), o.action.verb, o.action.node, o.action.job, cause});
+    if (harmful(o.action.verb) && o.reason.wish.empty())
+      s.harms.push_back({s.mono(), o.action.verb, o.action.node, o.action.job, cause});
     if (o.action.verb == Verb::drain_node && o.reason.wish.empty()) s.out_nodes.insert(o.action.node);
     if (o.action.verb == Verb::start_job) reserve(b);
     if (o.action.verb == Verb::requeue_job || o.action.verb == Verb::fail_job) s.broken_jobs.erase(o.action.job);
@@ -470,7 +471,8 @@ void refresh(State& s) {
     s.open_orders.insert(key);
     if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty()) s.out_nodes.insert(r.order.action.node);
     // An order about a broken job is on its way: not decided twice.
-    if (r.order.action.verb == Verb::requeue_job || r.order.action.verb == Verb::fail_job) s.broken_jobs.erase(r.order.action.job);
+    if (r.order.action.verb == Verb::requeue_job || r.order.action.verb == Verb::fail_job)
+      s.broken_jobs.erase(r.order.action.job);
   }
   s.queue_dirty = true;
 }
@@ -478,7 +480,8 @@ void refresh(State& s) {
 bool decided(const Body& b) {
   return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
          std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
-         std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) || std::holds_alternative<CauseFrozen>(b);
+         std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
+         std::holds_alternative<CauseFrozen>(b);
 }
 
 bool placeable(const State& s, NodeId id) {

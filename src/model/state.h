@@ -1,5 +1,5 @@
-// State: what is known about a cluster, folded from its events and from nothing else. The same events give the same state, on every
-// machine, which `encode_state` makes comparable byte for byte.
+// State: what is known about a cluster, folded from its events and from nothing else. The same events give the same state, on
+// every machine, which `encode_state` makes comparable byte for byte.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -22,11 +22,11 @@ struct NodeState {
   NodeCondition condition = NodeCondition::up;
   Hold hold = Hold::none;
   std::string hold_reason;
-  IncidentId incident;   // open one; none otherwise
-  JobId job;             // that has the node, from the order to start until its end
-  Time changed;          // utc of the last change of condition, hold or job
-  std::uint32_t swaps = 0;       // how often the node or a GPU of it was replaced
-  std::uint32_t incidents = 0;   // ever
+  IncidentId incident;          // open one; none otherwise
+  JobId job;                    // that has the node, from the order to start until its end
+  Time changed;                 // utc of the last change of condition, hold or job
+  std::uint32_t swaps = 0;      // how often the node or a GPU of it was replaced
+  std::uint32_t incidents = 0;  // ever
 };
 
 // An order that has no final outcome yet, or one of the last few hundred that have.
@@ -34,9 +34,9 @@ struct OrderRecord {
   Order order;
   Status status = Status::pending;
   std::string detail;
-  Time intended;       // utc
+  Time intended;  // utc
   Time intended_mono;
-  Time ended;          // utc
+  Time ended;  // utc
 };
 
 // A harmful act, remembered for as long as the longest budget window.
@@ -56,7 +56,7 @@ struct RefusalRecord {
 };
 
 struct Opened {  // when incidents of a cause opened, for correlation
-  Time at;  // mono
+  Time at;       // mono
   NodeId node;
   FindingKind cause = FindingKind::gpu_lost;
 };
@@ -81,8 +81,8 @@ struct State {
   // Journal position
   std::uint64_t seq = 0;
   std::uint64_t turn = 0;
-  Now now;                 // of the last turn
-  Duration mono_offset;    // mono = steady + mono_offset: continuous over restarts, never going back
+  Now now;               // of the last turn
+  Duration mono_offset;  // mono = steady + mono_offset: continuous over restarts, never going back
   std::uint64_t epoch = 0;
   std::uint32_t rules = 0;
   std::string journal;
@@ -92,37 +92,37 @@ struct State {
   std::string policy_hash;
 
   Site site;
-  std::vector<NodeState> nodes;                 // as Site::nodes
-  std::map<JobId, Job> jobs;                    // all that have not ended, and the last kEndedKept that have
+  std::vector<NodeState> nodes;                     // as Site::nodes
+  std::map<JobId, Job> jobs;                        // all that have not ended, and the last kEndedKept that have
   std::set<std::pair<std::uint64_t, JobId>> queue;  // (order, job) of queued jobs
   std::deque<JobId> ended_jobs;
-  std::map<FindingId, Finding> findings;        // open ones, and those of incidents still kept
-  std::map<IncidentId, Incident> incidents;     // open ones, and the last kEndedKept
+  std::map<FindingId, Finding> findings;     // open ones, and those of incidents still kept
+  std::map<IncidentId, Incident> incidents;  // open ones, and the last kEndedKept
   std::deque<IncidentId> closed_incidents;
   std::deque<FindingId> cleared_findings;
-  std::map<std::string, OrderRecord> orders;    // by key: pending ones and the last kEndedKept
+  std::map<std::string, OrderRecord> orders;  // by key: pending ones and the last kEndedKept
   std::deque<std::string> ended_orders;
   std::deque<Harm> harms;
   std::deque<Opened> openings;
-  std::deque<RefusalRecord> refusals;           // the last kEndedKept
-  std::map<FindingKind, Time> frozen;           // cause -> mono until
+  std::deque<RefusalRecord> refusals;  // the last kEndedKept
+  std::map<FindingKind, Time> frozen;  // cause -> mono until
   std::map<std::string, StreamPosition> streams;
-  std::deque<std::string> commands;             // ids of the last ones, so that a repeat is recognised
-  std::vector<CommandGiven> wishes;             // given, not yet turned into orders
+  std::deque<std::string> commands;  // ids of the last ones, so that a repeat is recognised
+  std::vector<CommandGiven> wishes;  // given, not yet turned into orders
   std::uint64_t next_finding = 1;
   std::uint64_t next_incident = 1;
-  std::uint64_t next_order = 1;                 // of jobs: FIFO
+  std::uint64_t next_order = 1;  // of jobs: FIFO
   Totals totals;
 
   // What changed since the last decision; not stored. A decision looks at these and at nothing else.
   std::set<IncidentId> dirty_incidents;
-  std::set<FindingId> new_findings;             // not yet in an incident
-  std::set<JobId> broken_jobs;                  // phase broken, undecided
-  std::set<NodeId> dirty_nodes;                 // job, hold, condition or incident changed: for placement and accounting
+  std::set<FindingId> new_findings;  // not yet in an incident
+  std::set<JobId> broken_jobs;       // phase broken, undecided
+  std::set<NodeId> dirty_nodes;      // job, hold, condition or incident changed: for placement and accounting
   bool queue_dirty = false;
-  std::set<std::pair<Time, IncidentId>> timers; // (due, incident) of open incidents
-  std::set<NodeId> out_nodes;                   // out of service by Muster's doing, or about to be; derived
-  std::set<std::string> open_orders;            // keys without a final outcome; derived
+  std::set<std::pair<Time, IncidentId>> timers;  // (due, incident) of open incidents
+  std::set<NodeId> out_nodes;                    // out of service by Muster's doing, or about to be; derived
+  std::set<std::string> open_orders;             // keys without a final outcome; derived
 
   Time mono() const { return now.steady + mono_offset; }
 };

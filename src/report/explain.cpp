@@ -23,8 +23,8 @@ void add_findings(const State& s, const std::vector<FindingId>& ids, Explanation
     const Finding* f = find_finding(s, id);
     if (f == nullptr) continue;
     for (const Evidence& x : f->evidence) {
-      e.evidence.push_back(fmt::format("{} {} finding {} ({}): {}{}", render_utc(x.at), name_of(x.witness), id.v, name_of(f->kind), x.text,
-                                       x.ref.empty() ? "" : " [" + x.ref + "]"));
+      e.evidence.push_back(fmt::format("{} {} finding {} ({}): {}{}", render_utc(x.at), name_of(x.witness), id.v,
+                                       name_of(f->kind), x.text, x.ref.empty() ? "" : " [" + x.ref + "]"));
     }
   }
 }
@@ -35,8 +35,8 @@ std::string action_line(const State& s, const OrderRecord& r) {
   if (a.node.some()) line += " " + node_name(s, a.node);
   if (a.slot >= 0) line += fmt::format(" GPU {}", a.slot);
   if (a.job.some()) line += " job " + render(a.job);
-  line += fmt::format(": {}{}; {} [{}]", name_of(r.status), r.detail.empty() ? "" : " (" + r.detail + ")", r.order.reason.sentence,
-                      r.order.reason.rule);
+  line += fmt::format(": {}{}; {} [{}]", name_of(r.status), r.detail.empty() ? "" : " (" + r.detail + ")",
+                      r.order.reason.sentence, r.order.reason.rule);
   return line;
 }
 
@@ -69,8 +69,9 @@ Explanation of_incident(const State& s, const Incident& i) {
   Explanation e;
   e.kind = "incident";
   e.title = fmt::format("incident {}: {} on {}", i.id.v, decide::say(i.cause), node_name(s, i.node));
-  e.sentences.push_back(fmt::format("Opened {}; {}.", ago(s, i.opened),
-                                    i.closed.ns != 0 ? fmt::format("closed: {}", i.resolution) : fmt::format("stage: {}", name_of(i.stage))));
+  e.sentences.push_back(
+      fmt::format("Opened {}; {}.", ago(s, i.opened),
+                  i.closed.ns != 0 ? fmt::format("closed: {}", i.resolution) : fmt::format("stage: {}", name_of(i.stage))));
   if (i.job.some()) e.sentences.push_back(fmt::format("Job {} had the node when it opened.", render(i.job)));
   for (const Note& n : i.notes) e.sentences.push_back(fmt::format("{} {}", render_utc(n.at), n.text));
   add_findings(s, i.findings, e);
@@ -78,7 +79,8 @@ Explanation of_incident(const State& s, const Incident& i) {
   for (const auto& [key, r] : s.orders) {
     if (r.order.reason.incident != i.id) continue;
     e.rule = r.order.reason.rule;
-    for (const std::string& a : r.order.reason.alternatives) e.alternatives.push_back(fmt::format("{}: {}", name_of(r.order.action.verb), a));
+    for (const std::string& a : r.order.reason.alternatives)
+      e.alternatives.push_back(fmt::format("{}: {}", name_of(r.order.action.verb), a));
   }
   return e;
 }
@@ -88,12 +90,14 @@ Explanation of_node(const State& s, NodeId id) {
   Explanation e;
   e.kind = "node";
   e.title = "node " + node_name(s, id);
-  e.sentences.push_back(fmt::format("It is {}{}.", name_of(n.condition),
-                                    n.hold == Hold::none ? std::string(" and in service")
-                                                         : fmt::format(" and drained by {}: {}", n.hold == Hold::muster ? "Muster" : "a person", n.hold_reason)));
+  e.sentences.push_back(
+      fmt::format("It is {}{}.", name_of(n.condition),
+                  n.hold == Hold::none
+                      ? std::string(" and in service")
+                      : fmt::format(" and drained by {}: {}", n.hold == Hold::muster ? "Muster" : "a person", n.hold_reason)));
   e.sentences.push_back(n.job.some() ? fmt::format("Job {} has it.", render(n.job)) : "No job has it.");
-  e.sentences.push_back(fmt::format("{} incident{} so far, {} part{} replaced.", n.incidents, n.incidents == 1 ? "" : "s", n.swaps,
-                                    n.swaps == 1 ? "" : "s"));
+  e.sentences.push_back(fmt::format("{} incident{} so far, {} part{} replaced.", n.incidents, n.incidents == 1 ? "" : "s",
+                                    n.swaps, n.swaps == 1 ? "" : "s"));
   std::vector<FindingId> open;
   for (const auto& [fid, f] : s.findings) {
     if (f.node == id && f.cleared.ns == 0) open.push_back(fid);
@@ -110,7 +114,8 @@ Explanation of_node(const State& s, NodeId id) {
   add_findings(s, open, e);
   add_actions(s, e, [&](const OrderRecord& r) { return r.order.action.node == id; });
   for (auto r = s.refusals.rbegin(); r != s.refusals.rend() && e.alternatives.size() < 12; ++r) {
-    if (r->action.node == id) e.alternatives.push_back(fmt::format("{} {}: held back, {}", render_utc(r->at), name_of(r->action.verb), r->limit));
+    if (r->action.node == id)
+      e.alternatives.push_back(fmt::format("{} {}: held back, {}", render_utc(r->at), name_of(r->action.verb), r->limit));
   }
   return e;
 }
@@ -119,16 +124,17 @@ Explanation of_job(const State& s, const Job& j) {
   Explanation e;
   e.kind = "job";
   e.title = fmt::format("job {}: {}", render(j.id), j.spec.name);
-  e.sentences.push_back(fmt::format("It is {}; {} nodes, attempt {}, {} of {} steps, {} of them safe in a checkpoint.", name_of(j.phase),
-                                    j.spec.nodes, j.attempt, j.progress.steps, j.spec.steps, j.progress.durable_steps));
+  e.sentences.push_back(fmt::format("It is {}; {} nodes, attempt {}, {} of {} steps, {} of them safe in a checkpoint.",
+                                    name_of(j.phase), j.spec.nodes, j.attempt, j.progress.steps, j.spec.steps,
+                                    j.progress.durable_steps));
   if (std::string why = decide::why_not_started(s, j.id); !why.empty()) e.sentences.push_back("Not started: " + why + ".");
   if (!j.placement.why.empty() && !j.nodes.empty()) {
     e.sentences.push_back(fmt::format("Placed on {} leaf switch{}, the least possible is {}: {}.", j.placement.leaves,
                                       j.placement.leaves == 1 ? "" : "es", j.placement.leaves_min, j.placement.why));
   }
   if (j.restarts > 0) {
-    e.sentences.push_back(fmt::format("{} attempt{} lost; the last ended as {}: {}", j.restarts, j.restarts == 1 ? "" : "s", name_of(j.last_end),
-                                      j.last_detail));
+    e.sentences.push_back(fmt::format("{} attempt{} lost; the last ended as {}: {}", j.restarts, j.restarts == 1 ? "" : "s",
+                                      name_of(j.last_end), j.last_detail));
   }
   std::vector<FindingId> about;
   for (const auto& [id, f] : s.findings) {
@@ -147,9 +153,11 @@ Explanation of_finding(const State& s, const Finding& f) {
   Explanation e;
   e.kind = "finding";
   e.title = fmt::format("finding {}: {} on {}", f.id.v, decide::say(f.kind), node_name(s, f.node));
-  e.sentences = {fmt::format("{}, opened {}; {}.", name_of(f.severity), ago(s, f.opened), f.cleared.ns == 0 ? "still open" : "cleared")};
+  e.sentences = {
+      fmt::format("{}, opened {}; {}.", name_of(f.severity), ago(s, f.opened), f.cleared.ns == 0 ? "still open" : "cleared")};
   add_findings(s, {f.id}, e);
-  if (const Fault* fault = f.code == 0 ? nullptr : find_fault(fmt::format("Xid {}", f.code))) e.sentences.push_back(fault->meaning);
+  if (const Fault* fault = f.code == 0 ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
+    e.sentences.push_back(fault->meaning);
   return e;
 }
 
@@ -174,14 +182,17 @@ Result<Explanation> explain_fault(std::string_view what) {
   if (const auto line = parse_log_line(what)) {
     code = line->fault;
     if (!line->pci.empty()) e.sentences.push_back("The line names the device at PCI " + line->pci + ".");
-    if (line->previous != 0) e.sentences.push_back(fmt::format("The driver says it follows from Xid {}: look at that one.", line->previous));
+    if (line->previous != 0)
+      e.sentences.push_back(fmt::format("The driver says it follows from Xid {}: look at that one.", line->previous));
   }
   const Fault* f = find_fault(code);
   if (f == nullptr) {
     const auto near = similar_faults(code);
-    return fail(Code::not_found, fmt::format("'{}' is no fault code or log line that Muster knows", printable(what.substr(0, 80))),
-                near.empty() ? "give a node, job, incident, action, fault code such as \"xid 79\", or a log line"
-                             : "did you mean " + join({near.begin(), near.begin() + std::min<std::ptrdiff_t>(3, std::ssize(near))}, ", ") + "?");
+    return fail(
+        Code::not_found, fmt::format("'{}' is no fault code or log line that Muster knows", printable(what.substr(0, 80))),
+        near.empty()
+            ? "give a node, job, incident, action, fault code such as \"xid 79\", or a log line"
+            : "did you mean " + join({near.begin(), near.begin() + std::min<std::ptrdiff_t>(3, std::ssize(near))}, ", ") + "?");
   }
   e.kind = "fault";
   e.title = f->code + ": " + f->name;

@@ -18,17 +18,19 @@ std::uint32_t limit_of(double pct, std::uint32_t floor, std::size_t of) {
 Checker::Checker(const Site& site, Policy policy) : site_(site), policy_(std::move(policy)) {}
 
 void Checker::violation(const Event& e, std::string what) {
-  if (violations_.size() < kViolationsMax) violations_.push_back(fmt::format("event {} at {}: {}", e.seq, render_utc(e.utc), what));
+  if (violations_.size() < kViolationsMax)
+    violations_.push_back(fmt::format("event {} at {}: {}", e.seq, render_utc(e.utc), what));
 }
 
 void Checker::on_start(const Event& e, const Order& o) {
   for (NodeId n : o.action.nodes) {
     const auto [it, fresh] = holder_.try_emplace(n, o.action.job);
     if (!fresh && it->second != o.action.job) {
-      violation(e, fmt::format("GPU in two jobs: {} is given to job {} while job {} has it", site_.nodes[n.v].name, render(o.action.job),
-                               render(it->second)));
+      violation(e, fmt::format("GPU in two jobs: {} is given to job {} while job {} has it", site_.nodes[n.v].name,
+                               render(o.action.job), render(it->second)));
     }
-    if (out_.count(n) != 0) violation(e, fmt::format("job {} is started on drained {}", render(o.action.job), site_.nodes[n.v].name));
+    if (out_.count(n) != 0)
+      violation(e, fmt::format("job {} is started on drained {}", render(o.action.job), site_.nodes[n.v].name));
   }
   gangs_[o.action.job] = o.action.nodes;
 }
@@ -73,7 +75,8 @@ void Checker::on_order(const Event& e, const Order& o, const State& s) {
   if (o.action.verb == Verb::start_job) on_start(e, o);
   if (!persons && o.reason.incident.some()) on_health_act(e, o, s);
   if (!persons && !o.reason.incident.some() && on_node(o.action.verb)) violation(e, "a health act without an incident");
-  if (o.reason.sentence.empty() || o.reason.rule.empty()) violation(e, fmt::format("{} without a reason", name_of(o.action.verb)));
+  if (o.reason.sentence.empty() || o.reason.rule.empty())
+    violation(e, fmt::format("{} without a reason", name_of(o.action.verb)));
 }
 
 void Checker::on_outcome(const OrderEnded& b) {
@@ -111,7 +114,8 @@ void Checker::on_books(const Accounts& a, const State& s) {
   Event e;
   e.seq = s.seq;
   e.utc = s.now.utc;
-  if (sum != g.installed_ms) violation(e, fmt::format("GPU-hours: classes sum to {} ms, installed are {} ms", sum, g.installed_ms));
+  if (sum != g.installed_ms)
+    violation(e, fmt::format("GPU-hours: classes sum to {} ms, installed are {} ms", sum, g.installed_ms));
   for (std::size_t i = 0; i < g.ms.size(); ++i) {
     if (g.ms[i] < 0) violation(e, fmt::format("GPU-hours: {} is negative", names(Waste{})[i]));
   }

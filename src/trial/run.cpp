@@ -9,8 +9,8 @@
 namespace muster::trial {
 namespace {
 
-constexpr Duration kAfterCalm = days(6);     // longest a healing may take once the weather is calm
-constexpr std::uint64_t kBooksEvery = 500;   // turns between two looks at the sums
+constexpr Duration kAfterCalm = days(6);    // longest a healing may take once the weather is calm
+constexpr std::uint64_t kBooksEvery = 500;  // turns between two looks at the sums
 
 struct History {
   const RunOptions& options;
@@ -43,7 +43,8 @@ struct History {
   }
   bool quiet() const {
     const auto& faults = twin.faults();
-    const bool over = std::all_of(faults.begin(), faults.end(), [](const twin::FaultTruth& f) { return f.fate != twin::Fate::active; });
+    const bool over =
+        std::all_of(faults.begin(), faults.end(), [](const twin::FaultTruth& f) { return f.fate != twin::Fate::active; });
     if (!over) return false;
     return std::all_of(loop.state().incidents.begin(), loop.state().incidents.end(),
                        [](const auto& i) { return i.second.stage == Stage::closed || i.second.stage == Stage::held; });
@@ -59,6 +60,9 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   if (options.to_the_end) {
     twin.calm();
     if (auto r = h.run_until(end + kAfterCalm, [&] { return h.quiet(); }); !r) return tl::unexpected(r.error());
+  }
+  if (options.snapshots) {
+    if (auto r = loop->stop(); !r) return tl::unexpected(r.error());
   }
   RunReport& out = h.report;
   const State& s = loop->state();
@@ -77,10 +81,11 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   out.marks = score.marks(twin.faults(), s, twin.now().utc, options.to_the_end ? Duration{} : hours(1));
   out.violations = checker.violations();
   if (options.to_the_end && out.marks.unfinished > 0) {
-    out.violations.push_back(fmt::format("{} faults neither over nor in a person's hands {} after the weather calmed", out.marks.unfinished,
-                                         render_duration(kAfterCalm)));
+    out.violations.push_back(fmt::format("{} faults neither over nor in a person's hands {} after the weather calmed",
+                                         out.marks.unfinished, render_duration(kAfterCalm)));
   }
-  if (twin.counters().duplicate_orders > 0) out.violations.push_back(fmt::format("{} orders were sent twice", twin.counters().duplicate_orders));
+  if (twin.counters().duplicate_orders > 0)
+    out.violations.push_back(fmt::format("{} orders were sent twice", twin.counters().duplicate_orders));
   const std::uint64_t errors = log_errors_of_this_thread() - errors_before;
   if (errors > 0) out.violations.push_back(fmt::format("{} error-level log lines", errors));
   return std::move(out);
@@ -91,7 +96,7 @@ control::LoopConfig loop_config(const RunOptions& o) {
   c.site = o.twin.site;
   c.policy = o.policy;
   c.journal_id = fmt::format("t{:x}", o.twin.seed);
-  c.snapshot_every = 0;
+  c.snapshot_every = o.snapshots ? 20'000 : 0;
   return c;
 }
 

@@ -18,6 +18,7 @@ struct RunOptions {
   Policy policy;                  // what the controller is told
   Policy must_hold;               // what the checker holds it to; normally the same
   Duration length = days(7);
+  bool snapshots = false;         // into the journal, for whoever opens it later
   bool to_the_end = false;        // then no more weather and work, until every fault is over
   std::function<void(double)> progress;  // share done, 0 to 1
 };

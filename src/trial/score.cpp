@@ -19,6 +19,9 @@ double percentile(std::vector<double> v, double p) {
 
 void Score::on_event(const Event& e, const State& s) {
   if (const auto* f = std::get_if<FindingOpened>(&e.body)) findings_[f->finding.node].push_back({e.utc, f->finding.kind});
+  if (const auto* g = std::get_if<FindingGrew>(&e.body)) {
+    if (const Finding* f = find_finding(s, g->id)) findings_[f->node].push_back({e.utc, f->kind});
+  }
   if (const auto* i = std::get_if<IncidentOpened>(&e.body)) {
     const Incident* x = find_incident(s, i->id);
     if (x != nullptr) incidents_[i->id] = {x->node, {e.utc, {}, false}};

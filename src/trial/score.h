@@ -1,4 +1,5 @@
-// Score: the findings held against the truth: what was found, what was missed, what was no fault at all, and how long it took to heal.
+// Score: the findings held against the truth: what was found, what was missed, what was no fault at all, and how long it took to
+// heal.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,12 +11,12 @@
 namespace muster::trial {
 
 struct Marks {
-  std::uint64_t injected = 0;     // faults of the cluster; users' bugs are not among them
+  std::uint64_t injected = 0;  // faults of the cluster; users' bugs are not among them
   std::uint64_t detected = 0;
   std::uint64_t missed = 0;
-  std::uint64_t false_alarms = 0; // nodes drained by Muster without any fault
-  std::uint64_t unfinished = 0;   // neither over nor in a person's hands at the end
-  double mttr_p50_s = 0;          // fault to node back in service
+  std::uint64_t false_alarms = 0;  // nodes drained by Muster without any fault
+  std::uint64_t unfinished = 0;    // neither over nor in a person's hands at the end
+  double mttr_p50_s = 0;           // fault to node back in service
   double mttr_p99_s = 0;
   std::map<std::string, std::uint64_t> missed_kinds;
 };

@@ -22,7 +22,13 @@ std::string render_batch(const Inbox& in) {
   JsonWriter w;
   w.object().key("samples").array();
   for (const Sample& m : in.samples) {
-    w.array().value(m.at.ns).value(m.node.v).value(static_cast<int>(m.slot)).value(static_cast<int>(m.field)).value(m.value).end_array();
+    w.array()
+        .value(m.at.ns)
+        .value(m.node.v)
+        .value(static_cast<int>(m.slot))
+        .value(static_cast<int>(m.field))
+        .value(m.value)
+        .end_array();
   }
   w.end_array().key("kernel").array();
   for (const KernelRecord& r : in.kernel) {
@@ -41,7 +47,12 @@ std::string render_batch(const Inbox& in) {
 
 Service::Service(Twin& twin, const Site& site, std::string boot, std::string simulation, double speed,
                  std::function<Result<void>(const Order&)> received)
-    : twin_(twin), site_(site), boot_(std::move(boot)), simulation_(std::move(simulation)), speed_(speed), received_(std::move(received)) {}
+    : twin_(twin),
+      site_(site),
+      boot_(std::move(boot)),
+      simulation_(std::move(simulation)),
+      speed_(speed),
+      received_(std::move(received)) {}
 
 void Service::drain() {
   Inbox in;
@@ -61,7 +72,6 @@ void Service::drain() {
 }
 
 void Service::advance_to(Time steady) {
-  const std::lock_guard hold(lock_);
   twin_.advance_to(steady);
   drain();
 }
@@ -127,7 +137,6 @@ HttpResponse Service::inject(const HttpRequest& q) {
 }
 
 HttpResponse Service::answer(const HttpRequest& q) {
-  const std::lock_guard hold(lock_);
   const bool get = q.method == "GET";
   if (get && q.path == "/v1/cluster") return cluster();
   if (get && q.path == "/v1/reports") return reports(q);

@@ -2,7 +2,6 @@
 // describes the calls.
 #pragma once
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 
 namespace muster::twin {
 
+// Not for several threads at once: whoever serves it takes care of that.
 class Service {
  public:
   // `received` is called with each order, as JSON, before the twin sees it: the witness's log. An error refuses the order.
@@ -31,7 +31,6 @@ class Service {
   HttpResponse inject(const HttpRequest& q);
   void drain();
 
-  std::mutex lock_;
   Twin& twin_;
   const Site& site_;
   std::string boot_;

@@ -238,8 +238,10 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
     case kRepeat: {
       const std::uint64_t pid = 1200 + l.prng.below(800);
       const std::uint64_t sequence = 1000 + l.prng.below(9000);
-      xid(n, t.slot, 119, fmt::format("pid={}, name=nv-hostengine, Timeout after 45s of waiting for RPC response from GPU{} GSP! "
-                                      "Expected function 76 (GSP_RM_CONTROL) sequence {} (0x20802702 0x8).", pid, t.slot, sequence));
+      xid(n, t.slot, 119,
+          fmt::format("pid={}, name=nv-hostengine, Timeout after 45s of waiting for RPC response from GPU{} GSP! "
+                      "Expected function 76 (GSP_RM_CONTROL) sequence {} (0x20802702 0x8).",
+                      pid, t.slot, sequence));
       if (++l.turn < 3) queue.push(now + seconds(45), Tick::fault, f, kRepeat);
       break;
     }
@@ -249,8 +251,9 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
       const int code = l.prng.chance(0.8) ? 94 : 95;
       const std::string who = process(n, l);
       ++gpu(n, t.slot).ecc_dbe;
-      xid(n, t.slot, code, who + (code == 94 ? ", Contained: CE User Channel (0x9). RST: No, D-RST: No"
-                                             : ", Uncontained: LTC TAG (0x2, 0x1). RST: Yes, D-RST: No"));
+      xid(n, t.slot, code,
+          who + (code == 94 ? ", Contained: CE User Channel (0x9). RST: No, D-RST: No"
+                            : ", Uncontained: LTC TAG (0x2, 0x1). RST: Yes, D-RST: No"));
       if (node(n).gang != kNone) xid(n, t.slot, 45, fmt::format("{}, Ch 00000009 caused by previous Xid {}", who, code));
       xid(n, t.slot, 154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)");
       tell(n, t.slot, kCounters);
@@ -321,8 +324,10 @@ std::uint64_t Cluster::begin_bug(std::uint32_t g, NodeId n, int slot, bool by_ha
   std::string why = "exit code 1";
   switch (l.prng.below(4)) {
     case 0:
-      xid(n, slot, 31, who + ", channel 0x0000000a, intr 00000000. MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_8 faulted @ "
-                             "0x0_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE");
+      xid(n, slot, 31,
+          who +
+              ", channel 0x0000000a, intr 00000000. MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_8 faulted @ "
+              "0x0_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE");
       why += ": CUDA error: an illegal memory access was encountered";
       break;
     case 1:

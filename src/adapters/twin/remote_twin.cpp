@@ -41,12 +41,14 @@ void read_reports(const Value& v, Inbox& out) {
   for (const Value& x : list(v, "samples")) {
     const Value::Array* a = x.array();
     if (a == nullptr || a->size() != 5 || whole((*a)[3]) < 0 || whole((*a)[3]) >= static_cast<std::int64_t>(kFields)) continue;
-    out.samples.push_back({Time{whole((*a)[0])}, NodeId{static_cast<std::uint32_t>(whole((*a)[1]))}, static_cast<std::int16_t>(whole((*a)[2])),
-                           static_cast<Field>(whole((*a)[3])), real((*a)[4])});
+    out.samples.push_back({Time{whole((*a)[0])}, NodeId{static_cast<std::uint32_t>(whole((*a)[1]))},
+                           static_cast<std::int16_t>(whole((*a)[2])), static_cast<Field>(whole((*a)[3])), real((*a)[4])});
   }
   for (const Value& x : list(v, "kernel")) {
     const Value::Array* a = x.array();
-    if (a == nullptr || a->size() != 8 || whole((*a)[3]) < 0 || whole((*a)[3]) >= static_cast<std::int64_t>(names(KernelKind{}).size())) continue;
+    if (a == nullptr || a->size() != 8 || whole((*a)[3]) < 0 ||
+        whole((*a)[3]) >= static_cast<std::int64_t>(names(KernelKind{}).size()))
+      continue;
     KernelRecord r;
     r.at = Time{whole((*a)[0])};
     r.node = NodeId{static_cast<std::uint32_t>(whole((*a)[1]))};
@@ -83,7 +85,8 @@ Result<std::unique_ptr<RemoteTwin>> RemoteTwin::connect(const std::string& where
   auto v = t->call("GET", "/v1/cluster", "", &status);
   if (!v) return tl::unexpected(v.error());
   const Value* site = v->find("site");
-  if (status != 200 || site == nullptr) return fail(Code::unreachable, where + " does not serve a twin", "start one: muster twin serve");
+  if (status != 200 || site == nullptr)
+    return fail(Code::unreachable, where + " does not serve a twin", "start one: muster twin serve");
   auto s = decode_site(*site);
   if (!s) return tl::unexpected(s.error());
   t->site_ = std::move(*s);
