@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "model/state_fields.h"
 
 namespace muster {
@@ -122,12 +123,14 @@ struct Decoder {
   void read(std::string_view at, const Value& v, Duration& d) { read(at, v, d.ns); }
   void read(std::string_view at, const Value& v, JobId& j) {
     const std::string* s = v.string();
-    unsigned long number = 0, index = 0;
-    char extra = 0;
     if (s == nullptr) return bad(at, "is not a job id");
-    const int n = std::sscanf(s->c_str(), "%10lu_%10lu%c", &number, &index, &extra);
-    if (n != 1 && n != 2) return bad(at, "is not a job id");
-    j = JobId{static_cast<std::uint32_t>(number), n == 2 ? static_cast<std::uint32_t>(index + 1) : 0};
+    const std::string_view text = *s;
+    const std::size_t bar = text.find('_');
+    const bool member = bar != std::string_view::npos;  // of an array
+    const auto number = parse_uint(text.substr(0, bar));
+    const auto index = member ? parse_uint(text.substr(bar + 1)) : std::optional<std::uint64_t>(0);
+    if (!number || !index || *number > UINT32_MAX || *index >= UINT32_MAX) return bad(at, "is not a job id");
+    j = JobId{static_cast<std::uint32_t>(*number), member ? static_cast<std::uint32_t>(*index + 1) : 0};
   }
   template <class Tag, class I, I None>
   void read(std::string_view at, const Value& v, Id<Tag, I, None>& id) {

@@ -40,9 +40,10 @@ struct Folder {
     const auto it = s.jobs.find(id);
     return it == s.jobs.end() ? nullptr : &it->second;
   }
+  // An open one.
   Incident* incident(IncidentId id) {
     const auto it = s.incidents.find(id);
-    return it == s.incidents.end() ? nullptr : &it->second;
+    return it == s.incidents.end() || it->second.closed.ns != 0 ? nullptr : &it->second;
   }
   NodeState* node(NodeId id) { return id.v < s.nodes.size() ? &s.nodes[id.v] : nullptr; }
 
@@ -163,7 +164,7 @@ struct Folder {
   }
   void operator()(const JobEnded& b) {
     Job* j = job(b.job);
-    if (j == nullptr || ended(j->phase) || j->attempt != b.attempt) return;
+    if (j == nullptr || j->attempt != b.attempt || (j->phase != JobPhase::running && j->phase != JobPhase::starting)) return;
     release(*j);
     j->progress = b.progress;
     j->last_end = b.end;
@@ -207,6 +208,7 @@ struct Folder {
     if (NodeState* n = node(b.node)) ++n->swaps;
   }
   void operator()(const FindingOpened& b) {
+    if (s.findings.count(b.finding.id) != 0) return;
     s.findings[b.finding.id] = b.finding;
     s.next_finding = std::max(s.next_finding, b.finding.id.v + 1);
     s.new_findings.insert(b.finding.id);
@@ -236,6 +238,7 @@ struct Folder {
   // ---- orders
   void operator()(const OrderIntended& b) {
     const Order& o = b.order;
+    if (s.orders.count(o.key) != 0) return;
     OrderRecord r;
     r.order = o;
     r.intended = e.utc;
@@ -255,11 +258,26 @@ struct Folder {
       note(*i, o.reason.sentence);
       schedule(*i, kNever);
     }
-    if (harmful(o.action.verb) && o.reason.wish.empty())
+    // A gang that broke by itself loses nothing by being requeued: only what Muster does to nodes and live jobs is harm.
+    if (harmful(o.action.verb) && o.reason.wish.empty() && (on_node(o.action.verb) || o.reason.incident.some()))
       s.harms.push_back({s.mono(), o.action.verb, o.action.node, o.action.job, cause});
-    if (o.action.verb == Verb::drain_node && o.reason.wish.empty()) s.out_nodes.insert(o.action.node);
+    if (o.action.verb == Verb::drain_node) recount_out(o.action.node);
     if (o.action.verb == Verb::start_job) reserve(b);
     if (o.action.verb == Verb::requeue_job || o.action.verb == Verb::fail_job) s.broken_jobs.erase(o.action.job);
+  }
+  // Out of service by Muster's doing: held by it, or about to be.
+  void recount_out(NodeId id) {
+    const NodeState* n = node(id);
+    if (n == nullptr) return;
+    const bool about_to_be = std::any_of(s.open_orders.begin(), s.open_orders.end(), [&](const std::string& key) {
+      const Order& o = s.orders.at(key).order;
+      return o.action.verb == Verb::drain_node && o.action.node == id && o.reason.wish.empty();
+    });
+    if (n->hold == Hold::muster || about_to_be) {
+      s.out_nodes.insert(id);
+    } else {
+      s.out_nodes.erase(id);
+    }
   }
   void reserve(const OrderIntended& b) {
     Job* j = job(b.order.action.job);
@@ -306,18 +324,21 @@ struct Folder {
     const Action& a = r.order.action;
     NodeState* n = node(a.node);
     const bool done = r.status == Status::done;
+    const bool persons = !r.order.reason.wish.empty();
+    // A person who took the node while an order of Muster's was under way keeps it.
+    const bool applies = n != nullptr && done && (persons || n->hold != Hold::person);
     if (a.verb == Verb::drain_node && n != nullptr) {
-      if (done) {
-        n->hold = r.order.reason.wish.empty() ? Hold::muster : Hold::person;
+      if (applies) {
+        n->hold = persons ? Hold::person : Hold::muster;
         n->hold_reason = r.order.reason.sentence;
       }
-      if (n->hold != Hold::muster) s.out_nodes.erase(a.node);
+      recount_out(a.node);
       touch(a.node);
     }
-    if (a.verb == Verb::undrain_node && n != nullptr && done) {
+    if (a.verb == Verb::undrain_node && applies) {
       n->hold = Hold::none;
       n->hold_reason.clear();
-      s.out_nodes.erase(a.node);
+      recount_out(a.node);
       touch(a.node);
       // One more may be out now: whoever was held back is asked about again.
       for (const auto& [id, i] : s.incidents) {
@@ -354,7 +375,7 @@ struct Folder {
   // ---- incidents
   void operator()(const IncidentOpened& b) {
     const auto f = s.findings.find(b.finding);
-    if (f == s.findings.end()) return;
+    if (f == s.findings.end() || s.incidents.count(b.id) != 0) return;
     Incident i;
     i.id = b.id;
     i.node = f->second.node;
@@ -405,7 +426,7 @@ struct Folder {
   }
   void operator()(const IncidentClosed& b) {
     Incident* i = incident(b.id);
-    if (i == nullptr || i->closed.ns != 0) return;
+    if (i == nullptr) return;
     i->stage = Stage::closed;
     i->closed = e.utc;
     i->resolution = b.resolution;
@@ -469,7 +490,8 @@ void refresh(State& s) {
   for (const auto& [key, r] : s.orders) {
     if (r.status != Status::pending && r.status != Status::unknown) continue;
     s.open_orders.insert(key);
-    if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty()) s.out_nodes.insert(r.order.action.node);
+    const bool known = r.order.action.node.v < s.nodes.size();
+    if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty() && known) s.out_nodes.insert(r.order.action.node);
     // An order about a broken job is on its way: not decided twice.
     if (r.order.action.verb == Verb::requeue_job || r.order.action.verb == Verb::fail_job)
       s.broken_jobs.erase(r.order.action.job);

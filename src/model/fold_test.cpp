@@ -1,0 +1,437 @@
+// What a state knows after its events, and that it depends on them alone.
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "model/codec.h"
+#include "model/plain_json.h"
+#include "model/story.h"
+
+namespace muster {
+namespace {
+
+constexpr NodeId kN0{0}, kN1{1}, kN2{2};
+
+State reread(const State& s) {
+  auto v = PlainJson::parse(encode_state(s));
+  EXPECT_TRUE(v);
+  auto back = decode_state(*v);
+  EXPECT_TRUE(back) << back.error().what;
+  return back ? *back : State{};
+}
+
+// ---------------------------------------------------------------- jobs
+
+TEST(FoldJobs, AGangHasItsNodesFromTheOrderToItsEnd) {
+  Story t;
+  const JobId j = t.submit(2);
+  EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::queued);
+  EXPECT_EQ(t.s.queue.size(), 1U);
+  const std::string key = t.order_start(j, {kN0, kN1});
+  EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::starting);
+  EXPECT_TRUE(t.s.queue.empty());
+  EXPECT_FALSE(placeable(t.s, kN0));
+  t.tell(JobStarted{j, 1, {kN0, kN1}});
+  t.ends(key);
+  EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::running);
+  EXPECT_EQ(t.s.nodes[1].job, j);
+  t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
+  EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::completed);
+  EXPECT_TRUE(placeable(t.s, kN0));
+  EXPECT_EQ(t.s.totals.jobs_completed, 1U);
+}
+
+TEST(FoldJobs, AStartThatDidNotHappenPutsTheJobBackInItsPlace) {
+  Story t;
+  const JobId first = t.submit(2);
+  const JobId second = t.submit(1);
+  const std::string key = t.order_start(first, {kN0, kN1});
+  t.ends(key, Status::refused, "node n0 is busy");
+  EXPECT_EQ(t.s.queue.begin()->second, first);
+  EXPECT_EQ(t.s.queue.rbegin()->second, second);
+  EXPECT_TRUE(placeable(t.s, kN0));
+}
+
+TEST(FoldJobs, ABrokenGangWaitsForADecisionAndKeepsItsPlaceInTheQueue) {
+  Story t;
+  const JobId broken = t.running({kN0});
+  const JobId later = t.submit(1);
+  t.tell(JobEnded{broken, 1, JobEnd::node_failed, {}, "rank lost"});
+  EXPECT_EQ(t.s.broken_jobs.count(broken), 1U);
+  EXPECT_EQ(t.s.jobs.at(broken).restarts, 1U);
+  const std::string key = t.order(Verb::requeue_job, {}, {}, {}, broken);
+  EXPECT_EQ(t.s.broken_jobs.count(broken), 0U) << "an order is on its way: not decided twice";
+  t.tell(JobRequeued{broken});
+  t.ends(key);
+  EXPECT_EQ(t.s.queue.begin()->second, broken);
+  EXPECT_EQ(t.s.queue.rbegin()->second, later);
+}
+
+TEST(FoldJobs, ARequeueThatFailedIsDecidedAgain) {
+  Story t;
+  const JobId j = t.running({kN0});
+  t.tell(JobEnded{j, 1, JobEnd::node_failed, {}, {}});
+  t.ends(t.order(Verb::requeue_job, {}, {}, {}, j), Status::not_received);
+  EXPECT_EQ(t.s.broken_jobs.count(j), 1U);
+}
+
+TEST(FoldJobs, WhatIsSaidOfAnotherAttemptChangesNothing) {
+  Story t;
+  const JobId j = t.running({kN0});
+  t.tell(JobEnded{j, 1, JobEnd::node_failed, {}, {}});
+  t.tell(JobRequeued{j});
+  t.tell(JobStarted{j, 2, {kN1}});
+  const std::string before = encode_job(t.s.jobs.at(j));
+  t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
+  t.tell(JobProgressed{j, 1, {99, 99, 0, 0, 0}});
+  EXPECT_EQ(encode_job(t.s.jobs.at(j)), before);
+  EXPECT_EQ(t.s.nodes[1].job, j);
+}
+
+TEST(FoldJobs, OnlyTheLastEndedJobsAreKept) {
+  Story t(2);
+  for (std::size_t i = 0; i < kEndedKept + 50; ++i) t.tell(JobEnded{t.running({kN0}), 1, JobEnd::completed, {}, {}});
+  EXPECT_EQ(t.s.jobs.size(), kEndedKept);
+  EXPECT_EQ(t.s.totals.jobs_completed, kEndedKept + 50);
+}
+
+TEST(FoldJobs, RequeueingAGangThatBrokeByItselfIsNoHarmOfMusters) {
+  Story t;
+  const JobId j = t.running({kN0});
+  t.tell(JobEnded{j, 1, JobEnd::node_failed, {}, {}});
+  t.order(Verb::requeue_job, {}, {}, {}, j);
+  EXPECT_TRUE(t.s.harms.empty());
+}
+
+// ---------------------------------------------------------------- holds
+
+TEST(FoldHolds, ADrainCountsAsOutFromTheMomentItIsMeant) {
+  Story t;
+  const IncidentId i = t.open(t.find(FindingKind::gpu_lost, kN0, 1));
+  const std::string key = t.order(Verb::drain_node, kN0, i);
+  EXPECT_EQ(t.s.out_nodes.count(kN0), 1U);
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::none);
+  t.ends(key);
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::muster);
+  t.ends(t.order(Verb::undrain_node, kN0, i));
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::none);
+  EXPECT_TRUE(t.s.out_nodes.empty());
+}
+
+TEST(FoldHolds, ADrainThatFailedIsNotOut) {
+  Story t;
+  t.ends(t.order(Verb::drain_node, kN0, t.open(t.find(FindingKind::gpu_lost, kN0, 1))), Status::refused);
+  EXPECT_TRUE(t.s.out_nodes.empty());
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::none);
+}
+
+TEST(FoldHolds, APersonsDrainIsNotMustersBudget) {
+  Story t;
+  t.drained(kN0, {}, "wish");
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::person);
+  EXPECT_TRUE(t.s.out_nodes.empty());
+  EXPECT_TRUE(t.s.harms.empty());
+}
+
+TEST(FoldHolds, MustersOwnOrdersNeverLiftAPersonsHold) {
+  Story t;
+  const IncidentId i = t.open(t.find(FindingKind::gpu_lost, kN0, 1));
+  const std::string mine = t.order(Verb::drain_node, kN0, i);
+  t.drained(kN0, {}, "wish");  // a person was quicker
+  t.ends(mine);
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::person);
+  const std::string back = t.order(Verb::undrain_node, kN0, i);
+  t.ends(back);
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::person);
+  t.ends(t.order(Verb::undrain_node, kN0, {}, "wish2"));
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::none);
+}
+
+// ---------------------------------------------------------------- what does not fit
+
+TEST(FoldOddities, UnknownThingsAreIgnored) {
+  Story t(4);
+  const std::string before = encode_state(t.s);
+  const JobId nobody{999, 0};
+  for (const Body& b : std::vector<Body>{
+           JobStarted{nobody, 1, {kN0}}, JobProgressed{nobody, 1, {}}, JobEnded{nobody, 1, {}, {}, {}}, JobRequeued{nobody},
+           JobGone{nobody, {}}, NodeChanged{NodeId{77}, NodeCondition::down, {}}, GpuSwapped{NodeId{77}, 1, {}},
+           FindingGrew{FindingId{5}, {}, {}}, FindingCleared{FindingId{5}, {}}, OrderEnded{"nope", Status::done, {}},
+           IncidentOpened{IncidentId{3}, FindingId{5}}, IncidentJoined{IncidentId{3}, FindingId{5}},
+           IncidentMoved{IncidentId{3}, {}, 0, {}, {}}, IncidentClosed{IncidentId{3}, {}}}) {
+    const std::uint64_t seq = t.s.seq;
+    t.tell(b);
+    t.s.seq = seq;
+    EXPECT_EQ(encode_state(t.s), before) << kBodyNames[b.index()];
+  }
+}
+
+TEST(FoldOddities, RepeatsChangeNothing) {
+  Story t;
+  const JobId j = t.submit(1);
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 1);
+  const IncidentId i = t.open(f);
+  const std::string key = t.order(Verb::drain_node, kN0, i);
+  t.ends(key);
+  t.tell(IncidentMoved{i, Stage::emptying, 0, t.s.mono() + hours(1), "drained"});
+  t.command(CommandVerb::drain, "c1", kN1);
+  const Finding finding = t.s.findings.at(f);
+  const Order order = t.s.orders.at(key).order;
+  t.tell(FindingCleared{f, "gone"});
+  const std::string before = encode_state(t.s);
+  const auto timers = t.s.timers;
+  CommandGiven again;
+  again.id = "c1";
+  again.verb = CommandVerb::drain;
+  for (const Body& b :
+       std::vector<Body>{JobSubmitted{j, {}}, FindingOpened{finding}, FindingCleared{f, "gone"}, IncidentOpened{i, f},
+                         OrderIntended{order, {}}, OrderEnded{key, Status::failed, "late"}, again}) {
+    const std::uint64_t seq = t.s.seq;
+    t.tell(b);
+    t.s.seq = seq;
+    EXPECT_EQ(encode_state(t.s), before) << kBodyNames[b.index()];
+    EXPECT_EQ(t.s.timers, timers) << kBodyNames[b.index()];
+    EXPECT_TRUE(t.s.open_orders.empty()) << kBodyNames[b.index()];
+  }
+}
+
+TEST(FoldOddities, EvidenceIsBoundedAndKeepsItsFirst) {
+  Story t;
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 1, Witness::kernel_log);
+  for (int i = 0; i < 100; ++i) t.tell(FindingGrew{f, Severity::critical, {Witness::scrape, Time{i}, {}, std::to_string(i)}});
+  const Finding& x = t.s.findings.at(f);
+  EXPECT_EQ(x.evidence.size(), kEvidenceMax);
+  EXPECT_EQ(x.evidence.front().text, "seen");
+  EXPECT_EQ(x.evidence.back().text, "99");
+}
+
+TEST(FoldOddities, AnOrderOfUnknownFateStaysOpen) {
+  Story t;
+  const std::string key = t.order(Verb::drain_node, kN0, t.open(t.find(FindingKind::gpu_lost, kN0, 1)));
+  t.ends(key, Status::unknown);
+  EXPECT_EQ(t.s.open_orders.count(key), 1U);
+  EXPECT_EQ(t.s.out_nodes.count(kN0), 1U);
+  t.ends(key);
+  EXPECT_TRUE(t.s.open_orders.empty());
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::muster);
+}
+
+// ---------------------------------------------------------------- time
+
+TEST(FoldTime, SettingTheWallClockMovesNoTimer) {
+  for (const Duration jump : {days(1), days(-1)}) {
+    Story t;
+    const Time before = t.s.mono();
+    t.set_clock(jump);
+    t.pass(seconds(10));
+    EXPECT_EQ(t.s.mono(), before + seconds(10));
+  }
+}
+
+TEST(FoldTime, MonotonicTimeNeverGoesBack) {
+  Prng prng(7, "clock");
+  Story t;
+  Time last = t.s.mono();
+  for (int i = 0; i < 2000; ++i) {
+    const auto by = static_cast<std::int64_t>(prng.below(2'000'000)) - 1'000'000;
+    const bool restart = prng.chance(0.1);
+    t.set_steady(milliseconds(by));
+    if (restart) t.tell(RunStarted{"test", t.s.epoch + 1, 1, "j", t.now()});
+    t.pass(seconds(1));
+    EXPECT_GE(t.s.mono(), last);
+    last = t.s.mono();
+  }
+}
+
+TEST(FoldTime, ARestartOnAMachineWithAnotherClockGoesOnWhereTheTimeStood) {
+  Story t;
+  t.pass(hours(3));
+  const Time before = t.s.mono();
+  t.set_steady(days(-400));  // another boot: the steady clock begins anew
+  t.tell(RunStarted{"test", 2, 1, "j", t.now()});
+  EXPECT_EQ(t.s.mono(), before);
+  t.pass(seconds(5));
+  EXPECT_EQ(t.s.mono(), before + seconds(5));
+}
+
+TEST(FoldTime, HarmsAreForgottenAfterADayAndOpeningsAfterTwoHours) {
+  Story t;
+  t.drained(kN0, t.open(t.find(FindingKind::gpu_lost, kN0, 1)));
+  EXPECT_EQ(t.s.harms.size(), 1U);
+  EXPECT_EQ(t.s.openings.size(), 1U);
+  t.pass(hours(2) + seconds(1));
+  EXPECT_EQ(t.s.harms.size(), 1U);
+  EXPECT_TRUE(t.s.openings.empty());
+  t.pass(hours(22));
+  EXPECT_TRUE(t.s.harms.empty());
+}
+
+// ---------------------------------------------------------------- incidents and people
+
+TEST(FoldIncidents, AGraverFindingBecomesTheCause) {
+  Story t;
+  const IncidentId i = t.open(t.find(FindingKind::thermal_throttle, kN0, 1, Witness::scrape, Severity::warning));
+  t.tell(IncidentJoined{i, t.find(FindingKind::gpu_lost, kN0, 5)});
+  EXPECT_EQ(t.s.incidents.at(i).cause, FindingKind::gpu_lost);
+  EXPECT_EQ(t.s.incidents.at(i).slot, 5);
+}
+
+TEST(FoldIncidents, ClosingEndsItsFindingsAndFreesTheNode) {
+  Story t;
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 1);
+  const IncidentId i = t.open(f);
+  EXPECT_FALSE(placeable(t.s, kN0));
+  t.tell(IncidentClosed{i, "fixed"});
+  EXPECT_TRUE(placeable(t.s, kN0));
+  EXPECT_NE(t.s.findings.at(f).cleared.ns, 0);
+  EXPECT_TRUE(t.s.timers.empty());
+}
+
+TEST(FoldPeople, PauseAndResumeAreNotWishes) {
+  Story t;
+  t.command(CommandVerb::pause, "p");
+  EXPECT_TRUE(t.s.paused);
+  EXPECT_EQ(t.s.paused_by, "ada");
+  EXPECT_TRUE(t.s.wishes.empty());
+  settle(t.s);
+  t.command(CommandVerb::resume, "r");
+  EXPECT_FALSE(t.s.paused);
+  EXPECT_EQ(t.s.dirty_nodes.size(), t.s.nodes.size()) << "everything is looked at again";
+}
+
+TEST(FoldPeople, AWishIsAnsweredOnceByItsOrderOrItsRefusal) {
+  Story t;
+  t.command(CommandVerb::drain, "a", kN0);
+  t.command(CommandVerb::drain, "b", kN1);
+  EXPECT_EQ(t.s.wishes.size(), 2U);
+  t.order(Verb::drain_node, kN0, {}, "a");
+  ASSERT_EQ(t.s.wishes.size(), 1U);
+  Reason r;
+  r.wish = "b";
+  t.tell(OrderRefused{{}, r, "no", {}});
+  EXPECT_TRUE(t.s.wishes.empty());
+}
+
+// ---------------------------------------------------------------- any history at all
+
+// A body that may fit or may not: ids are drawn from a small range so that they often meet.
+struct Chance {
+  Story& t;
+  Prng& prng;
+  NodeId node() { return NodeId{static_cast<std::uint32_t>(prng.below(t.s.nodes.size() + 1))}; }
+  JobId job() { return JobId{static_cast<std::uint32_t>(1 + prng.below(12)), 0}; }
+  FindingId finding() { return FindingId{1 + prng.below(t.s.next_finding + 1)}; }
+  IncidentId incident() { return IncidentId{1 + prng.below(t.s.next_incident + 1)}; }
+  std::string key() { return "j-" + std::to_string(1 + prng.below(t.s.totals.orders + 1)); }
+  template <NamedEnum E>
+  E any() {
+    return static_cast<E>(prng.below(names(E{}).size()));
+  }
+
+  void job_event() {
+    const JobId j = job();
+    const NodeId n = node();
+    const auto attempt = static_cast<std::uint32_t>(1 + prng.below(3));
+    const auto end = any<JobEnd>();
+    switch (prng.below(7)) {
+      case 0: return t.tell(JobSubmitted{j, {}});
+      case 1: return t.tell(JobStarted{j, attempt, {n}});
+      case 2: return t.tell(JobProgressed{j, attempt, {5, 4, 3, 2, 1}});
+      case 3: return t.tell(JobEnded{j, attempt, end, {}, {}});
+      case 4: return t.tell(JobRequeued{j});
+      case 5: return t.tell(JobGone{j, end});
+      default:
+        if (t.s.jobs.count(j) != 0) t.order_start(j, {n});
+    }
+  }
+  void health_event() {
+    const NodeId n = node();
+    const FindingId f = finding();
+    const IncidentId i = incident();
+    const auto kind = any<FindingKind>();
+    const auto stage = any<Stage>();
+    const auto condition = any<NodeCondition>();
+    const auto due = static_cast<std::int64_t>(prng.below(3));
+    switch (prng.below(9)) {
+      case 0: return t.tell(NodeChanged{n, condition, {}});
+      case 1: t.find(kind, n, 1); return;
+      case 2: return t.tell(FindingGrew{f, Severity::critical, {}});
+      case 3: return t.tell(FindingCleared{f, "x"});
+      case 4: return t.tell(IncidentOpened{IncidentId{t.s.next_incident}, f});
+      case 5: return t.tell(IncidentJoined{i, f});
+      case 6:
+        return t.tell(
+            IncidentMoved{i, stage == Stage::closed ? Stage::held : stage, 1, due == 0 ? kNever : t.s.mono() + hours(due), "m"});
+      case 7: return t.tell(IncidentClosed{i, "c"});
+      default: return t.tell(CauseFrozen{kind, t.s.mono() + hours(1), "f"});
+    }
+  }
+  void order_event() {
+    const NodeId n = node();
+    const IncidentId i = incident();
+    const JobId j = job();
+    const auto verb = any<Verb>();
+    const auto status = any<Status>();
+    const std::string k = key();
+    const bool wish = prng.chance(0.3);
+    switch (prng.below(3)) {
+      case 0:
+        if (verb != Verb::start_job) t.order(verb, n, i, wish ? "w" : "", j);
+        return;
+      case 1: return t.ends(k, status);
+      default: return t.command(wish ? CommandVerb::pause : CommandVerb::resume, "c" + std::to_string(t.s.seq));
+    }
+  }
+  void one() {
+    const std::uint64_t what = prng.below(10);
+    const auto wait = static_cast<std::int64_t>(prng.below(4000));
+    if (what < 3) return job_event();
+    if (what < 6) return health_event();
+    if (what < 9) return order_event();
+    t.pass(seconds(wait));
+  }
+};
+
+TEST(FoldAnything, AStateReadBackFromItsBytesLivesOnTheSame) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Prng prng(seed, "anything");
+    Story t(5);
+    Chance chance{t, prng};
+    for (int i = 0; i < 300; ++i) chance.one();
+    State copy = reread(t.s);
+    EXPECT_EQ(encode_state(copy), encode_state(t.s)) << "seed " << seed;
+    t.heard = [&](const Event& e) { fold(copy, e); };
+    for (int i = 0; i < 200; ++i) chance.one();
+    ASSERT_EQ(encode_state(copy), encode_state(t.s)) << "seed " << seed;
+  }
+}
+
+TEST(FoldAnything, WhatIsKeptAtHandIsWhatWouldBeWorkedOut) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Prng prng(seed, "at hand");
+    Story t(5);
+    Chance chance{t, prng};
+    for (int i = 0; i < 400; ++i) {
+      chance.one();
+      State fresh = t.s;
+      refresh(fresh);
+      ASSERT_EQ(t.s.timers, fresh.timers) << "seed " << seed << " step " << i;
+      ASSERT_EQ(t.s.out_nodes, fresh.out_nodes) << "seed " << seed << " step " << i;
+      ASSERT_EQ(t.s.open_orders, fresh.open_orders) << "seed " << seed << " step " << i;
+    }
+  }
+}
+
+TEST(FoldAnything, ExactlyTheQueuedJobsAreInTheQueue) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Prng prng(seed, "two gangs");
+    Story t(5);
+    Chance chance{t, prng};
+    for (int i = 0; i < 400; ++i) chance.one();
+    for (const auto& [id, j] : t.s.jobs) {
+      EXPECT_EQ(j.phase == JobPhase::queued, t.s.queue.count({j.order, id}) == 1) << "seed " << seed << " job " << render(id);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster
