@@ -48,6 +48,7 @@ void Console::on_event(const Event& e) {
 
 void Console::on_samples(const Inbox& inbox, const Site& site) {
   readings_.resize(site.gpus());
+  for (const StepReport& r : inbox.steps) steps_[r.job] = r.step;
   for (const Sample& m : inbox.samples) {
     if (m.slot < 0 || m.field == Field::up) continue;
     const std::size_t g = m.node.v * site.gpus_per_node + static_cast<std::size_t>(m.slot);
@@ -68,6 +69,11 @@ void Console::publish(const control::Loop& loop, const Journal& journal, Now now
   s->state.now = now;  // shown as of now, though nothing may have happened since the last event
   s->gpu_hours = account::balance(loop.accounts(), loop.state(), std::max(s->state.mono(), loop.state().mono()));
   s->readings = readings_;
+  std::erase_if(steps_, [&](const auto& k) { return find_job(s->state, k.first) == nullptr; });
+  for (const auto& [id, step] : steps_) {
+    Job& j = s->state.jobs.at(id);
+    if (j.phase == JobPhase::running) j.progress.steps = std::max(j.progress.steps, step);
+  }
   s->digest = render_hex(journal.head());
   s->simulation = simulation_;
   s->wall = wall_utc();

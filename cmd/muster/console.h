@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <deque>
+#include <map>
 #include <mutex>
 
 #include "control/loop.h"
@@ -39,8 +40,8 @@ class Console final : public View, public Feed {
   std::function<void()> hook_;
   // Of the loop's thread alone:
   std::vector<GpuReading> readings_;
+  std::map<JobId, std::uint64_t> steps_;  // newest step each running job told of: fresher than its last checkpoint
   std::chrono::steady_clock::time_point published_{};
-  std::uint64_t published_seq_ = 0;
 };
 
 }  // namespace muster::cmd

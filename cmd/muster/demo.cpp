@@ -87,6 +87,7 @@ int run_demo(const DemoOptions& o) {
 
   twin::Config& config = scene->twin;
   config.start_utc = wall_utc();
+  config.full_scrapes = affords_full_scrapes(config.site, o.speed);
   std::unique_ptr<twin::Twin> twin;
   if ((*journal)->last_seq() > 0) {  // an earlier demo: its cluster as it was left
     auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });

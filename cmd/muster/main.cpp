@@ -1,6 +1,7 @@
 // The entrance: argv becomes a command, the command becomes an exit code.
 #include <csignal>
 
+#include "base/log.h"
 #include "commands.h"
 #include "say.h"
 
@@ -37,6 +38,9 @@ struct Dispatch {
 int run(int argc, const char* const* argv) {
   // A reader that goes away shows up as EPIPE where we write, and ends the program quietly there.
   std::signal(SIGPIPE, SIG_IGN);
+  set_log_sink([](LogLevel level, std::string_view text) {
+    if (level != LogLevel::info) say((level == LogLevel::error ? "error: " : "warning: ") + std::string(text));
+  });
   const auto command = parse_command_line(argc, argv);
   if (!command) return say_error(command.error());
   const int code = std::visit(Dispatch{}, *command);

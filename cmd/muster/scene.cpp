@@ -92,4 +92,9 @@ Result<Scene> build_scene(const TwinChoice& c) {
   return scene;
 }
 
+bool affords_full_scrapes(const Site& site, double speed) {
+  constexpr double kScrapesPerSecond = 400;  // a few per cent of a core
+  return speed * static_cast<double>(site.nodes.size()) / 60.0 <= kScrapesPerSecond;
+}
+
 }  // namespace muster::cmd
