@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "api/cluster_fixture.h"
-#include "api/node_list.h"
 #include "api/openapi.h"
 #include "api/routes.h"
 #include "base/text.h"
@@ -308,22 +307,6 @@ TEST(Tools, AskForTheirOwnRole) {
   EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/inject", {}))).status, 400);
   EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/nothing", {}))).status, 404);
   EXPECT_TRUE(has(o.ask(Office::get("/api/v1/tools")).body, R"({"name":"inject","role":"operator"})"));
-}
-
-TEST(NodeList, ReadsWhatClusterPeopleWrite) {
-  const auto in = [](std::string_view list, std::string_view name) {
-    const auto l = NodeList::parse(list);
-    return l && l->has(name);
-  };
-  EXPECT_TRUE(in("node[001-004,007],login1", "node007"));
-  EXPECT_TRUE(in("node[001-004,007],login1", "login1"));
-  EXPECT_FALSE(in("node[001-004]", "node5"));
-  EXPECT_FALSE(in("node[001-004]", "node01"));
-  EXPECT_TRUE(in("node[098-102]", "node101"));
-  EXPECT_TRUE(in("n[8-12]", "n10"));
-  EXPECT_FALSE(in("n[8-12]", "n08"));
-  EXPECT_TRUE(in("r[1-2]n[01-16]", "r2n09"));
-  for (const char* bad : {"", "a,,b", "n[", "n]", "n[a]", "n[3-1]", "n[]"}) EXPECT_FALSE(NodeList::parse(bad)) << bad;
 }
 
 }  // namespace

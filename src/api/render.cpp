@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "api/node_list.h"
+#include "base/node_list.h"
 #include "base/text.h"
 
 namespace muster::api {
@@ -103,11 +103,11 @@ Result<Chosen> choose_nodes(const Frame& f, const Query& q) {
   if (!state) return tl::unexpected(state.error());
   auto limit = limit_of(q, SIZE_MAX);
   if (!limit) return tl::unexpected(limit.error());
-  std::optional<NodeList> list;
+  std::optional<std::set<std::string, std::less<>>> list;
   if (const auto it = q.find("name"); it != q.end()) {
-    auto parsed = NodeList::parse(it->second);
-    if (!parsed) return tl::unexpected(parsed.error());
-    list = std::move(*parsed);
+    auto names = expand_node_list(it->second);
+    if (!names) return tl::unexpected(names.error());
+    list.emplace(std::make_move_iterator(names->begin()), std::make_move_iterator(names->end()));
   }
   std::size_t begin = 0;
   if (const auto it = q.find("after"); it != q.end()) {
@@ -130,7 +130,7 @@ Result<Chosen> choose_nodes(const Frame& f, const Query& q) {
     const NodeSpec& spec = s.site.nodes[n];
     if (*state && f.faces.nodes[n] != **state) continue;
     if (rack && spec.rack != *rack) continue;
-    if (list && !list->has(spec.name)) continue;
+    if (list && list->count(spec.name) == 0) continue;
     if (out.nodes.size() == *limit) {
       out.next = s.site.nodes[out.nodes.back()].name;
       break;
