@@ -30,6 +30,10 @@ Counters::Counters(const Site& site)
       last_(site.nodes.size() * slots_ * kColumns, std::numeric_limits<double>::quiet_NaN()),
       lost_(site.nodes.size(), 0) {}
 
+void Counters::take_over(const Finding& f) {
+  if (f.kind == FindingKind::gpu_lost && f.slot >= 0 && f.slot < 32) lost_[f.node.v] |= 1U << f.slot;
+}
+
 double& Counters::last(const Sample& m, std::size_t column) {
   return last_[(m.node.v * slots_ + static_cast<std::size_t>(m.slot)) * kColumns + column];
 }

@@ -9,6 +9,7 @@ namespace muster::detect {
 class Counters {
  public:
   explicit Counters(const Site& site);
+  void take_over(const Finding& f);
   void on_sample(const Sample& m, const State& s, Signs& out);
 
  private:

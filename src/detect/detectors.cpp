@@ -18,6 +18,11 @@ Detectors::Detectors(const State& s) : counters_(s.site), silence_(s.site), slow
     Open o{id, 0, static_cast<std::uint32_t>(f.evidence.size())};
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
     open_[{f.kind, f.node, f.slot, f.job}] = o;
+    if (f.node.some() && f.node.v >= s.nodes.size()) continue;
+    silence_.take_over(f);
+    counters_.take_over(f);
+    links_.take_over(f);
+    jobs_.take_over(f);
     if (passing(f.kind)) passing_.emplace_back(s.mono(), Key{f.kind, f.node, f.slot, f.job});
   }
 }
@@ -61,13 +66,14 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
                                   Time mono) {
   signs_.seen.clear();
   signs_.gone.clear();
+  const auto slots = static_cast<int>(s.site.gpus_per_node);
   for (const KernelRecord& r : kernel) {
-    if (r.node.v >= s.nodes.size()) continue;
+    if (r.node.v >= s.nodes.size() || r.slot >= slots) continue;
     on_kernel_record(r, signs_);
     links_.on_kernel_record(r, mono, signs_);
   }
   for (const Sample& m : samples) {
-    if (m.node.v >= s.nodes.size()) continue;
+    if (m.node.v >= s.nodes.size() || m.slot >= slots) continue;
     silence_.on_sample(m, s, mono, signs_);
     if (m.field == Field::up) continue;
     counters_.on_sample(m, s, signs_);

@@ -9,6 +9,7 @@ namespace muster::detect {
 
 class Jobs {
  public:
+  void take_over(const Finding& f) { stalled_ = stalled_ || f.kind == FindingKind::storage_stall; }
   // To be called with each job event before it is folded into `s`.
   void on_event(const Body& b, const State& s, Time utc, Time mono, Signs& out);
 

@@ -7,6 +7,10 @@ namespace {
 constexpr Duration kFlapMax = minutes(2);  // longer than a link needs to retrain
 }
 
+void Links::take_over(const Finding& f) {
+  if (f.kind == FindingKind::link_down) down_[{f.node, f.slot}] = {{}, true, f.evidence.front()};
+}
+
 void Links::went_down(Port p, Time mono, Evidence e) { down_.try_emplace(p, Down{mono, false, std::move(e)}); }
 
 void Links::came_up(Port p, Time mono, Time at, Signs& out) {
@@ -30,7 +34,7 @@ void Links::on_kernel_record(const KernelRecord& r, Time mono, Signs& out) {
 }
 
 void Links::on_sample(const Sample& m, Time mono, Signs& out) {
-  if (m.field != Field::ib_up) return;
+  if (m.field != Field::ib_up || m.slot < 0) return;
   const Port p{m.node, m.slot};
   if (m.value > 0) return came_up(p, mono, m.at, out);
   Evidence e{Witness::scrape, m.at, {}, fmt::format("NIC {} reports its port as not active", m.slot)};

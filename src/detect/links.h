@@ -8,6 +8,7 @@ namespace muster::detect {
 
 class Links {
  public:
+  void take_over(const Finding& f);
   void on_kernel_record(const KernelRecord& r, Time mono, Signs& out);
   void on_sample(const Sample& m, Time mono, Signs& out);
   void on_turn(const State& s, Time utc, Time mono, Signs& out);

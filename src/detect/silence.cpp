@@ -9,6 +9,12 @@ Silence::Silence(const Site& site) : links_(site.nodes.size() + 1), heard_(site.
   for (std::uint32_t i = 0; i < n; ++i) links_[i] = {(i + n - 1) % n, (i + 1) % n};
 }
 
+void Silence::take_over(const Finding& f) {
+  if (f.kind != FindingKind::node_silent) return;
+  heard_[f.node.v] = kNever;
+  unlink(f.node.v);
+}
+
 void Silence::unlink(std::uint32_t n) {
   links_[links_[n].before].after = links_[n].after;
   links_[links_[n].after].before = links_[n].before;

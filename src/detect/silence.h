@@ -9,6 +9,8 @@ namespace muster::detect {
 class Silence {
  public:
   explicit Silence(const Site& site);
+  // An open finding of a controller before this one: its end is to be noticed. The other detectors have the same.
+  void take_over(const Finding& f);
   // `mono` is the time of the turn that brought the sample.
   void on_sample(const Sample& m, const State& s, Time mono, Signs& out);
   // Looks at the nodes that have been quiet longest; stops at the first that has not been quiet for long enough.
