@@ -36,14 +36,15 @@ def repeat():
     other = run('--gpus', '1024', '--days', '7', '--seed', '2')
     check(one['digest'] == again['digest'], 'the same seed gives the same digest: ' + one['digest'])
     check(one['digest'] != other['digest'], 'another seed gives another digest')
-    wanted = {'seed', 'gpus', 'days', 'events', 'cpu_s', 'rss_mb', 'digest', 'gpu_hours', 'goodput', 'weather', 'jobs', 'faults', 'mttr_s',
-              'actions', 'violations'}
+    wanted = {'seed', 'gpus', 'days', 'events', 'cpu_s', 'rss_mb', 'digest', 'gpu_hours', 'goodput', 'weather', 'jobs', 'faults',
+              'mttr_s', 'actions', 'violations'}
     check(wanted <= set(one), 'the report has every promised field', wanted - set(one))
     check({'submitted', 'completed', 'requeued', 'lost'} <= set(one['jobs']), 'jobs are counted', one['jobs'])
     check({'injected', 'detected', 'missed', 'false'} <= set(one['faults']), 'faults are counted', one['faults'])
     ms = dict(one['gpu_ms'])
     installed = ms.pop('installed')
-    check(sum(ms.values()) == installed == 1024 * 7 * 86_400_000, f'GPU-milliseconds sum to what is installed, exactly: {installed}', ms)
+    check(sum(ms.values()) == installed == 1024 * 7 * 86_400_000,
+          f'GPU-milliseconds sum to what is installed, exactly: {installed}', ms)
 
 
 def scale():
@@ -63,17 +64,20 @@ def scale():
     n_log_n = 10 * math.log(100_000) / math.log(10_000)
     check(growth <= n_log_n * 1.15, f'cost grows {growth:.1f}-fold from 10,000 to 100,000 GPUs; n log n is {n_log_n:.1f}')
     whole = big['cpu_s'] / cost[1000]['cpu_s']
-    check(whole <= 100 * math.log(100_000) / math.log(1000) * 1.15, f'cost grows {whole:.0f}-fold from 1,000 to 100,000 GPUs; n log n is 167')
+    check(whole <= 100 * math.log(100_000) / math.log(1000) * 1.15,
+          f'cost grows {whole:.0f}-fold from 1,000 to 100,000 GPUs; n log n is 167')
 
 
 def soak():
-    args = ('twin', 'soak', '--seeds', '200', '--first-seed', '1', '--gpus', '512', '--days', '2', '--weather', 'x200', '-o', 'json')
+    args = ('twin', 'soak', '--seeds', '200', '--first-seed', '1', '--gpus', '512', '--days', '2', '--weather', 'x200',
+            '-o', 'json')
     code, out, err = muster(*args, '--progress', 'never')
     if code not in (0, 6):
         check(False, 'the soak runs', out + err)
         return
     r = json.loads(out)
-    check(code == 0 and not r['violations'], f"200 seeds at weather x200, {r['faults']} faults, {r['actions']} actions: no violation", r)
+    check(code == 0 and not r['violations'],
+          f"200 seeds at weather x200, {r['faults']} faults, {r['actions']} actions: no violation", r)
     check(r['faults'] >= 2000 and not r['void'], f"enough faults for it to count: {r['faults']}")
     found = r['detected'] / max(1, r['faults'])
     check(found >= 0.97, f"faults found: {100 * found:.2f} %; false alarms: {r['false']}")
@@ -89,13 +93,15 @@ def replay():
         check(r['digest'] == memory['digest'], 'a run gives the same digest with a journal on disk as without')
         code, out, err = muster('twin', 'replay', journal, '--check', '-o', 'json')
         same = json.loads(out) if code == 0 else {}
-        check(code == 0 and same.get('same') is True, f"replay: {same.get('decisions')} decisions the same, bit for bit", out + err)
+        check(code == 0 and same.get('same') is True, f"replay: {same.get('decisions')} decisions the same, bit for bit",
+              out + err)
         other = os.path.join(d, 'other.yaml')
         with open(other, 'w') as f:
             f.write('name: timid\nlimits:\n  out_cluster_pct: 0\n  out_cluster_floor: 1\n')
         code, out, err = muster('twin', 'replay', journal, '--policy', other, '--days', '1', '-o', 'json', '--progress', 'never')
         fork = json.loads(out) if code == 0 else {}
-        check(code == 0 and fork.get('first_difference') is not None, 'with another policy the first differing action is named', out + err)
+        check(code == 0 and fork.get('first_difference') is not None, 'with another policy the first differing action is named',
+              out + err)
         check(fork.get('fork', {}).get('events', 0) > 100, 'and history goes on in a fork of the twin', out[-500:])
         check(not fork.get('fork', {}).get('violations', ['none']), 'which keeps the other policy', out[-800:])
 

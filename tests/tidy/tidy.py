@@ -263,7 +263,8 @@ def rule_draws(tree, _):
             for text in re.split(r'([;{}])', f.code):
                 for part in without_condition(text):
                     if len(DRAW.findall(part)) > 1 and not re.search(r'&&|\|\||\?', part):
-                        yield f.path, f.line_of(at + text.index(part) + DRAW.search(part).start()), 'two random draws in one statement'
+                        where = at + text.index(part) + DRAW.search(part).start()
+                        yield f.path, f.line_of(where), 'two random draws in one statement'
                 at += len(text)
 
 
@@ -320,7 +321,7 @@ def rule_dead_files(tree, _):
         elif f.name == 'placeholder.cpp' and f.room in rooms_with_code:
             yield f.path, 1, 'the room has real files; remove its placeholder'
         elif mentionable(f):
-            stem = f.name.rsplit('.', 1)[0] if f.parts[0] == 'data' or f.name.endswith(('.ts', '.tsx')) else f.name
+            stem = f.name.rsplit('.', 1)[0] if f.parts[0] == 'data' or f.name.endswith(('.ts', '.tsx', '.py')) else f.name
             word = re.compile(r'(?<![\w\-])' + re.escape(stem) + r'(?![\w\-])')
             if not any(path != f.path and stem in text and word.search(text) for path, text in texts):
                 yield f.path, 1, 'no other file mentions this one'

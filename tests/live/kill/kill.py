@@ -1,5 +1,5 @@
-"""50 times kill -9 of the controller at random moments under load. Nothing that was acknowledged may be lost, no order may reach the
-engine twice, and every order the engine received must have been written down before it was sent."""
+"""50 times kill -9 of the controller at random moments under load. Nothing that was acknowledged may be lost, no order may reach
+the engine twice, and every order the engine received must have been written down before it was sent."""
 import json
 import os
 import random
@@ -15,8 +15,8 @@ random.seed(20260101)
 socket_path = os.path.join(DIR, 'twin.sock')
 orders_log = os.path.join(DIR, 'orders.jsonl')
 state = os.path.join(DIR, 'state')
-twin = start('twin', 'serve', '--gpus', '256', '--speed', '240', '--weather', 'x300', '--seed', '7', '--listen', 'unix:' + socket_path,
-             '--orders-log', orders_log, log='twin.log')
+twin = start('twin', 'serve', '--gpus', '256', '--speed', '240', '--weather', 'x300', '--seed', '7',
+             '--listen', 'unix:' + socket_path, '--orders-log', orders_log, log='twin.log')
 until = time.monotonic() + 20
 while not os.path.exists(socket_path) and time.monotonic() < until:
     time.sleep(0.05)

@@ -10,8 +10,8 @@ EVENTS = 1_000_000
 state = os.path.join(DIR, 'state')
 os.mkdir(state, 0o700)
 journal = os.path.join(state, 'journal.db')
-made = subprocess.run([MUSTER, 'twin', 'run', '--gpus', '512', '--days', os.environ.get('MUSTER_DAYS', '180'), '--seed', '3', '--weather',
-                       'x200', '--journal', journal, '-o', 'json', '--progress', 'never'], capture_output=True, text=True)
+made = subprocess.run([MUSTER, 'twin', 'run', '--gpus', '512', '--days', os.environ.get('MUSTER_DAYS', '180'), '--seed', '3',
+                       '--weather', 'x200', '--journal', journal, '-o', 'json', '--progress', 'never'], capture_output=True, text=True)
 check(made.returncode == 0, 'a history is simulated into a journal', made.stdout[-500:] + made.stderr)
 events = json.loads(made.stdout)['events']
 check(events >= EVENTS, f'it holds at least a million events: {events}')
@@ -27,5 +27,6 @@ for _ in range(3):
     check(status == 200 and summary['seq'] >= events, 'it goes on where the journal ended', summary)
     demo.kill()
     demo.wait()
-check(min(seconds) < 2, f'restart to serving with {events} events: best {min(seconds):.2f} s, worst {max(seconds):.2f} s of 3', seconds)
+check(min(seconds) < 2, f'restart to serving with {events} events: best {min(seconds):.2f} s, worst {max(seconds):.2f} s of 3',
+      seconds)
 finish()
