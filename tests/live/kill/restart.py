@@ -11,7 +11,8 @@ state = os.path.join(DIR, 'state')
 os.mkdir(state, 0o700)
 journal = os.path.join(state, 'journal.db')
 made = subprocess.run([MUSTER, 'twin', 'run', '--gpus', '512', '--days', os.environ.get('MUSTER_DAYS', '180'), '--seed', '3',
-                       '--weather', 'x200', '--journal', journal, '-o', 'json', '--progress', 'never'], capture_output=True, text=True)
+                       '--weather', 'x200', '--journal', journal, '-o', 'json', '--progress', 'never'],
+                      capture_output=True, text=True)
 check(made.returncode == 0, 'a history is simulated into a journal', made.stdout[-500:] + made.stderr)
 events = json.loads(made.stdout)['events']
 check(events >= EVENTS, f'it holds at least a million events: {events}')
