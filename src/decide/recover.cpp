@@ -9,6 +9,7 @@ namespace {
 
 constexpr Duration kRetry = minutes(1);            // after an engine failed to do what it was asked
 constexpr Duration kSilentPatience = minutes(10);  // a crashed host often comes back by itself: power is cut only after this
+constexpr Duration kProbeAnswer = seconds(5);    // for what a probe reads to arrive
 constexpr std::uint32_t kTriesMax = 40;            // orders for one incident before a person must look
 
 // What is known about one incident while it is being decided on.
@@ -100,6 +101,10 @@ void try_rung(Case& c) {
     others.push_back(fmt::format("{}: kept for later, if this does not help", name_of(c.ladder.rungs[k])));
   }
   const bool doubt = c.ladder.test_first || c.over() || !c.second_witness();
+  if (!c.second_witness() && !c.i.probed && c.node.condition == NodeCondition::up) {
+    return c.want(Verb::probe_node, c.reason("probe", fmt::format("there is one witness only: ask {} itself", c.name()),
+                                             {"test it at once: takes minutes, where the node's own word takes seconds"}));
+  }
   if (doubt && !c.i.disproved && !c.i.repaired && c.node.condition == NodeCondition::up) {
     const char* why = c.over()              ? "the fault is no longer seen"
                       : c.ladder.test_first ? "this is a suspicion only"
@@ -145,8 +150,10 @@ void on_outcome(Case& c, const OrderRecord& o) {
       if (done) return c.move(Stage::emptying, c.i.rung, c.mono(), "drained");
       return c.move(Stage::opened, c.i.rung, c.mono() + kRetry, "drain " + how);
     case Verb::probe_node:
-    case Verb::requeue_job:
-      return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + kRetry, {});
+    case Verb::requeue_job: {
+      const Duration pause = verb == Verb::probe_node && done ? kProbeAnswer : kRetry;
+      return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + pause, {});
+    }
     case Verb::test_node:
       if (done) {
         return c.want(Verb::undrain_node, c.reason("return", fmt::format("{} passed its test: back into service", c.name()),
