@@ -95,6 +95,7 @@ void try_rung(Case& c) {
   if (c.i.rung >= c.ladder.rungs.size()) {
     return c.move(Stage::held, c.i.rung, kNever, "every step of the ladder was tried: a person must look");
   }
+  if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
   const Verb verb = c.ladder.rungs[c.i.rung];
   std::vector<std::string> others;
   for (std::size_t k = c.i.rung + 1; k < c.ladder.rungs.size(); ++k) {
@@ -112,9 +113,9 @@ void try_rung(Case& c) {
     return c.want(Verb::test_node,
                   c.reason("test", fmt::format("{}: test {} before anything is repaired", why, c.name()), std::move(others)));
   }
-  const Time patient_until = c.i.opened + kSilentPatience;
-  if (verb == Verb::power_cycle_node && c.i.rung == 0 && c.s.now.utc < patient_until) {
-    return c.move(Stage::emptying, c.i.rung, c.mono() + (patient_until - c.s.now.utc), {});
+  const Time patient_until = c.i.since + kSilentPatience;
+  if (verb == Verb::power_cycle_node && c.i.rung == 0 && c.mono() < patient_until) {
+    return c.move(Stage::emptying, c.i.rung, patient_until, {});
   }
   c.want(verb,
          c.reason(name_of(verb).data(),
@@ -142,6 +143,7 @@ void on_emptying(Case& c) {
 
 // An order for this incident has come to its end.
 void on_outcome(Case& c, const OrderRecord& o) {
+  if (c.node.hold == Hold::person) return c.move(Stage::held, c.i.rung, kNever, "a person has taken over this node");
   const Verb verb = o.order.action.verb;
   const bool done = o.status == Status::done;
   const std::string how = o.detail.empty() ? std::string(name_of(o.status)) : fmt::format("{}: {}", name_of(o.status), o.detail);

@@ -1,0 +1,393 @@
+// An incident, step by step: each test tells what happened and sees what is wanted next.
+#include "decide/recover.h"
+
+#include <gtest/gtest.h>
+
+#include "model/story.h"
+
+namespace muster::decide {
+namespace {
+
+constexpr NodeId kN0{0}, kN1{1};
+
+class Recovery : public ::testing::Test {
+ protected:
+  explicit Recovery(std::uint32_t nodes = 8) : t(nodes) { settle(t.s); }
+
+  // Decides until nothing changes, as a turn does. What is wanted becomes an order, or a refusal for verbs in `refused`.
+  std::vector<Verb> decide() {
+    std::vector<Verb> ordered;
+    for (int pass = 0; pass < 20; ++pass) {
+      Decisions out;
+      decide_recovery(t.s, out);
+      settle(t.s);
+      if (out.empty()) return ordered;
+      for (Decision& d : out) {
+        if (auto* b = std::get_if<Body>(&d)) {
+          t.tell(std::move(*b));
+          continue;
+        }
+        const auto& w = std::get<Wanted>(d);
+        last = w;
+        EXPECT_FALSE(w.reason.sentence.empty());
+        EXPECT_FALSE(w.reason.rule.empty());
+        if (refused.count(w.action.verb) != 0) {
+          t.tell(OrderRefused{w.action, w.reason, "limit", t.s.mono() + minutes(30)});
+          continue;
+        }
+        Order o;
+        o.key = key = "j-" + std::to_string(t.s.totals.orders + 1);
+        o.action = w.action;
+        o.reason = w.reason;
+        t.tell(OrderIntended{o, {}});
+        ordered.push_back(w.action.verb);
+      }
+    }
+    ADD_FAILURE() << "decisions feed on each other";
+    return ordered;
+  }
+  std::vector<Verb> later(Duration d) {
+    t.pass(d);
+    return decide();
+  }
+  // The last order ended so; what is wanted then.
+  std::vector<Verb> then(Status status, const std::string& detail = {}) {
+    t.pass(seconds(1));
+    t.ends(key, status, detail);
+    return decide();
+  }
+  const Incident& incident() const { return t.s.incidents.rbegin()->second; }
+
+  using V = std::vector<Verb>;
+  Story t;
+  std::set<Verb> refused;
+  Wanted last;
+  std::string key;
+};
+
+TEST_F(Recovery, AWitnessedFaultOnAnIdleNodeIsDrainedRepairedTestedAndReturned) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(last.reason.incident, incident().id);
+  EXPECT_EQ(last.reason.findings, incident().findings);
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  EXPECT_EQ(incident().stage, Stage::repairing);
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  EXPECT_EQ(then(Status::done, "passed"), V{Verb::undrain_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(incident().stage, Stage::closed);
+  EXPECT_TRUE(placeable(t.s, kN0));
+}
+
+TEST_F(Recovery, EachFailedTestAfterARepairLeadsOneRungUpAndTheLastToAPerson) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  then(Status::done);
+  EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{Verb::power_cycle_node});
+  then(Status::done);
+  EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{Verb::replace_node});
+  then(Status::done);
+  EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{});
+  EXPECT_EQ(incident().stage, Stage::held);
+  EXPECT_EQ(later(days(3)), V{}) << "a person has it now";
+}
+
+TEST_F(Recovery, ARepairThatFailedLeadsOneRungUpToo) {
+  t.find(FindingKind::ecc_uncorrectable, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::reset_gpu});
+  EXPECT_EQ(last.action.slot, 3) << "a reset is of one GPU";
+  EXPECT_EQ(then(Status::failed, "no answer"), V{Verb::reboot_node});
+  EXPECT_EQ(last.action.slot, -1);
+}
+
+TEST_F(Recovery, ARepairThatWasNeverReceivedIsTriedAgainAfterAWhileOnTheSameRung) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  EXPECT_EQ(then(Status::not_received), V{});
+  EXPECT_EQ(later(seconds(30)), V{});
+  EXPECT_EQ(later(seconds(31)), V{Verb::reboot_node});
+}
+
+TEST_F(Recovery, AnOrderOfUnknownFateIsWaitedFor) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::unknown), V{});
+  EXPECT_EQ(later(hours(1)), V{});
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+}
+
+TEST_F(Recovery, WhereOneWitnessSpeaksTheNodeIsAskedAndThenTestedBeforeAnythingIsRepaired) {
+  t.find(FindingKind::gpu_lost, kN0, 3, Witness::kernel_log);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node});
+  EXPECT_EQ(then(Status::done), V{}) << "the answer comes as a scrape";
+  EXPECT_EQ(later(seconds(5)), V{Verb::test_node});
+  EXPECT_EQ(then(Status::done, "passed"), V{Verb::undrain_node});
+}
+
+TEST_F(Recovery, ANodeThatConfirmsTheFaultItselfNeedsNoTest) {
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 3, Witness::kernel_log);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node});
+  t.tell(FindingGrew{f, Severity::critical, {Witness::scrape, t.now().utc, {}, "missing"}});
+  then(Status::done);
+  later(seconds(5));
+  EXPECT_EQ(last.action.verb, Verb::reboot_node);
+}
+
+TEST_F(Recovery, AFailedTestIsAWitness) {
+  t.find(FindingKind::gpu_lost, kN0, 3, Witness::kernel_log);
+  decide();
+  then(Status::done);
+  then(Status::done);
+  EXPECT_EQ(later(seconds(5)), V{Verb::test_node});
+  EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{Verb::reboot_node}) << "the first rung: nothing was repaired yet";
+}
+
+TEST_F(Recovery, ASuspicionIsTestedFirst) {
+  t.find(FindingKind::slow_gpu, kN0, 3, Witness::job, Severity::warning);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  EXPECT_EQ(then(Status::failed, "GPU 3: matrix multiply too slow"), V{Verb::reset_gpu});
+}
+
+TEST_F(Recovery, AFaultThatIsNoLongerSeenIsTestedInsteadOfRepaired) {
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  t.tell(FindingCleared{f, "visible again"});
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+}
+
+// ---------------------------------------------------------------- the job on the node
+
+TEST_F(Recovery, ALiveJobIsNeitherStoppedNorItsNodeRepairedUnderItWhereThePolicyWaits) {
+  const JobId j = t.running({kN0, kN1});
+  t.find(FindingKind::nvlink_degraded, kN0, 3, Witness::scrape, Severity::warning);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(hours(5)), V{});
+  t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
+  EXPECT_EQ(decide(), V{Verb::reset_gpu});
+}
+
+TEST_F(Recovery, AHangingJobIsRequeuedAfterTheTimeOfThePolicyOnTheWordOfASecondWitness) {
+  const JobId j = t.running({kN0, kN1});
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(minutes(1)), V{}) << "it may notice by itself";
+  EXPECT_EQ(later(seconds(61)), V{Verb::requeue_job});
+  EXPECT_EQ(last.action.job, j);
+  EXPECT_EQ(last.action.attempt, 1U);
+  t.tell(JobEnded{j, 1, JobEnd::requeued, {}, {}});
+  t.tell(JobRequeued{j});
+  then(Status::done);
+  EXPECT_EQ(incident().stage == Stage::repairing || later(minutes(1)) == V{Verb::reboot_node}, true);
+}
+
+TEST_F(Recovery, ALogLineAloneStopsNoJobButHasTheNodeAsked) {
+  t.running({kN0});
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 3, Witness::kernel_log);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(minutes(1)), V{});
+  EXPECT_EQ(later(hours(10)), V{}) << "asked once, and nobody else confirms it";
+  t.tell(FindingGrew{f, Severity::critical, {Witness::scrape, t.now().utc, {}, "missing"}});
+  EXPECT_EQ(decide(), V{Verb::requeue_job}) << "now there is a second witness";
+}
+
+TEST_F(Recovery, ADrainThatALimitHoldsBackDoesNotKeepAHangingJobWaiting) {
+  const JobId j = t.running({kN0, kN1});
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  refused = {Verb::drain_node};
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(incident().stage, Stage::opened);
+  EXPECT_EQ(later(minutes(31)), V{Verb::requeue_job});
+  EXPECT_EQ(last.action.job, j);
+}
+
+TEST_F(Recovery, ADrainThatWasHeldBackIsAskedForAgainWhenANodeReturns) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  refused = {Verb::drain_node};
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(later(minutes(5)), V{}) << "not asked again before its time";
+  refused.clear();
+  t.drained(kN1, t.open(t.find(FindingKind::gsp_timeout, kN1, 1)));
+  settle(t.s);
+  t.ends(t.order(Verb::undrain_node, kN1));
+  const V wants = decide();
+  EXPECT_NE(std::find(wants.begin(), wants.end(), Verb::drain_node), wants.end());
+}
+
+TEST_F(Recovery, ASilentNodeIsGivenTimeToComeBackBeforeItsPowerIsCut) {
+  t.find(FindingKind::node_silent, kN0, -1, Witness::silence);
+  t.tell(NodeChanged{kN0, NodeCondition::down, {}});
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(minutes(9)), V{});
+  EXPECT_EQ(later(minutes(1)), V{Verb::power_cycle_node});
+}
+
+TEST_F(Recovery, SettingTheWallClockNeitherHastensNorDelaysThePowerCut) {
+  for (const Duration jump : {days(1), days(-1)}) {
+    Story fresh(8);
+    t = fresh;
+    settle(t.s);
+    t.find(FindingKind::node_silent, kN0, -1, Witness::silence);
+    t.tell(NodeChanged{kN0, NodeCondition::down, {}});
+    decide();
+    then(Status::done);
+    t.set_clock(jump);
+    EXPECT_EQ(later(minutes(9)), V{});
+    EXPECT_EQ(later(minutes(1) + seconds(1)), V{Verb::power_cycle_node});
+  }
+}
+
+TEST_F(Recovery, ASilentNodeThatComesBackIsTestedNotCut) {
+  const FindingId f = t.find(FindingKind::node_silent, kN0, -1, Witness::silence);
+  decide();
+  then(Status::done);
+  t.pass(minutes(5));
+  t.tell(FindingCleared{f, "reports again"});
+  EXPECT_EQ(decide(), V{Verb::test_node});
+}
+
+// ---------------------------------------------------------------- people
+
+TEST_F(Recovery, ANodeThatAPersonHoldsIsLeftAlone) {
+  t.drained(kN0, {}, "wish");
+  settle(t.s);
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(incident().stage, Stage::held);
+  EXPECT_EQ(later(days(7)), V{});
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::person);
+}
+
+TEST_F(Recovery, APersonWhoTakesANodeOverIsNotFought) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  t.pass(seconds(1));
+  t.ends(key);
+  t.drained(kN0, {}, "wish");
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(later(days(1)), V{});
+  EXPECT_EQ(incident().stage, Stage::held);
+  t.ends(t.order(Verb::undrain_node, kN0, {}, "wish2"));
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(incident().stage, Stage::closed) << "put back into service by a person";
+}
+
+TEST_F(Recovery, APersonWhoTakesANodeOverDuringARepairKeepsIt) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  const std::string repair = key;
+  t.drained(kN0, {}, "wish");
+  EXPECT_EQ(decide(), V{});
+  key = repair;
+  std::vector<Verb> seen = then(Status::done);
+  for (int i = 0; i < 5; ++i) {
+    const V more = then(Status::done);
+    seen.insert(seen.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), Verb::undrain_node), 0);
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::person);
+}
+
+TEST_F(Recovery, NothingIsWantedWhilePausedAndEverythingIsLookedAtAfterwards) {
+  t.command(CommandVerb::pause, "p");
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(later(hours(2)), V{});
+  t.command(CommandVerb::resume, "r");
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+}
+
+TEST_F(Recovery, APauseInTheMiddleOfALadderHoldsItThere) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  t.command(CommandVerb::pause, "p");
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(hours(1)), V{});
+  t.command(CommandVerb::resume, "r");
+  EXPECT_EQ(decide(), V{Verb::reboot_node});
+}
+
+// ---------------------------------------------------------------- what starts nothing
+
+TEST_F(Recovery, StaleEvidenceStartsNothing) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(later(minutes(31)), V{});
+  EXPECT_TRUE(t.s.incidents.empty());
+}
+
+TEST_F(Recovery, APassingOrPrivateTroubleTouchesNoNode) {
+  for (const FindingKind k : {FindingKind::link_flap, FindingKind::app_error, FindingKind::job_failed}) {
+    t.find(k, kN0, 3, Witness::kernel_log, Severity::info);
+  }
+  EXPECT_EQ(decide(), V{});
+  EXPECT_TRUE(t.s.incidents.empty());
+  EXPECT_TRUE(placeable(t.s, kN0));
+}
+
+TEST_F(Recovery, AStalledStoreIsWatchedAndTouchesNoNode) {
+  const FindingId f = t.find(FindingKind::storage_stall, {}, -1, Witness::job);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(incident().stage, Stage::watching);
+  for (std::uint32_t n = 0; n < 8; ++n) EXPECT_TRUE(placeable(t.s, NodeId{n}));
+  t.tell(FindingCleared{f, "usual again"});
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(incident().stage, Stage::closed);
+}
+
+TEST_F(Recovery, SeveralFindingsOnANodeAreOneIncident) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  t.find(FindingKind::ecc_uncorrectable, kN0, 4);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  t.find(FindingKind::pcie_degraded, kN0, 5);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(t.s.incidents.size(), 1U);
+  EXPECT_EQ(incident().findings.size(), 3U);
+}
+
+TEST_F(Recovery, APolicyThatDoesNotActOnAKindOnlyWatches) {
+  Policy p = default_policy();
+  for (Ladder& l : p.ladders) l.act = false;
+  t.tell(PolicyApplied{p, "other"});
+  settle(t.s);
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_TRUE(t.s.incidents.empty());
+}
+
+TEST_F(Recovery, EveryLadderEndsWhateverTheAnswersAre) {
+  for (const Ladder& ladder : default_policy().ladders) {
+    if (!ladder.act) continue;
+    for (const Status always : {Status::done, Status::failed, Status::refused, Status::not_received}) {
+      Story fresh(8);
+      t = fresh;
+      settle(t.s);
+      t.find(ladder.kind, kN0, 3);
+      V all = decide();
+      int idle = 0;
+      for (int i = 0; i < 4000 && idle < 60; ++i) {
+        V more = t.s.open_orders.empty() ? later(minutes(1)) : then(always);
+        idle = more.empty() ? idle + 1 : 0;
+        all.insert(all.end(), more.begin(), more.end());
+      }
+      EXPECT_FALSE(all.empty());
+      if (always == Status::done) {
+        EXPECT_EQ(incident().stage, Stage::closed) << name_of(ladder.kind);
+      }
+      EXPECT_LT(all.size(), 100U) << name_of(ladder.kind) << " with " << name_of(always) << ": tried for ever";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::decide
