@@ -21,12 +21,25 @@ struct Keeper {
 
   // Brings a node's clock up to now and sets what it counts from here on.
   void turn_over(NodeId id) {
+    if (id.v >= a.nodes.size()) return;
     NodeClock& c = a.nodes[id.v];
     const NodeState& n = s.nodes[id.v];
     if (!c.job.some()) a.settled[c.waste] += (now - c.since_ms) * gpus_per_node;
+    const JobId owner = a.jobs.count(n.job) != 0 ? n.job : JobId{};
+    if (c.job != owner) {
+      resize(c.job, -gpus_per_node);
+      resize(owner, gpus_per_node);
+    }
     c.since_ms = now;
     c.waste = waste_of(n);
-    c.job = a.jobs.count(n.job) != 0 ? n.job : JobId{};
+    c.job = owner;
+  }
+  // A gang that is in the books grows or shrinks. Only an unexpected word of an engine finds anything to settle here.
+  void resize(JobId id, std::int64_t gpus) {
+    const auto it = a.jobs.find(id);
+    if (it == a.jobs.end()) return;
+    settle(it->second, it->second.seen, false);
+    it->second.gpus = static_cast<std::uint32_t>(it->second.gpus + gpus);
   }
 
   // Puts a job's time up to now into the books. `kept`: the steps since the last time count as useful.
@@ -46,13 +59,19 @@ struct Keeper {
     j.seen = p;
   }
 
+  // Puts a gang into the books, on the nodes that it has now.
   void open_job(JobId id) {
     const Job* j = find_job(s, id);
     if (j == nullptr) return;
-    JobClock c;
-    c.settled_ms = now;
-    c.gpus = static_cast<std::uint32_t>(j->nodes.size()) * static_cast<std::uint32_t>(gpus_per_node);
-    a.jobs[id] = c;
+    JobClock fresh;
+    fresh.settled_ms = now;
+    const auto [it, is_new] = a.jobs.try_emplace(id, fresh);
+    const auto here = [&](NodeId n) { return n.v < a.nodes.size() && a.nodes[n.v].job == id; };
+    const auto size = static_cast<std::int64_t>(j->nodes.size()) * gpus_per_node;
+    if (!is_new && it->second.gpus == size && std::all_of(j->nodes.begin(), j->nodes.end(), here)) return;
+    for (std::uint32_t n = 0; !is_new && n < a.nodes.size(); ++n) {  // other nodes than ordered: those are free again
+      if (here(NodeId{n})) turn_over(NodeId{n});
+    }
     for (NodeId n : j->nodes) turn_over(n);
   }
   void close_job(JobId id, const Progress& p, bool kept) {
@@ -74,20 +93,24 @@ struct Keeper {
     if (b.order.action.verb == Verb::start_job) open_job(b.order.action.job);
   }
   void on(const JobStarted& b) {
-    auto it = a.jobs.find(b.job);
-    if (it == a.jobs.end()) {  // started by somebody else, or before the journal began
-      open_job(b.job);
-      it = a.jobs.find(b.job);
-      if (it == a.jobs.end()) return;
-    }
+    const Job* j = find_job(s, b.job);
+    if (j == nullptr || j->phase != JobPhase::running) return;
+    open_job(b.job);  // if started by somebody else, or elsewhere than ordered
+    const auto it = a.jobs.find(b.job);
     settle(it->second, Progress{}, false);
     it->second.started = true;
   }
   void on(const JobProgressed& b) {
     const auto it = a.jobs.find(b.job);
-    if (it != a.jobs.end() && it->second.started) settle(it->second, b.progress, true);
+    const Job* j = find_job(s, b.job);
+    if (it != a.jobs.end() && it->second.started && j != nullptr && j->attempt == b.attempt) settle(it->second, b.progress, true);
   }
-  void on(const JobEnded& b) { close_job(b.job, b.progress, b.end == JobEnd::completed); }
+  void on(const JobEnded& b) {
+    const Job* j = find_job(s, b.job);
+    const bool lives_on = j != nullptr && (j->phase == JobPhase::running || j->phase == JobPhase::starting);
+    if (!lives_on) close_job(b.job, b.progress, b.end == JobEnd::completed);  // else it was about another attempt
+  }
+  void on(const JobRequeued& b) { close_job(b.job, Progress{}, false); }  // normally after its end: then there is nothing left
   void on(const JobGone& b) { close_job(b.job, Progress{}, false); }
   void on(const OrderEnded& b) {
     const auto it = s.orders.find(b.key);

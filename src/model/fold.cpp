@@ -188,6 +188,7 @@ struct Folder {
     Job* j = job(b.job);
     if (j == nullptr || ended(j->phase)) return;
     ++s.totals.requeues;
+    release(*j);  // an engine says so only after its end; but what it says holds
     enqueue(*j);
   }
   void operator()(const JobGone& b) {
