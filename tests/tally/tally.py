@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads ctest's JUnit file and prints what ran, what was skipped and why, what failed with its output, and the closing line.
+"""tally.py FILE [--say]: reads ctest's JUnit file and prints what ran, what was skipped and why, what failed with its output, and
+the closing line. With --say, also what each script said of each check, figures included.
 
 Counted are GoogleTest cases, the summary of `node --test`, and lines `ok - NAME`, `not ok - NAME` and `skip - NAME: REASON` that
 scripts print, one a check. A program that prints none of these counts as one; a program that fails without a failed case (a
@@ -65,7 +66,7 @@ def judge(case):
     return counts, skips
 
 
-def main(path):
+def main(path, say):
     total = {'passed': 0, 'failed': 0, 'skipped': 0}
     failures = []
     for case in sorted(ElementTree.parse(path).getroot().iter('testcase'), key=lambda c: float(c.get('time') or 0)):
@@ -79,6 +80,10 @@ def main(path):
             print(f"       skipped {name}: {reason or 'no reason given'}")
         if failed:
             failures.append(case)
+        elif say:
+            for line in (case.findtext('system-out') or '').splitlines():
+                if line.startswith(('ok - ', '# ')):
+                    print(f'       {line}')
     for case in failures:
         print(f"\n---- {case.get('name')} ----\n{(case.findtext('system-out') or 'did not start').rstrip()[-20000:]}")
     if not any(total.values()):
@@ -88,4 +93,4 @@ def main(path):
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], '--say' in sys.argv[2:]))

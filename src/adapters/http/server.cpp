@@ -583,8 +583,8 @@ void Server::Core::stop() {
     });
     thread.join();
   }
-  // Released here, by whoever stops the server: a stream's sender may hold the core a moment longer, and what the handler owns may
-  // join the very thread that sends.
+  // Released here, by whoever stops the server: a stream's sender may hold the core a moment longer, and what the handler owns
+  // may join the very thread that sends.
   options.handler = nullptr;
   remove_socket(unix_listener);
 }
