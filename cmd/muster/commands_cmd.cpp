@@ -113,8 +113,8 @@ void say_what_cancel_does(const std::vector<Value>& jobs) {
     const auto safe = report::number_of(j, "durable_steps").value_or(0);
     const auto lost =
         steps > safe ? fmt::format("; {} steps since its last checkpoint are lost", render_number(steps - safe)) : "";
-    say(fmt::format("This ends job {} \"{}\" of {}, {} on {} nodes{}", text_of(j, "id"), text_of(j, "name"),
-                    text_of(j, "user"), text_of(j, "phase"), text_of(j, "nodes_wanted"), lost));
+    say(fmt::format("This ends job {} \"{}\" of {}, {} on {} nodes{}", text_of(j, "id"), printable(text_of(j, "name")),
+                    printable(text_of(j, "user")), text_of(j, "phase"), text_of(j, "nodes_wanted"), lost));
   }
 }
 

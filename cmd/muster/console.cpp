@@ -48,7 +48,7 @@ void Console::on_event(const Event& e) {
 
 void Console::on_samples(const Inbox& inbox, const Site& site) {
   readings_.resize(site.gpus());
-  for (const StepReport& r : inbox.steps) steps_[r.job] = r.step;
+  for (const StepReport& r : inbox.steps) steps_[r.job] = r;
   for (const Sample& m : inbox.samples) {
     if (m.slot < 0 || m.field == Field::up) continue;
     const std::size_t g = m.node.v * site.gpus_per_node + static_cast<std::size_t>(m.slot);
@@ -61,7 +61,7 @@ void Console::on_samples(const Inbox& inbox, const Site& site) {
   }
 }
 
-void Console::publish(const control::Loop& loop, const Journal& journal, Now now, bool now_please) {
+void Console::publish(const control::Loop& loop, const Journal& journal, Now now, std::string trouble, bool now_please) {
   const auto wall = std::chrono::steady_clock::now();
   if (!now_please && wall - published_ < kPublishEvery) return;
   auto s = std::make_shared<Snapshot>();
@@ -70,12 +70,13 @@ void Console::publish(const control::Loop& loop, const Journal& journal, Now now
   s->gpu_hours = account::balance(loop.accounts(), loop.state(), std::max(s->state.mono(), loop.state().mono()));
   s->readings = readings_;
   std::erase_if(steps_, [&](const auto& k) { return find_job(s->state, k.first) == nullptr; });
-  for (const auto& [id, step] : steps_) {
+  for (const auto& [id, r] : steps_) {
     Job& j = s->state.jobs.at(id);
-    if (j.phase == JobPhase::running) j.progress.steps = std::max(j.progress.steps, step);
+    if (j.phase == JobPhase::running && j.attempt == r.attempt) j.progress.steps = std::max(j.progress.steps, r.step);
   }
   s->digest = render_hex(journal.head());
   s->simulation = simulation_;
+  s->trouble = std::move(trouble);
   s->wall = wall_utc();
   published_ = wall;
   std::function<void()> hook;

@@ -25,7 +25,7 @@ class Console final : public View, public Feed {
   void on_event(const Event& e);
   void on_samples(const Inbox& inbox, const Site& site);
   // A new snapshot, unless the last one is younger than a fifth of a second and `now_please` is false.
-  void publish(const control::Loop& loop, const Journal& journal, Now now, bool now_please);
+  void publish(const control::Loop& loop, const Journal& journal, Now now, std::string trouble, bool now_please);
 
  private:
   struct Held {
@@ -40,7 +40,7 @@ class Console final : public View, public Feed {
   std::function<void()> hook_;
   // Of the loop's thread alone:
   std::vector<GpuReading> readings_;
-  std::map<JobId, std::uint64_t> steps_;  // newest step each running job told of: fresher than its last checkpoint
+  std::map<JobId, StepReport> steps_;  // newest step each running job told of: fresher than its last checkpoint
   std::chrono::steady_clock::time_point published_{};
 };
 

@@ -9,6 +9,7 @@
 #include "control/restore.h"
 #include "host.h"
 #include "ingest/json.h"
+#include "model/codec.h"
 #include "paced_twin.h"
 #include "say.h"
 #include "scene.h"
@@ -92,7 +93,13 @@ int run_demo(const DemoOptions& o) {
   if ((*journal)->last_seq() > 0) {  // an earlier demo: its cluster as it was left
     auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
     if (!books) return say_error(books.error());
-    config.site = books->state.site;
+    if (encode_site(config.site) != encode_site(books->state.site)) {
+      return say_error(
+          {Code::conflict,
+           fmt::format("the state directory is of cluster '{}' with {} nodes, not of '{}' with {}", books->state.site.name,
+                       books->state.nodes.size(), config.site.name, config.site.nodes.size()),
+           "give the same --gpus or --cluster, or another --state"});
+    }
     config.start_utc = std::max(config.start_utc, books->state.now.utc);
     twin = std::make_unique<twin::Twin>(config, books->state);
   } else {

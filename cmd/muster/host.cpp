@@ -10,6 +10,7 @@
 #include "adapters/http/server.h"
 #include "address.h"
 #include "api/api.h"
+#include "base/log.h"
 #include "background.h"
 #include "console.h"
 #include "explain_tool.h"
@@ -59,16 +60,19 @@ struct Faces {
 Result<void> turn_until_told(const HostOptions& o, const Edges& e, control::Loop& loop, Console& console,
                              const Journal& journal) {
   std::uint64_t shown = 0;
+  std::string said;
   while (stop_signal == 0) {
     auto turn = loop.turn();
     if (!turn) return tl::unexpected(turn.error());
     console.on_samples(loop.inbox(), loop.state().site);
-    console.publish(loop, journal, turn->now, turn->seq != shown);
+    const Result<std::string> trouble = o.trouble ? o.trouble() : Result<std::string>("");
+    if (!trouble) return tl::unexpected(trouble.error());
+    if (*trouble != said && !trouble->empty()) log(LogLevel::warning, *trouble);
+    if (trouble->empty() && !said.empty()) log(LogLevel::warning, "the engine answers again");
+    console.publish(loop, journal, turn->now, *trouble, turn->seq != shown || *trouble != said);
+    said = *trouble;
     shown = turn->seq;
     if (turn->now.utc >= o.stop_at) return {};
-    if (o.still_alive) {
-      if (auto r = o.still_alive(); !r) return r;
-    }
     e.observatory.wait(turn->wake_at);
   }
   return {};
@@ -92,7 +96,7 @@ int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJour
   Faces faces(o, e.mailbox);
   faces.auth.accept_token(*token, "token", Role::admin);
   (*loop)->on_event = [&](const Event& event) { faces.console.on_event(event); };
-  faces.console.publish(**loop, journal, e.clock.now(), true);
+  faces.console.publish(**loop, journal, e.clock.now(), {}, true);
   auto server = http::Server::start({.port = o.port, .unix_path = dir.socket(), .handler = faces.api.handler()});
   if (!server) return say_error(server.error());
 

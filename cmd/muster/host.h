@@ -26,8 +26,9 @@ struct HostOptions {
   Time stop_at = kNever;  // utc of the cluster
   Site site;
   Policy policy;
-  Tools tools;                                // beside those every host has
-  std::function<Result<void>()> still_alive;  // asked each turn; an error ends the host
+  Tools tools;  // beside those every host has
+  std::function<Result<std::string>()>
+      trouble;  // asked each turn: what is wrong with the edges, in words; an error ends the host
 };
 
 // Returns the process's exit code.

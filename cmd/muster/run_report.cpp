@@ -33,8 +33,10 @@ std::string render_run_json(const trial::RunReport& r, const Usage& u) {
   JsonWriter w;
   w.object().field("seed", r.seed).field("gpus", r.gpus).field("days", r.days).field("events", r.events);
   w.field("samples", r.samples).field("turns", r.turns).field("cpu_s", u.cpu_s).field("rss_mb", u.rss_mb);
-  const double per_s = u.cpu_s > 0 ? static_cast<double>(r.events + r.samples) / u.cpu_s : 0;
-  w.field("events_per_cpu_s", per_s).field("digest", r.digest);
+  const double cpu_s = std::max(u.cpu_s, 1e-9);
+  w.field("events_per_cpu_s", static_cast<double>(r.events) / cpu_s)
+      .field("samples_per_cpu_s", static_cast<double>(r.samples) / cpu_s);
+  w.field("digest", r.digest);
   write_hours(w, r.hours);
   w.key("goodput");
   r.goodput < 0 ? w.null() : w.value(r.goodput);
@@ -46,7 +48,11 @@ std::string render_run_json(const trial::RunReport& r, const Usage& u) {
   w.key("missed_kinds").object();
   for (const auto& [kind, n] : r.marks.missed_kinds) w.field(kind, n);
   w.end_object().end_object();
-  w.key("mttr_s").object().field("p50", r.marks.mttr_p50_s).field("p99", r.marks.mttr_p99_s).end_object();
+  w.key("mttr_s").object().key("p50");
+  r.marks.healed == 0 ? w.null() : w.value(r.marks.mttr_p50_s);
+  w.key("p99");
+  r.marks.healed == 0 ? w.null() : w.value(r.marks.mttr_p99_s);
+  w.end_object();
   w.field("incidents", r.totals.incidents).field("actions", r.totals.orders).field("refused", r.totals.refusals);
   w.key("violations").array();
   for (const std::string& v : r.violations) w.value(v);

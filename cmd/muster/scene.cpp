@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "ingest/cluster_file.h"
 #include "ingest/embedded.h"
 #include "ingest/policy_file.h"
@@ -78,6 +79,13 @@ Result<Scene> build_scene(const TwinChoice& c) {
   }
   auto workload = workload_from_flag(c.jobs, jobs_text);
   if (!workload) return tl::unexpected(workload.error());
+  for (const TimedJob& j : workload->jobs) {
+    if (j.spec.nodes <= scene.twin.site.nodes.size()) continue;
+    return fail(Code::bad_input,
+                fmt::format("{}: job '{}' asks for {} nodes and the cluster has {}", c.jobs, printable(j.spec.name), j.spec.nodes,
+                            scene.twin.site.nodes.size()),
+                "it could never start: ask for fewer, or give a larger cluster");
+  }
   scene.twin.workload = std::move(*workload);
   auto policy = load_policy(c.policy);
   if (!policy) return tl::unexpected(policy.error());

@@ -50,6 +50,11 @@ int run_up(const UpOptions& o) {
   auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
   if (!books) return say_error(books.error());
   const StreamPosition engine = books->state.streams["engine"];
+  if (!engine.boot.empty() && engine.boot != (*twin)->boot()) {
+    return say_error({Code::conflict,
+                      "this state directory belongs to another twin: its jobs and nodes are not those of this one",
+                      "give this twin a state directory of its own: --state DIR"});
+  }
   (*twin)->begin(engine.boot, engine.seq);
   RemoteInject inject(**twin);
   HostOptions host_options;
@@ -59,6 +64,7 @@ int run_up(const UpOptions& o) {
   host_options.site = (*twin)->site();
   host_options.policy = *policy;
   host_options.tools["inject"] = &inject;
+  host_options.trouble = [&] { return (*twin)->trouble(); };
   return host(host_options, {**twin, **twin, **twin, mailbox}, *dir, **journal);
 }
 

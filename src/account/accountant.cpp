@@ -7,10 +7,11 @@ namespace {
 
 std::int64_t now_ms(const State& s) { return s.mono().ms(); }
 
-Waste waste_of(const NodeState& n) {
+Waste waste_of(const State& s, const NodeState& n) {
   if (n.condition != NodeCondition::up) return Waste::down;
-  if (n.hold != Hold::none || n.incident.some()) return Waste::drained;
-  return Waste::idle;
+  if (n.hold != Hold::none) return Waste::drained;
+  const Incident* i = find_incident(s, n.incident);
+  return i != nullptr && leaves_nothing_to_run_on(i->cause) ? Waste::down : Waste::idle;
 }
 
 struct Keeper {
@@ -31,7 +32,7 @@ struct Keeper {
       resize(owner, gpus_per_node);
     }
     c.since_ms = now;
-    c.waste = waste_of(n);
+    c.waste = waste_of(s, n);
     c.job = owner;
   }
   // A gang that is in the books grows or shrinks. Only an unexpected word of an engine finds anything to settle here.

@@ -239,8 +239,12 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
   switch (call.route.id) {
     case RouteId::healthz: {
       JsonWriter w;
-      w.object().field("status", "ok").field("seq", frame.state().seq).field("turn", frame.state().turn).end_object();
-      return render_json(w.take());
+      const std::string& trouble = frame.snapshot.trouble;
+      w.object().field("status", trouble.empty() ? "ok" : "trouble").field("trouble", trouble);
+      w.field("seq", frame.state().seq).field("turn", frame.state().turn).end_object();
+      HttpResponse r = render_json(w.take());
+      if (!trouble.empty()) r.status = 503;
+      return r;
     }
     case RouteId::metrics: {
       traffic.streams = streams.open();

@@ -88,8 +88,12 @@ void write_loop(Text& t, const Frame& f) {
   t.one("muster_cluster_time_seconds", "gauge", "The cluster's own clock, simulated or not", s.now.utc.ns / 1e9);
   t.one("muster_snapshot_time_seconds", "gauge", "When these numbers were taken, by this machine's clock",
         f.snapshot.wall.ns / 1e9);
-  t.family("muster_gpu_seconds_total", "counter", "GPU time by what became of it; the classes sum to the installed time");
+  // What is unsettled goes down again when a checkpoint settles it, so it is no counter.
+  t.one("muster_gpu_seconds_unsettled", "gauge", "GPU time of running gangs since their last checkpoints",
+        static_cast<double>(f.snapshot.gpu_hours[Waste::unsettled]) / 1e3);
+  t.family("muster_gpu_seconds_total", "counter", "GPU time by what became of it; with the unsettled, the installed time");
   for (std::size_t i = 0; i < kWasteClasses; ++i) {
+    if (static_cast<Waste>(i) == Waste::unsettled) continue;
     t.sample("class", names(Waste{})[i], static_cast<double>(f.snapshot.gpu_hours.ms[i]) / 1e3);
   }
 }

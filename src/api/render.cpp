@@ -215,6 +215,7 @@ std::vector<Act> all_acts(const State& s) {
   std::vector<Act> out;
   out.reserve(s.orders.size() + s.refusals.size());
   for (const auto& [key, o] : s.orders) out.push_back({o.intended, &key, &o, nullptr});
+  std::sort(out.begin(), out.end(), [](const Act& a, const Act& b) { return natural_less(*b.key, *a.key); });
   for (const RefusalRecord& r : s.refusals) out.push_back({r.at, nullptr, nullptr, &r});
   std::stable_sort(out.begin(), out.end(), [](const Act& a, const Act& b) { return a.at > b.at; });
   return out;

@@ -57,7 +57,10 @@ std::string render_summary(const Frame& f) {
   JsonWriter w;
   w.object().field("cluster", s.site.name).field("simulation", f.snapshot.simulation).field("now_utc", render_utc(s.now.utc));
   w.field("seq", s.seq).field("turn", s.turn).field("digest", f.snapshot.digest);
-  w.field("paused", s.paused).field("paused_by", s.paused_by);
+  w.field("trouble", f.snapshot.trouble).field("paused", s.paused).field("paused_by", s.paused_by);
+  w.key("frozen").array();  // causes that struck too many nodes at once: not acted on for now
+  for (const auto& [cause, until] : s.frozen) w.value(name_of(cause));
+  w.end_array();
   w.key("policy").object().field("name", s.policy.name).field("hash", s.policy_hash).end_object();
   write_gpus(w, f);
   write_jobs(w, s);

@@ -19,6 +19,10 @@ void add(Books& b, Body body, std::vector<Event>& out) {
   out.push_back(std::move(e));
 }
 
+bool all_placeable(const State& s, const std::vector<NodeId>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](NodeId n) { return placeable(s, n); });
+}
+
 bool changed(const State& s) {
   const bool timed = !s.paused && !s.timers.empty() && s.timers.begin()->first <= s.mono();
   return timed || s.queue_dirty || !s.dirty_incidents.empty() || !s.new_findings.empty() || !s.broken_jobs.empty() ||
@@ -35,6 +39,12 @@ void fold_event(Books& b, const Event& e) {
 void Judge::judge(Books& b, decide::Decision&& d, std::vector<Event>& out) {
   if (auto* body = std::get_if<Body>(&d)) return add(b, std::move(*body), out);
   auto& w = std::get<decide::Wanted>(d);
+  if (w.action.verb == Verb::start_job && !all_placeable(b.state, w.action.nodes)) {
+    // Something decided before it in this pass took one of its nodes: it is placed anew in the next.
+    b.state.dirty_nodes.insert(w.action.nodes.begin(), w.action.nodes.end());
+    b.state.queue_dirty = true;
+    return;
+  }
   act::Verdict v = guard_.check(b.state, w.action, w.reason);
   if (v.allowed) {
     Order o = act::make_order(b.state, std::move(w.action), std::move(w.reason), std::move(v.budget));

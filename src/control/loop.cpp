@@ -81,6 +81,20 @@ Result<void> Loop::append(const std::vector<Event>& events) {
   return {};
 }
 
+// A command whose id is known is not given twice: a true repeat gets the first one's answer.
+bool Loop::answer_repeat(const CommandGiven& c, Arrival& a) {
+  const auto& known = books_.state.commands;
+  const auto it = std::find_if(known.begin(), known.end(), [&](const CommandRecord& k) { return k.id == c.id; });
+  if (it == known.end()) return false;
+  if (!a.ack) return true;
+  if (it->digest == command_digest(c)) {
+    a.ack(it->seq);
+  } else {
+    a.ack(fail(Code::conflict, "another command was given under this id", "choose a new id for a new command"));
+  }
+  return true;
+}
+
 std::vector<Event> Loop::take_in(const Now& now) {
   State& s = books_.state;
   const Time mono = std::max(now.steady + s.mono_offset, s.mono());
@@ -98,6 +112,7 @@ std::vector<Event> Loop::take_in(const Now& now) {
       continue;
     }
     if (a.source.seq != 0) p = {a.source.boot, a.source.seq};
+    if (const auto* c = std::get_if<CommandGiven>(&a.body); c != nullptr && answer_repeat(*c, a)) continue;
     bodies.push_back(a.body);
     acks_.push_back(i);
     events.push_back({1, 0, a.source, a.utc, std::move(a.body)});
@@ -133,14 +148,28 @@ void Loop::inquire() {
   std::erase_if(inquired_, [&](const auto& k) { return s.open_orders.count(k.first) == 0; });
 }
 
+Time Loop::next_inquiry() const {
+  const State& s = books_.state;
+  Time next = kNever;
+  for (const std::string& key : s.open_orders) {
+    const OrderRecord& r = s.orders.at(key);
+    Time due = r.intended_mono + act::patience(r.order.action.verb);
+    if (const auto it = inquired_.find(key); it != inquired_.end()) due = std::max(due, it->second + kInquireEvery);
+    next = std::min(next, due);
+  }
+  return next;
+}
+
 Result<Turn> Loop::turn() {
   inbox_.clear();
   observatory_.poll(inbox_);
   const Now now = clock_.now();
   const std::uint64_t seq_before = books_.state.seq;
+  bool busy = false;
   std::vector<Event> taken = take_in(now);
   const State& s = books_.state;
-  const bool timed = decide::Decider::next(s) <= now.steady + s.mono_offset;
+  const Time mono = now.steady + s.mono_offset;
+  const bool timed = decide::Decider::next(s) <= mono || next_inquiry() < mono;
   if (taken.size() > 1 || timed || s.queue_dirty) {
     const Result<void> r = append(taken);
     for (std::size_t i = 0; i < acks_.size(); ++i) {
@@ -149,6 +178,7 @@ Result<Turn> Loop::turn() {
     }
     if (!r) return tl::unexpected(r.error());
     const std::vector<Event> decided = judge_->decide(books_);
+    busy = taken.size() > 1 || !decided.empty();
     if (auto w = append(decided); !w) return tl::unexpected(w.error());
     if (auto w = carry_out(decided); !w) return tl::unexpected(w.error());
     inquire();
@@ -156,7 +186,7 @@ Result<Turn> Loop::turn() {
   if (config_.snapshot_every != 0 && s.seq - snapshot_seq_ >= config_.snapshot_every) {
     if (auto r = snapshot(); !r) return tl::unexpected(r.error());
   }
-  return Turn{s.seq, now, inbox_.samples.size(), s.seq - seq_before, wake_at(now, s.seq != seq_before)};
+  return Turn{s.seq, now, inbox_.samples.size(), s.seq - seq_before, wake_at(now, busy)};
 }
 
 Time Loop::wake_at(const Now& now, bool busy) const {

@@ -63,8 +63,10 @@ class Loop {
   Result<void> begin();
   Result<void> append(const std::vector<Event>& events);
   std::vector<Event> take_in(const Now& now);
+  bool answer_repeat(const CommandGiven& c, Arrival& a);
   Result<void> carry_out(const std::vector<Event>& decided);
   void inquire();
+  Time next_inquiry() const;  // mono; when an order without an outcome is to be asked about, even if nothing happens
   Result<void> snapshot();
   Time wake_at(const Now& now, bool busy) const;
 

@@ -56,6 +56,15 @@ struct Case {
       return x == nullptr || x->cleared.ns != 0;
     });
   }
+  bool stale() const {  // the newest evidence is older than the policy trusts
+    Time newest;
+    for (FindingId id : i.findings) {
+      const Finding* f = find_finding(s, id);
+      if (f == nullptr || f->cleared.ns != 0) continue;
+      for (const Evidence& x : f->evidence) newest = std::max(newest, x.at);
+    }
+    return s.now.utc - newest > s.policy.limits.evidence_max_age;
+  }
   bool second_witness() const {
     return std::any_of(i.findings.begin(), i.findings.end(), [&](FindingId f) {
       const Finding* x = find_finding(s, f);
@@ -72,7 +81,7 @@ struct Case {
 // look again, mono.
 Time care_for_job(Case& c) {
   const Job* j = find_job(c.s, c.node.job);
-  if (c.ladder.job != JobCare::requeue || j == nullptr || j->phase != JobPhase::running) return kNever;
+  if (c.ladder.job != JobCare::requeue || j == nullptr || j->phase != JobPhase::running || c.over()) return kNever;
   if (!c.second_witness()) {
     if (c.i.probed) return kNever;  // nobody else confirms it: the job may end by itself
     c.want(Verb::probe_node,
@@ -95,13 +104,12 @@ void try_rung(Case& c) {
   if (c.i.rung >= c.ladder.rungs.size()) {
     return c.move(Stage::held, c.i.rung, kNever, "every step of the ladder was tried: a person must look");
   }
-  if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
   const Verb verb = c.ladder.rungs[c.i.rung];
   std::vector<std::string> others;
   for (std::size_t k = c.i.rung + 1; k < c.ladder.rungs.size(); ++k) {
     others.push_back(fmt::format("{}: kept for later, if this does not help", name_of(c.ladder.rungs[k])));
   }
-  const bool doubt = c.ladder.test_first || c.over() || !c.second_witness();
+  const bool doubt = c.ladder.test_first || c.over() || c.stale() || !c.second_witness();
   if (!c.second_witness() && !c.i.probed && c.node.condition == NodeCondition::up) {
     return c.want(Verb::probe_node, c.reason("probe", fmt::format("there is one witness only: ask {} itself", c.name()),
                                              {"test it at once: takes minutes, where the node's own word takes seconds"}));
@@ -109,6 +117,7 @@ void try_rung(Case& c) {
   if (doubt && !c.i.disproved && !c.i.repaired && c.node.condition == NodeCondition::up) {
     const char* why = c.over()              ? "the fault is no longer seen"
                       : c.ladder.test_first ? "this is a suspicion only"
+                      : c.stale()           ? "the evidence is old by now"
                                             : "there is one witness only";
     return c.want(Verb::test_node,
                   c.reason("test", fmt::format("{}: test {} before anything is repaired", why, c.name()), std::move(others)));
@@ -123,11 +132,23 @@ void try_rung(Case& c) {
                   std::move(others)));
 }
 
+void test_repaired(Case& c) {
+  c.want(Verb::test_node, c.reason("test", fmt::format("after a repair of {}: test before it returns", c.name()),
+                                   {"return it untested: a repair is not proof"}));
+}
+
+void put_back(Case& c) {
+  c.want(Verb::undrain_node, c.reason("return", fmt::format("{} passed its test: back into service", c.name()),
+                                      {"keep it out: it has proven itself"}));
+}
+
 void on_opened(Case& c) {
   if (c.node.hold == Hold::person) return c.move(Stage::held, 0, kNever, "a person has drained this node: left alone");
   if (c.node.hold == Hold::muster) return c.move(Stage::emptying, 0, c.mono(), "drained already");
   if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
-  c.want(Verb::drain_node, c.reason("drain", fmt::format("{} on {}: no new work there", say(c.i.cause), c.name()),
+  if (c.over()) return c.close("went away by itself before anything was done");
+  const bool held_back = c.i.due.ns != 0 && c.i.due != kNever && c.i.due > c.mono();
+  if (!held_back) c.want(Verb::drain_node, c.reason("drain", fmt::format("{} on {}: no new work there", say(c.i.cause), c.name()),
                                     {"leave it in service: the next job would meet the same fault"}));
   // A drain can be held back by a limit for long; a job that hangs on the node must not wait for that.
   if (c.i.due.ns != 0) care_for_job(c);
@@ -136,7 +157,13 @@ void on_opened(Case& c) {
 void on_emptying(Case& c) {
   if (c.node.hold == Hold::none) return c.close("put back into service by a person");
   if (c.node.hold == Hold::person) return c.move(Stage::held, c.i.rung, kNever, "a person has taken over this node");
-  if (!c.node.job.some()) return try_rung(c);
+  if (!c.node.job.some()) {
+    if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
+    // A test or a return that the engine did not get is asked for again, not the repair before it.
+    if (c.i.stage == Stage::returning) return put_back(c);
+    if (c.i.stage == Stage::testing && c.i.repaired) return test_repaired(c);
+    return try_rung(c);
+  }
   const Time again = care_for_job(c);
   if (again != kNever && again != c.i.due) c.move(c.i.stage, c.i.rung, again, {});
 }
@@ -157,20 +184,14 @@ void on_outcome(Case& c, const OrderRecord& o) {
       return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + pause, {});
     }
     case Verb::test_node:
-      if (done) {
-        return c.want(Verb::undrain_node, c.reason("return", fmt::format("{} passed its test: back into service", c.name()),
-                                                   {"keep it out: it has proven itself"}));
-      }
+      if (done) return put_back(c);
       if (o.status == Status::failed) return c.move(Stage::emptying, c.i.rung + (c.i.repaired ? 1 : 0), c.mono(), "test " + how);
-      return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, "test " + how);
+      return c.move(Stage::testing, c.i.rung, c.mono() + kRetry, "test " + how);
     case Verb::undrain_node:
       if (done) return c.close(fmt::format("back in service after {}", render_duration(c.s.now.utc - c.i.opened)));
-      return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, "undrain " + how);
+      return c.move(Stage::returning, c.i.rung, c.mono() + kRetry, "undrain " + how);
     default:  // a repair
-      if (done)
-        return c.want(Verb::test_node,
-                      c.reason("test", fmt::format("after {} on {}: test before it returns", name_of(verb), c.name()),
-                               {"return it untested: a repair is not proof"}));
+      if (done) return test_repaired(c);
       if (o.status == Status::failed)
         return c.move(Stage::emptying, c.i.rung + 1, c.mono(), fmt::format("{} {}", name_of(verb), how));
       return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, fmt::format("{} {}", name_of(verb), how));

@@ -111,11 +111,25 @@ TEST_F(Recovery, ARepairThatWasNeverReceivedIsTriedAgainAfterAWhileOnTheSameRung
   EXPECT_EQ(later(seconds(31)), V{Verb::reboot_node});
 }
 
+TEST_F(Recovery, ATestOrAReturnThatWasNeverReceivedIsAskedForAgainAndNotTheRepairBeforeIt) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  then(Status::done);
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  EXPECT_EQ(then(Status::not_received), V{});
+  EXPECT_EQ(later(minutes(1)), V{Verb::test_node});
+  EXPECT_EQ(then(Status::done, "passed"), V{Verb::undrain_node});
+  EXPECT_EQ(then(Status::not_received), V{});
+  EXPECT_EQ(later(minutes(1)), V{Verb::undrain_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(incident().stage, Stage::closed);
+}
+
 TEST_F(Recovery, AnOrderOfUnknownFateIsWaitedFor) {
   t.find(FindingKind::gpu_lost, kN0, 3);
   decide();
   EXPECT_EQ(then(Status::unknown), V{});
-  EXPECT_EQ(later(hours(1)), V{});
+  EXPECT_EQ(later(minutes(20)), V{});
   EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
 }
 
@@ -170,7 +184,7 @@ TEST_F(Recovery, ALiveJobIsNeitherStoppedNorItsNodeRepairedUnderItWhereThePolicy
   EXPECT_EQ(then(Status::done), V{});
   EXPECT_EQ(later(hours(5)), V{});
   t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
-  EXPECT_EQ(decide(), V{Verb::reset_gpu});
+  EXPECT_EQ(decide(), V{Verb::test_node}) << "five hours later it is tested before it is repaired";
 }
 
 TEST_F(Recovery, AHangingJobIsRequeuedAfterTheTimeOfThePolicyOnTheWordOfASecondWitness) {
@@ -313,7 +327,7 @@ TEST_F(Recovery, APauseInTheMiddleOfALadderHoldsItThere) {
   decide();
   t.command(CommandVerb::pause, "p");
   EXPECT_EQ(then(Status::done), V{});
-  EXPECT_EQ(later(hours(1)), V{});
+  EXPECT_EQ(later(minutes(20)), V{});
   t.command(CommandVerb::resume, "r");
   EXPECT_EQ(decide(), V{Verb::reboot_node});
 }

@@ -76,7 +76,7 @@ TEST(Counters, AGpuThatComesBackAfterARestartOfTheControllerIsSeenToo) {
 }
 
 TEST(Counters, WhileMusterRepairsANodeItsGpusMayBeMissing) {
-  for (const Verb verb : {Verb::reboot_node, Verb::reset_gpu, Verb::test_node}) {
+  for (const Verb verb : {Verb::reboot_node, Verb::reset_gpu}) {
     Watch w;
     const IncidentId i = w.t.open(w.t.find(FindingKind::ecc_uncorrectable, kN0, 1));
     w.t.drained(kN0, i);
@@ -98,6 +98,7 @@ TEST(Counters, RemapsLanesAndHeatHaveASignAndARelief) {
                       {Field::gpu_temp_c, 87, 60, FindingKind::thermal_throttle}};
   for (const Row& row : rows) {
     Watch w;
+    w.t.running({kN0});
     w.sample(kN0, 1, row.field, row.good);
     EXPECT_TRUE(w.look().empty());
     w.sample(kN0, 1, row.field, row.bad);
@@ -118,6 +119,15 @@ TEST(Counters, ATemperatureNearTheLimitNeitherBeginsNorEndsAnything) {
   w.sample(kN0, 1, Field::gpu_temp_c, 80);
   w.look();
   EXPECT_NE(w.open(FindingKind::thermal_throttle), nullptr) << "within 8 C of the limit: still hot";
+}
+
+TEST(Counters, AGpuThatIsCoolWithoutLoadHasNotProvenItself) {
+  Watch w;
+  w.sample(kN0, 1, Field::gpu_temp_c, 95);
+  w.look();
+  w.sample(kN0, 1, Field::gpu_temp_c, 30);
+  w.look();
+  EXPECT_NE(w.open(FindingKind::thermal_throttle), nullptr);
 }
 
 TEST(Counters, SlotsAndNodesThatDoNotExistAreIgnored) {

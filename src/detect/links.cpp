@@ -47,7 +47,7 @@ void Links::on_sample(const Sample& m, Time mono, Signs& out) {
 void Links::on_turn(const State& s, Time utc, Time mono, Signs& out) {
   for (auto& [port, d] : down_) {
     if (d.said || mono - d.since < kFlapMax) continue;
-    if (under_repair(s, port.first)) {  // a link of a rebooting node is down as it should be: the window starts again
+    if (taken_down(s, port.first)) {  // a link of a rebooting node is down as it should be: the window starts again
       d.since = mono;
       continue;
     }

@@ -38,11 +38,18 @@ struct Signs {
   void clear(FindingKind k, NodeId n, std::int16_t slot, const char* why) { gone.push_back({k, n, slot, {}, why}); }
 };
 
-// True while Muster itself is taking the node down or has it under test: silence, a new boot and a vanished GPU are expected
-// then.
+// True while Muster itself is repairing the node: a vanished GPU is expected then. A node under test must be whole.
 inline bool under_repair(const State& s, NodeId n) {
   const Incident* i = find_incident(s, s.nodes[n.v].incident);
-  return i != nullptr && (i->stage == Stage::repairing || i->stage == Stage::testing);
+  return i != nullptr && i->stage == Stage::repairing;
+}
+
+// True while Muster itself is taking the whole node down: silence and a new boot are expected then, but not when a GPU is reset.
+inline bool taken_down(const State& s, NodeId n) {
+  if (!under_repair(s, n)) return false;
+  const Incident* i = find_incident(s, s.nodes[n.v].incident);
+  const auto order = s.orders.find(i->pending);
+  return order == s.orders.end() || order->second.order.action.verb != Verb::reset_gpu;
 }
 
 }  // namespace muster::detect

@@ -34,8 +34,11 @@ void Silence::on_sample(const Sample& m, const State& s, Time mono, Signs& out) 
   if (m.field == Field::boot_time_s) {
     const double before = boot_s_[n];
     boot_s_[n] = m.value;
+    // A boot that Muster ordered may be reported only after the order has ended.
+    const Incident* i = find_incident(s, s.nodes[n].incident);
+    const bool ordered = taken_down(s, m.node) || (i != nullptr && i->repaired);
     // A minute of slack: exporters compute the boot time from the uptime, and it wobbles.
-    if (before != 0 && m.value > before + 60 && !under_repair(s, m.node)) {
+    if (before != 0 && m.value > before + 60 && !ordered) {
       out.see(FindingKind::host_rebooted, Severity::warning, m.node, -1, Witness::scrape, m.at,
               "the node has booted, and nobody asked it to");
     }
@@ -57,7 +60,7 @@ void Silence::on_turn(const State& s, Time utc, Time mono, Signs& out) {
   for (std::uint32_t n = links_[head].after; n != head;) {
     const std::uint32_t following = links_[n].after;
     if (mono - heard_[n] < s.policy.silent_after) break;
-    if (under_repair(s, NodeId{n})) {
+    if (taken_down(s, NodeId{n})) {
       heard_[n] = mono;
       to_back(n);
     } else {

@@ -102,10 +102,15 @@ TEST(Silence, ABootThatMusterOrderedIsNone) {
   w.sample(kN0, -1, Field::boot_time_s, 1000);
   w.look();
   const IncidentId i = w.t.open(w.t.find(FindingKind::gpu_lost, kN0, 1));
-  w.t.order(Verb::reboot_node, kN0, i);
+  const std::string key = w.t.order(Verb::reboot_node, kN0, i);
   w.sample(kN0, -1, Field::boot_time_s, 5000);
   w.look();
   EXPECT_EQ(w.open(FindingKind::host_rebooted), nullptr);
+  w.t.ends(key);
+  w.t.order(Verb::test_node, kN0, i);
+  w.sample(kN0, -1, Field::boot_time_s, 9000);
+  w.look();
+  EXPECT_EQ(w.open(FindingKind::host_rebooted), nullptr) << "it may be reported late";
 }
 
 // The list of nodes by last report, against the plain way of looking at all of them.

@@ -64,6 +64,8 @@ struct Finding {
 constexpr std::size_t kEvidenceMax = 8;
 
 bool has_witness_beyond_log(const Finding& f);
+// A job put on a node with this would fail at once: there is nothing to run on.
+bool leaves_nothing_to_run_on(FindingKind k);
 
 template <class V>
 void fields(V& v, Evidence& e) {

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "model/codec.h"
 #include "model/state.h"
 
 namespace muster {
@@ -32,6 +33,24 @@ Stage stage_during(Verb v, Stage otherwise) {
   }
 }
 
+// The command an order was to carry out: one that the engine never got is given again, under a new key.
+CommandGiven wish_of(const Order& o) {
+  CommandGiven c;
+  switch (o.action.verb) {
+    case Verb::drain_node: c.verb = CommandVerb::drain; break;
+    case Verb::undrain_node: c.verb = CommandVerb::undrain; break;
+    case Verb::cancel_job: c.verb = CommandVerb::cancel; break;
+    default: c.verb = CommandVerb::submit; break;
+  }
+  c.actor = o.reason.actor;
+  c.id = o.reason.wish;
+  c.node = o.action.node;
+  c.job = o.action.job;
+  c.spec = o.action.spec;
+  c.reason = "given again: the engine had not received it";
+  return c;
+}
+
 struct Folder {
   State& s;
   const Event& e;
@@ -61,6 +80,20 @@ struct Folder {
   void enter(Incident& i, Stage stage) {
     if (i.stage != stage) i.since = s.mono();
     i.stage = stage;
+  }
+  // The cause is the gravest finding that is still there. Another cause has another ladder, which begins at its first rung.
+  void reconsider(Incident& i) {
+    const Finding* gravest = nullptr;
+    for (FindingId id : i.findings) {
+      const Finding* f = find_finding(s, id);
+      if (f != nullptr && f->cleared.ns == 0 && (gravest == nullptr || f->severity > gravest->severity)) gravest = f;
+    }
+    if (gravest == nullptr || gravest->kind == i.cause) return;
+    i.cause = gravest->kind;
+    i.slot = gravest->slot;
+    i.code = gravest->code;
+    i.rung = 0;
+    i.repaired = false;
   }
   void schedule(Incident& i, Time due) {
     s.timers.erase({i.due, i.id});
@@ -151,6 +184,7 @@ struct Folder {
     j->started = e.utc;
     j->nodes = b.nodes;
     j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = 0;
+    j->progress.steps = j->progress.durable_steps;  // it goes on from its checkpoint
     for (NodeId n : b.nodes) {
       if (NodeState* ns = node(n)) {
         ns->job = j->id;
@@ -227,7 +261,10 @@ struct Folder {
     const auto it = s.findings.find(b.id);
     if (it == s.findings.end() || it->second.cleared.ns != 0) return;
     it->second.cleared = e.utc;
-    if (NodeState* n = node(it->second.node); n != nullptr && n->incident.some()) s.dirty_incidents.insert(n->incident);
+    if (NodeState* n = node(it->second.node); n != nullptr && n->incident.some()) {
+      if (Incident* i = incident(n->incident)) reconsider(*i);
+      touch(it->second.node);
+    }
     if (!it->second.node.some()) {
       for (const auto& [id, i] : s.incidents) {
         if (!i.node.some() && i.closed.ns == 0) s.dirty_incidents.insert(id);
@@ -260,7 +297,7 @@ struct Folder {
       schedule(*i, kNever);
     }
     // A gang that broke by itself loses nothing by being requeued: only what Muster does to nodes and live jobs is harm.
-    if (harmful(o.action.verb) && o.reason.wish.empty() && (on_node(o.action.verb) || o.reason.incident.some()))
+    if (harmful(o.action.verb) && o.reason.incident.some() && (on_node(o.action.verb) || o.reason.incident.some()))
       s.harms.push_back({s.mono(), o.action.verb, o.action.node, o.action.job, cause});
     if (o.action.verb == Verb::drain_node) recount_out(o.action.node);
     if (o.action.verb == Verb::start_job) reserve(b);
@@ -302,7 +339,9 @@ struct Folder {
     if (s.refusals.size() > kEndedKept) s.refusals.pop_front();
     if (Incident* i = incident(b.reason.incident)) {
       note(*i, fmt::format("{} held back: {}", name_of(b.action.verb), b.limit));
-      schedule(*i, b.retry);
+      if (i->pending.empty()) schedule(*i, b.retry);  // else the outcome of what is under way comes first
+      if (i->node.v < s.nodes.size()) s.dirty_nodes.insert(i->node);  // held back: it is in service after all
+      s.queue_dirty = true;
     }
   }
   void operator()(const OrderEnded& b) {
@@ -319,6 +358,7 @@ struct Folder {
       if (r.order.action.verb == Verb::test_node && b.status == Status::failed) i->disproved = true;
     }
     apply(r);
+    if (b.status == Status::not_received && !r.order.reason.wish.empty()) s.wishes.push_back(wish_of(r.order));
     retire(s.orders, s.ended_orders, b.key);
   }
   void apply(const OrderRecord& r) {
@@ -341,9 +381,11 @@ struct Folder {
       n->hold_reason.clear();
       recount_out(a.node);
       touch(a.node);
-      // One more may be out now: whoever was held back is asked about again.
-      for (const auto& [id, i] : s.incidents) {
-        if (i.stage == Stage::opened) s.dirty_incidents.insert(id);
+      // One more may be out now: the one that was held back longest is asked about again.
+      for (auto& [id, i] : s.incidents) {
+        if (i.stage != Stage::opened || i.due.ns == 0 || !i.pending.empty()) continue;
+        schedule(i, s.mono());
+        break;
       }
     }
     Job* j = job(a.job);
@@ -358,8 +400,9 @@ struct Folder {
 
   // ---- people
   void operator()(const CommandGiven& b) {
-    if (std::find(s.commands.begin(), s.commands.end(), b.id) != s.commands.end()) return;
-    s.commands.push_back(b.id);
+    const auto same = [&](const CommandRecord& c) { return c.id == b.id; };
+    if (std::any_of(s.commands.begin(), s.commands.end(), same)) return;
+    s.commands.push_back({b.id, e.seq, command_digest(b)});
     if (s.commands.size() > kCommandsKept) s.commands.pop_front();
     if (b.verb == CommandVerb::pause) {
       s.paused = true;
@@ -404,13 +447,8 @@ struct Folder {
     const auto f = s.findings.find(b.finding);
     s.new_findings.erase(b.finding);
     if (i == nullptr || f == s.findings.end()) return;
-    const auto first = s.findings.find(i->findings.front());
     i->findings.push_back(b.finding);
-    if (first != s.findings.end() && f->second.severity > first->second.severity) {
-      i->cause = f->second.kind;
-      i->slot = f->second.slot;
-      i->code = f->second.code;
-    }
+    reconsider(*i);
     note(*i, fmt::format("also {}", name_of(f->second.kind)));
     s.dirty_incidents.insert(b.id);
   }
@@ -509,7 +547,18 @@ bool decided(const Body& b) {
 
 bool placeable(const State& s, NodeId id) {
   const NodeState& n = s.nodes[id.v];
-  return n.condition == NodeCondition::up && n.hold == Hold::none && !n.job.some() && !n.incident.some();
+  if (n.condition != NodeCondition::up || n.hold != Hold::none || n.job.some()) return false;
+  if (s.out_nodes.count(id) != 0) return false;  // its drain is under way
+  const Incident* i = find_incident(s, n.incident);
+  if (i == nullptr || i->stage == Stage::watching) return true;
+  const bool held_back = i->stage == Stage::opened && i->due.ns != 0;
+  return held_back && !leaves_nothing_to_run_on(i->cause);
+}
+
+std::string command_digest(const CommandGiven& c) {
+  CommandGiven plain = c;
+  plain.id.clear();
+  return render_hex(sha256(encode_body(plain))).substr(0, 16);
 }
 
 const Job* find_job(const State& s, JobId id) {

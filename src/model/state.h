@@ -61,6 +61,12 @@ struct Opened {  // when incidents of a cause opened, for correlation
   FindingKind cause = FindingKind::gpu_lost;
 };
 
+struct CommandRecord {
+  std::string id;
+  std::uint64_t seq = 0;
+  std::string digest;  // of the body: the same id with another body is a mistake, not a repeat
+};
+
 struct StreamPosition {
   std::string boot;
   std::uint64_t seq = 0;
@@ -107,8 +113,8 @@ struct State {
   std::deque<RefusalRecord> refusals;  // the last kEndedKept
   std::map<FindingKind, Time> frozen;  // cause -> mono until
   std::map<std::string, StreamPosition> streams;
-  std::deque<std::string> commands;  // ids of the last ones, so that a repeat is recognised
-  std::vector<CommandGiven> wishes;  // given, not yet turned into orders
+  std::deque<CommandRecord> commands;  // the last ones, so that a repeat is recognised
+  std::vector<CommandGiven> wishes;    // given, not yet turned into orders
   std::uint64_t next_finding = 1;
   std::uint64_t next_incident = 1;
   std::uint64_t next_order = 1;  // of jobs: FIFO
@@ -137,7 +143,11 @@ void refresh(State& s);
 // by the next one.
 void settle(State& s);
 
-// A node that may be given to a new gang.
+// What a command says, whatever its id: the same for a repeat.
+std::string command_digest(const CommandGiven& c);
+
+// A node that may be given to a new gang. One whose drain a limit holds back is in service: only a fault that leaves nothing to
+// run on keeps work off it.
 bool placeable(const State& s, NodeId n);
 const Job* find_job(const State& s, JobId id);
 const Incident* find_incident(const State& s, IncidentId id);

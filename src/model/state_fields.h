@@ -20,6 +20,7 @@ template <class V> void fields(V& v, RefusalRecord& r) {
   v("at", r.at); v("action", r.action); v("limit", r.limit); v("incident", r.incident);
 }
 template <class V> void fields(V& v, Opened& o) { v("at", o.at); v("node", o.node); v("cause", o.cause); }
+template <class V> void fields(V& v, CommandRecord& c) { v("id", c.id); v("seq", c.seq); v("digest", c.digest); }
 template <class V> void fields(V& v, StreamPosition& p) { v("boot", p.boot); v("seq", p.seq); }
 template <class V> void fields(V& v, Totals& t) {
   v("jobs_submitted", t.jobs_submitted); v("jobs_completed", t.jobs_completed); v("jobs_failed", t.jobs_failed);

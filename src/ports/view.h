@@ -26,7 +26,8 @@ struct Snapshot {
   std::vector<GpuReading> readings;  // node * gpus_per_node + slot
   std::string digest;                // head of the journal's chain
   std::string simulation;            // what a simulation says of itself, e.g. "weather x1, speed x60"; empty on a real cluster
-  Time wall;                         // utc of this machine when it was taken
+  std::string trouble;  // what keeps this picture from being true now, e.g. an engine that does not answer; empty: nothing
+  Time wall;            // utc of this machine when it was taken
 };
 
 struct View {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/node_list.h"
 #include "base/text.h"
 #include "decide/queue.h"
 #include "decide/words.h"
@@ -40,13 +41,17 @@ std::string action_line(const State& s, const OrderRecord& r) {
   return line;
 }
 
+void in_order(std::vector<const OrderRecord*>& orders) {
+  std::sort(orders.begin(), orders.end(), [](const auto* a, const auto* b) { return natural_less(a->order.key, b->order.key); });
+}
+
 template <class Pick>
 void add_actions(const State& s, Explanation& e, Pick pick) {
   std::vector<const OrderRecord*> found;
   for (const auto& [key, r] : s.orders) {
     if (pick(r)) found.push_back(&r);
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->intended < b->intended; });
+  in_order(found);
   for (const OrderRecord* r : found) e.actions.push_back(action_line(s, *r));
 }
 
@@ -76,8 +81,13 @@ Explanation of_incident(const State& s, const Incident& i) {
   for (const Note& n : i.notes) e.sentences.push_back(fmt::format("{} {}", render_utc(n.at), n.text));
   add_findings(s, i.findings, e);
   add_actions(s, e, [&](const OrderRecord& r) { return r.order.reason.incident == i.id; });
+  std::vector<const OrderRecord*> orders;
   for (const auto& [key, r] : s.orders) {
-    if (r.order.reason.incident != i.id) continue;
+    if (r.order.reason.incident == i.id) orders.push_back(&r);
+  }
+  in_order(orders);
+  for (const OrderRecord* o : orders) {
+    const OrderRecord& r = *o;
     e.rule = r.order.reason.rule;
     for (const std::string& a : r.order.reason.alternatives)
       e.alternatives.push_back(fmt::format("{}: {}", name_of(r.order.action.verb), a));
@@ -105,6 +115,10 @@ Explanation of_node(const State& s, NodeId id) {
   if (const Incident* i = find_incident(s, n.incident)) {
     Explanation inner = of_incident(s, *i);
     e.sentences.push_back(fmt::format("Incident {} is open ({}): {}.", i->id.v, name_of(i->stage), decide::say(i->cause)));
+    if (s.frozen.count(i->cause) != 0) {
+      e.sentences.push_back(fmt::format(
+          "Acts on {} are frozen: it struck many nodes at once. Suspect the cause, and call a person.", name_of(i->cause)));
+    }
     e.rule = inner.rule;
     e.alternatives = inner.alternatives;
     open = i->findings;
@@ -143,9 +157,12 @@ Explanation of_job(const State& s, const Job& j) {
   }
   add_findings(s, about, e);
   add_actions(s, e, [&](const OrderRecord& r) { return r.order.action.job == j.id; });
+  std::vector<const OrderRecord*> orders;
   for (const auto& [key, r] : s.orders) {
-    if (r.order.action.job == j.id) e.rule = r.order.reason.rule;
+    if (r.order.action.job == j.id) orders.push_back(&r);
   }
+  in_order(orders);
+  if (!orders.empty()) e.rule = orders.back()->order.reason.rule;
   return e;
 }
 

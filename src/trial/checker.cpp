@@ -43,6 +43,11 @@ void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
   });
   if (!named) violation(e, fmt::format("{} on {} without evidence that names it", name_of(a.verb), site_.nodes[a.node.v].name));
   if (!harmful(a.verb)) return;
+  const bool still =
+      std::any_of(o.reason.findings.begin(), o.reason.findings.end(), [&](FindingId f) { return cleared_.count(f) == 0; });
+  if (!still && failed_test_.count(a.node) == 0) {
+    violation(e, fmt::format("{} on {} for what is no longer there", name_of(a.verb), site_.nodes[a.node.v].name));
+  }
   const Limits& l = policy_.limits;
   const Time now = s.mono();
   while (!harms_.empty() && now - harms_.front() >= hours(1)) harms_.pop_front();
@@ -84,7 +89,11 @@ void Checker::on_outcome(const OrderEnded& b) {
   if (it == open_.end() || b.status == Status::unknown || b.status == Status::pending) return;
   const Action& a = it->second;
   if (a.verb == Verb::drain_node && b.status != Status::done) out_.erase(a.node);
-  if (a.verb == Verb::undrain_node && b.status == Status::done) out_.erase(a.node);
+  if (a.verb == Verb::test_node && b.status == Status::failed) failed_test_.insert(a.node);
+  if (a.verb == Verb::undrain_node && b.status == Status::done) {
+    out_.erase(a.node);
+    failed_test_.erase(a.node);
+  }
   if (a.verb == Verb::start_job && b.status != Status::done) {
     for (NodeId n : a.nodes) holder_.erase(n);
     gangs_.erase(a.job);
@@ -94,6 +103,7 @@ void Checker::on_outcome(const OrderEnded& b) {
 
 void Checker::on_event(const Event& e, const State& s) {
   if (const auto* f = std::get_if<FindingOpened>(&e.body)) named_[f->finding.id] = f->finding.node;
+  if (const auto* f = std::get_if<FindingCleared>(&e.body)) cleared_.insert(f->id);
   if (const auto* o = std::get_if<OrderIntended>(&e.body)) on_order(e, o->order, s);
   if (const auto* o = std::get_if<OrderEnded>(&e.body)) on_outcome(*o);
   const auto left = [&](JobId job) {

@@ -34,6 +34,8 @@ class Checker {
   std::map<NodeId, JobId> holder_;
   std::map<JobId, std::vector<NodeId>> gangs_;
   std::map<FindingId, NodeId> named_;
+  std::set<FindingId> cleared_;
+  std::set<NodeId> failed_test_;  // since the node was last returned
   std::map<std::string, Action> open_;
   std::set<std::string> keys_;
   std::set<NodeId> out_;

@@ -119,6 +119,11 @@ Result<RunReport> run(const RunOptions& options, Journal& journal) {
 Result<RunReport> run_fork(const RunOptions& options, Journal& journal, control::Books books) {
   twin::Config config = options.twin;
   config.start_utc = books.state.now.utc;
+  const std::int64_t now_ms = books.state.mono().ms();
+  books.accounts.began_ms = now_ms;  // the fork's own time only
+  books.accounts.settled = {};
+  for (NodeClock& n : books.accounts.nodes) n.since_ms = now_ms;
+  for (auto& [id, j] : books.accounts.jobs) j.settled_ms = now_ms;
   twin::Twin twin(config, books.state);
   Checker checker(options.twin.site, options.must_hold);
   Score score;

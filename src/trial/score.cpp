@@ -77,6 +77,7 @@ Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, T
     });
     if (!real) ++m.false_alarms;
   }
+  m.healed = healed.size();
   m.mttr_p50_s = percentile(healed, 0.5);
   m.mttr_p99_s = percentile(healed, 0.99);
   return m;

@@ -16,6 +16,7 @@ struct Marks {
   std::uint64_t missed = 0;
   std::uint64_t false_alarms = 0;  // nodes drained by Muster without any fault
   std::uint64_t unfinished = 0;    // neither over nor in a person's hands at the end
+  std::uint64_t healed = 0;       // faults whose node came back: what the next two are taken over
   double mttr_p50_s = 0;           // fault to node back in service
   double mttr_p99_s = 0;
   std::map<std::string, std::uint64_t> missed_kinds;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr auto kPollEvery = std::chrono::milliseconds(100);
 constexpr auto kRetryEvery = std::chrono::milliseconds(500);
+constexpr auto kSilent = std::chrono::seconds(3);
 
 std::int64_t whole(const Value& v) { return v.integer() == nullptr ? 0 : *v.integer(); }
 double real(const Value& v) {
@@ -176,9 +177,22 @@ void RemoteTwin::run() {
     const bool ok = answer && status == 200 && take(*answer);
     if (ok) mailbox_.wake();
     std::unique_lock hold(lock_);
+    if (ok) answered_ = std::chrono::steady_clock::now();
+    replaced_ = answer && status == 200 && !ok;
     polled_.wait_for(hold, ok ? kPollEvery : kRetryEvery, [&] { return stop_; });
     if (stop_) return;
   }
+}
+
+Result<std::string> RemoteTwin::trouble() const {
+  const std::lock_guard hold(lock_);
+  if (replaced_) {
+    return fail(Code::conflict, "another twin answers at this address: its jobs and nodes are not those of this journal",
+                "control it with a state directory of its own: muster up --state DIR");
+  }
+  const auto quiet = std::chrono::steady_clock::now() - answered_;
+  if (quiet < kSilent) return std::string();
+  return std::string("the engine does not answer: what is shown is what was last known, and nothing can be done");
 }
 
 Now RemoteTwin::now() const {

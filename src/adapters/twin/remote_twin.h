@@ -1,6 +1,6 @@
 // RemoteTwin: the client of `muster twin serve`.
 #pragma once
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -35,6 +35,10 @@ class RemoteTwin final : public Clock, public Observatory, public Actuator {
   Result<void> submit(const Order& order) override;
   Result<void> inquire(const std::string& key) override;
 
+  // Empty while it answers; otherwise what is wrong. An error when another twin answers in its place.
+  Result<std::string> trouble() const;
+  const std::string& boot() const { return boot_; }
+
   Result<std::string> post(const std::string& path, const std::string& body);
 
  private:
@@ -54,6 +58,8 @@ class RemoteTwin final : public Clock, public Observatory, public Actuator {
   mutable std::mutex lock_;
   std::condition_variable polled_;
   Now now_;
+  std::chrono::steady_clock::time_point answered_ = std::chrono::steady_clock::now();
+  bool replaced_ = false;  // another twin answers under this address
   Inbox ready_;          // received, not yet polled
   bool has_ready_ = false;
   bool in_turn_ = false; // polled; the loop is at work on it
