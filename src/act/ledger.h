@@ -11,7 +11,7 @@ namespace muster::act {
 // one, so the order must be folded before the next is made.
 Order make_order(const State& s, Action a, Reason r, std::string budget);
 
-// Longest time an order of this kind should take, from being sent to its outcome.
+// How long an order of this kind is waited for before it is first asked about. Asking about one that is under way does nothing.
 Duration patience(Verb v);
 
 // Keys of orders whose outcome should be there by now: to be inquired about, never sent again.
