@@ -58,7 +58,7 @@ class Parser {
         "Examples:\n"
         "  muster demo                              a 1,024-GPU cluster that works, breaks and heals, in your browser\n"
         "  muster get nodes --only suspect          what is suspected right now\n"
-        "  muster explain node017                   why it is as it is, in plain words\n"
+        "  muster explain node0017                   why it is as it is, in plain words\n"
         "  muster twin run --gpus 1024 --days 7     a week of a simulated cluster, as numbers\n\n"
         "Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 not allowed, 5 unreachable,\n"
         "            6 findings present, 7 refused by a safety limit");
@@ -332,8 +332,8 @@ void Parser::add_twin_serve(CLI::App& twin) {
 
 void Parser::add_twin_inject(CLI::App& twin) {
   auto* sub = command(twin, "inject", "Break something in a running demo, and see what happens", nullptr,
-                      "  muster twin inject gpu_off_bus node017 --slot 3\n"
-                      "  muster twin inject node_hang node042");
+                      "  muster twin inject gpu_off_bus node0017 --slot 3\n"
+                      "  muster twin inject node_hang node0042");
   const auto faults = as_words(twin::names(twin::FaultKind{}));
   choice(sub, "FAULT", "FAULT", "What goes wrong: " + join(faults, ", "), faults, [this, faults](std::size_t i) {
     twin_inject_.fault = faults[i];
@@ -375,10 +375,10 @@ void Parser::add_get() {
     const char *name, *alias, *about, *names, *examples;
   };
   static constexpr Row rows[] = {
-      {"nodes", "node", "Nodes and the state each is in", "Node names or lists, such as node[001-004]",
-       "  muster get nodes\n  muster get nodes node[001-016,032] -o wide\n  muster get nodes --only suspect -o name"},
-      {"gpus", "gpu", "GPUs with their newest readings", "Node names or lists, such as node[001-004]",
-       "  muster get gpus node017\n  muster get gpus --sort-by -temp"},
+      {"nodes", "node", "Nodes and the state each is in", "Node names or lists, such as node[0001-0004]",
+       "  muster get nodes\n  muster get nodes node[0001-0016,0032] -o wide\n  muster get nodes --only suspect -o name"},
+      {"gpus", "gpu", "GPUs with their newest readings", "Node names or lists, such as node[0001-0004]",
+       "  muster get gpus node0017\n  muster get gpus --sort-by -temp"},
       {"jobs", "job", "Jobs, running, queued and ended", "Job numbers",
        "  muster get jobs --phase running\n  muster get jobs --sort-by -gpus --watch"},
       {"findings", "finding", "What was found to be wrong, with the number of witnesses", "Finding numbers",
@@ -428,7 +428,7 @@ void Parser::add_get() {
 
 void Parser::add_describe() {
   auto* sub = command(app_, "describe", "Everything about one node, job, incident, action or finding", kLook,
-                      "  muster describe node node017\n  muster describe job 42\n  muster describe incident 7 -o yaml");
+                      "  muster describe node node0017\n  muster describe job 42\n  muster describe incident 7 -o yaml");
   static const std::map<std::string, Kind> kinds = {{"node", Kind::nodes},
                                                     {"job", Kind::jobs},
                                                     {"incident", Kind::incidents},
@@ -450,7 +450,7 @@ void Parser::add_describe() {
 void Parser::add_explain() {
   auto* sub = command(app_, "explain",
                       "Why something is as it is: a node, job, incident, action, fault code or log line", kLook,
-                      "  muster explain node017\n"
+                      "  muster explain node0017\n"
                       "  muster explain job 42\n"
                       "  muster explain xid 79\n"
                       "  muster explain \"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\"\n"
@@ -473,9 +473,9 @@ void Parser::add_drain(DrainOptions& o) {
   auto* sub =
       command(app_, o.undo ? "undrain" : "drain",
               o.undo ? "Let nodes take work again" : "Take nodes out of service: no new work, what runs goes on", kAct,
-              o.undo ? "  muster undrain node017"
-                     : "  muster drain node017 --reason \"new firmware\" --yes\n  muster drain node[001-004,010]");
-  value(sub, "NODE", "NODE", "Node names or lists, such as node[001-004]",
+              o.undo ? "  muster undrain node0017"
+                     : "  muster drain node0017 --reason \"new firmware\" --yes\n  muster drain node[0001-0004,0010]");
+  value(sub, "NODE", "NODE", "Node names or lists, such as node[0001-0004]",
         [&o](const std::string& s) { o.nodes.push_back(checked(parse_words("NODE", s, 4096))); }, {WordKind::node, {}})
       ->required()
       ->expected(1, CLI::detail::expected_max_vector_size)

@@ -60,7 +60,10 @@ void Silence::on_turn(const State& s, Time utc, Time mono, Signs& out) {
   for (std::uint32_t n = links_[head].after; n != head;) {
     const std::uint32_t following = links_[n].after;
     if (mono - heard_[n] < s.policy.silent_after) break;
-    if (taken_down(s, NodeId{n})) {
+    // The window begins anew when a repair ends: a node that has just booted has not reported yet.
+    const Incident* i = find_incident(s, s.nodes[n].incident);
+    const bool just_back = i != nullptr && i->repaired && mono - i->since < s.policy.silent_after;
+    if (taken_down(s, NodeId{n}) || just_back) {
       heard_[n] = mono;
       to_back(n);
     } else {

@@ -86,6 +86,20 @@ TEST(Silence, ANodeThatMusterRebootsMayBeSilent) {
   EXPECT_NE(w.open(FindingKind::node_silent), nullptr) << "but not for ever";
 }
 
+TEST(Silence, ANodeThatHasJustBootedHasItsTimeToReport) {
+  Watch w(1);
+  w.look();
+  const IncidentId i = w.t.open(w.t.find(FindingKind::gpu_lost, kN0, 1));
+  w.t.drained(kN0, i);
+  const std::string key = w.t.order(Verb::reboot_node, kN0, i);
+  w.look(minutes(3));
+  w.look(minutes(2));
+  w.t.ends(key);
+  w.t.order(Verb::test_node, kN0, i);
+  EXPECT_TRUE(w.look(minutes(1)).empty());
+  EXPECT_TRUE(w.look(minutes(1)).empty());
+}
+
 TEST(Silence, ABootThatNobodyOrderedIsFound) {
   Watch w(1);
   w.sample(kN0, -1, Field::boot_time_s, 1000);
