@@ -86,10 +86,28 @@ std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) 
   return std::nullopt;
 }
 
+// Whether the cause had struck fewer than `limit` other nodes within the window before it struck this one, and that was before acts
+// on it were frozen (`until`: when that ends; nothing: they are not).
+bool among_the_first(const State& s, const Incident& i, std::uint32_t limit, std::optional<Time> until) {
+  const Limits& l = s.policy.limits;
+  const auto mine = std::find_if(s.openings.rbegin(), s.openings.rend(),
+                                 [&](const Opened& o) { return o.node == i.node && o.cause == i.cause; });
+  if (mine == s.openings.rend() || (until && mine->at > *until - l.cause_freeze)) return false;
+  std::set<NodeId> others;
+  for (auto o = std::next(mine); o != s.openings.rend() && mine->at - o->at <= l.cause_window; ++o) {
+    if (o->cause == i.cause && o->node != i.node) others.insert(o->node);
+  }
+  return others.size() < limit;
+}
+
 // The same cause on many nodes at once: suspect the cause. The first few are never delayed.
 std::optional<Verdict> breaker(const State& s, const Incident& i) {
   const Limits& l = s.policy.limits;
-  if (const auto it = s.frozen.find(i.cause); it != s.frozen.end()) {
+  const std::uint32_t limit = allowance(l.cause_pct, l.cause_floor, static_cast<std::uint32_t>(s.nodes.size()));
+  const auto it = s.frozen.find(i.cause);
+  // The first few go on, also when the outbreak they began is frozen; what comes later waits.
+  if (among_the_first(s, i, limit, it == s.frozen.end() ? std::nullopt : std::optional(it->second))) return std::nullopt;
+  if (it != s.frozen.end()) {
     return refuse(fmt::format("acts on {} are frozen: it struck many nodes at once, suspect the cause", name_of(i.cause)),
                   it->second);
   }
@@ -97,7 +115,6 @@ std::optional<Verdict> breaker(const State& s, const Incident& i) {
   for (const Opened& o : s.openings) {
     if (o.cause == i.cause && s.mono() - o.at <= l.cause_window) struck.insert(o.node);
   }
-  const std::uint32_t limit = allowance(l.cause_pct, l.cause_floor, static_cast<std::uint32_t>(s.nodes.size()));
   if (struck.size() <= limit) return std::nullopt;
   Verdict v = refuse(fmt::format("{} on {} nodes within {}, limit {}: suspect the cause, call a person", name_of(i.cause),
                                  struck.size(), render_duration(l.cause_window), limit),

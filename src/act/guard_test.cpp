@@ -160,8 +160,12 @@ TEST_F(Guarded, TheSameCauseOnManyNodesFreezesItButNotTheFirstFew) {
 }
 
 TEST_F(Guarded, AFrozenCauseThawsByItself) {
-  const IncidentId i = trouble(kN0);
+  const IncidentId first = trouble(NodeId{4});
+  t.pass(seconds(1));
   t.tell(CauseFrozen{FindingKind::gpu_lost, t.s.mono() + minutes(30), "many"});
+  EXPECT_TRUE(ask(Verb::drain_node, NodeId{4}, first).allowed) << "it was among the first few, before the freeze";
+  t.pass(seconds(1));
+  const IncidentId i = trouble(kN0);
   expect_refused(ask(Verb::drain_node, kN0, i), "frozen");
   t.pass(minutes(30));
   EXPECT_TRUE(ask(Verb::drain_node, kN0, i).allowed);

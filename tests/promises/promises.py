@@ -53,7 +53,8 @@ def scale():
         r = run('--gpus', str(gpus), '--days', '1', '--seed', '1')
         cost[gpus] = r
         print(f"# {gpus} GPUs: {r['cpu_s']:.2f} CPU-s, {r['rss_mb']:.0f} MB, {r['events']} events, {r['samples']} samples, "
-              f"{r['events_per_cpu_s']:.0f} events and {r['samples_per_cpu_s']:.0f} samples per CPU-s, {100 * r['allocated']:.1f} % allocated", flush=True)
+              f"{r['events_per_cpu_s']:.0f} events and {r['samples_per_cpu_s']:.0f} samples per CPU-s, "
+              f"{100 * r['allocated']:.1f} % allocated", flush=True)
     big = cost[100_000]
     check(big['cpu_s'] <= 60, f"100,000 GPUs for a day: {big['cpu_s']:.1f} CPU-s, at most 60")
     check(big['rss_mb'] <= 1536, f"100,000 GPUs for a day: {big['rss_mb']:.0f} MB, at most 1536")
