@@ -86,8 +86,8 @@ std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) 
   return std::nullopt;
 }
 
-// Whether the cause had struck fewer than `limit` other nodes within the window before it struck this one, and that was before acts
-// on it were frozen (`until`: when that ends; nothing: they are not).
+// Whether the cause had struck fewer than `limit` other nodes within the window before it struck this one, and that was before
+// acts on it were frozen (`until`: when that ends; nothing: they are not).
 bool among_the_first(const State& s, const Incident& i, std::uint32_t limit, std::optional<Time> until) {
   const Limits& l = s.policy.limits;
   const auto mine = std::find_if(s.openings.rbegin(), s.openings.rend(),
