@@ -40,7 +40,7 @@ class Service {
   std::vector<std::string> events_;  // as JSON, by seq - 1: an engine remembers what it has said
   Inbox fresh_;                      // samples not yet in a batch
   std::uint64_t batch_ = 0;          // number of the batch below; it is sent again until it is acknowledged
-  std::string batch_bytes_;
+  std::string batch_bytes_ = "{}";
 };
 
 }  // namespace muster::twin
