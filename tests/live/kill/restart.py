@@ -10,7 +10,7 @@ EVENTS = 1_000_000
 state = os.path.join(DIR, 'state')
 os.mkdir(state, 0o700)
 journal = os.path.join(state, 'journal.db')
-made = subprocess.run([MUSTER, 'twin', 'run', '--gpus', '512', '--days', os.environ.get('MUSTER_DAYS', '180'), '--seed', '3',
+made = subprocess.run([MUSTER, 'twin', 'run', '--gpus', '512', '--days', os.environ.get('MUSTER_DAYS', '150'), '--seed', '3',
                        '--weather', 'x200', '--journal', journal, '-o', 'json', '--progress', 'never'],
                       capture_output=True, text=True)
 check(made.returncode == 0, 'a history is simulated into a journal', made.stdout[-500:] + made.stderr)
