@@ -144,6 +144,15 @@ std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r
   return std::nullopt;
 }
 
+// A drain that is held back must not keep a job hanging on the node until the limit is asked again.
+Verdict sooner_for_a_hanging_job(const State& s, const Action& a, const Reason& r, Verdict v) {
+  const Ladder* ladder = find_ladder(s.policy, find_incident(s, r.incident)->cause);
+  const bool hanging =
+      a.verb == Verb::drain_node && s.nodes[a.node.v].job.some() && ladder != nullptr && ladder->job == JobCare::requeue;
+  if (hanging) v.retry = std::min(v.retry, s.mono() + s.policy.requeue_after);
+  return v;
+}
+
 }  // namespace
 
 std::uint32_t allowance(double pct, std::uint32_t floor, std::uint32_t of) {
@@ -162,9 +171,9 @@ Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
   if (auto v = evidence(s, a, r)) return *v;
   if (auto v = breaker(s, *find_incident(s, r.incident))) return *v;
   Tally tally;
-  if (auto v = harm_rate(s, a, tally)) return *v;
+  if (auto v = harm_rate(s, a, tally)) return sooner_for_a_hanging_job(s, a, r, *v);
   if (a.verb != Verb::requeue_job) {
-    if (auto v = out_of_service(s, a, tally)) return *v;
+    if (auto v = out_of_service(s, a, tally)) return sooner_for_a_hanging_job(s, a, r, *v);
   }
   return {true, tally.tightest, {}, {}, false};
 }

@@ -182,6 +182,7 @@ struct Folder {
     j->phase = JobPhase::running;
     j->attempt = b.attempt;
     j->started = e.utc;
+    j->ended = {};
     j->nodes = b.nodes;
     j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = 0;
     j->progress.steps = j->progress.durable_steps;  // it goes on from its checkpoint
