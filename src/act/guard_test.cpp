@@ -59,6 +59,17 @@ TEST_F(Guarded, NoMoreNodesAreOutInARackThanThePolicyAllows) {
   EXPECT_TRUE(ask(Verb::drain_node, NodeId{4}, trouble(NodeId{4})).allowed);
 }
 
+TEST_F(Guarded, ADrainHeldBackIsAskedAgainSoonWhereAJobHangsOnTheNode) {
+  for (const std::uint32_t n : {0U, 1U}) t.drained(NodeId{n}, trouble(NodeId{n}));
+  t.running({NodeId{2}});
+  const Verdict hanging = ask(Verb::drain_node, NodeId{2}, trouble(NodeId{2}));
+  expect_refused(hanging, "in the rack");
+  EXPECT_EQ(hanging.retry, t.s.mono() + t.s.policy.requeue_after);
+  const Verdict empty = ask(Verb::drain_node, NodeId{3}, trouble(NodeId{3}));
+  expect_refused(empty, "in the rack");
+  EXPECT_GT(empty.retry, hanging.retry);
+}
+
 TEST_F(Guarded, NoMoreNodesAreOutInAnNvlinkDomainThanThePolicyAllows) {
   Site site = small_site(40);
   for (NodeSpec& n : site.nodes) n.domain = n.rack / 2;  // eight nodes to a domain: a quarter is two
