@@ -57,8 +57,15 @@ class Replayer {
   }
 
  private:
-  static std::string describe(const std::vector<Event>& events, std::size_t i) {
+  // Under another policy the same act may have another budget left: that alone is no difference.
+  std::string describe(const std::vector<Event>& events, std::size_t i) const {
     if (i >= events.size()) return {};
+    const auto* intent = std::get_if<OrderIntended>(&events[i].body);
+    if (intent != nullptr && other_) {
+      OrderIntended plain = *intent;
+      plain.order.reason.budget.clear();
+      return "{\"type\":\"order_intended\",\"body\":" + encode_body(plain) + "}";
+    }
     return "{\"type\":\"" + std::string(type_of(events[i])) + "\",\"body\":" + encode_body(events[i].body) + "}";
   }
 
