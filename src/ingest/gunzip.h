@@ -1,0 +1,23 @@
+// The bytes inside a gzip file: traces are published compressed. Bounded, because a few kilobytes can claim to hold a terabyte.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace muster {
+
+constexpr std::size_t kGunzipBytesMax = std::size_t{1} << 30;
+
+// Whether the bytes begin as a gzip file does.
+bool is_gzip(std::string_view bytes);
+
+// Unpacks a gzip file, of several members too (`cat a.gz b.gz`). Checksums and lengths are verified; a file cut short, damaged,
+// with foreign bytes at its end or holding more than `bytes_max` is an error.
+Result<std::string> gunzip(std::string_view bytes, std::size_t bytes_max = kGunzipBytesMax);
+
+// A file that may be plain or gzip, told apart by its content: the text itself.
+Result<std::string> gunzip_if_gzip(std::string_view bytes, std::size_t bytes_max = kGunzipBytesMax);
+
+}  // namespace muster
