@@ -11,6 +11,12 @@ int run_twin_replay(const TwinReplayOptions& options);
 int run_twin_soak(const TwinSoakOptions& options);
 int run_twin_serve(const TwinServeOptions& options);
 
+int run_replay_jobs(const ReplayJobsOptions& options);
+int run_bench_place(const BenchPlaceOptions& options);
+int run_bench_openb(const BenchOpenbOptions& options);
+int run_bench_price(const BenchPriceOptions& options);
+int run_bench_heat(const BenchHeatOptions& options);
+
 int run_twin_inject(const TwinInjectOptions& options);
 int run_pause(const PauseOptions& options);
 int run_resume(const ResumeOptions& options);

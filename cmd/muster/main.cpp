@@ -29,6 +29,11 @@ struct Dispatch {
   int operator()(const TwinSoakOptions& o) const { return run_twin_soak(o); }
   int operator()(const TwinServeOptions& o) const { return run_twin_serve(o); }
   int operator()(const TwinInjectOptions& o) const { return run_twin_inject(o); }
+  int operator()(const ReplayJobsOptions& o) const { return run_replay_jobs(o); }
+  int operator()(const BenchPlaceOptions& o) const { return run_bench_place(o); }
+  int operator()(const BenchOpenbOptions& o) const { return run_bench_openb(o); }
+  int operator()(const BenchPriceOptions& o) const { return run_bench_price(o); }
+  int operator()(const BenchHeatOptions& o) const { return run_bench_heat(o); }
   int operator()(const JournalVerifyOptions& o) const { return run_journal_verify(o); }
   int operator()(const JournalExportOptions& o) const { return run_journal_export(o); }
   int operator()(const VersionOptions& o) const { return run_version(o); }

@@ -13,26 +13,26 @@ namespace muster::cmd {
 
 // Which simulated cluster, with what work, weather and policy.
 struct TwinChoice {
-  std::uint32_t gpus = 1024;        // a plain cluster of this size, unless `cluster` says otherwise
-  std::string cluster;              // preset name or file; empty: plain
-  std::string jobs = "mix:mixed";   // "mix:NAME" or a file
-  std::string policy;               // preset name or file; empty: the shipped policy
-  double weather = 1;               // multiplies the published fault rates; 0: no faults at all
+  std::uint32_t gpus = 1024;       // a plain cluster of this size, unless `cluster` says otherwise
+  std::string cluster;             // preset name or file; empty: plain
+  std::string jobs = "mix:mixed";  // "mix:NAME" or a file
+  std::string policy;              // preset name or file; empty: the shipped policy
+  double weather = 1;              // multiplies the published fault rates; 0: no faults at all
   std::uint64_t seed = 1;
 };
 
 struct DemoOptions {
   TwinChoice twin;
-  double speed = 60;        // simulated seconds per second
+  double speed = 60;          // simulated seconds per second
   std::uint16_t port = 7070;  // 0: any free one
-  std::string state;        // state directory; empty: the default
-  double days = 0;          // simulated days after which to stop; 0: never
+  std::string state;          // state directory; empty: the default
+  double days = 0;            // simulated days after which to stop; 0: never
 };
 
 struct UpOptions {
   std::string state;
   std::uint16_t port = 7070;
-  std::string twin;    // "http://127.0.0.1:PORT" or "unix:PATH": a twin served by another process; empty: none
+  std::string twin;  // "http://127.0.0.1:PORT" or "unix:PATH": a twin served by another process; empty: none
   std::string policy;
   bool slurm = false;       // not there yet; run_up says so
   bool kubernetes = false;  // likewise
@@ -44,7 +44,7 @@ enum class ProgressMode { automatic, bar, lines, never };
 struct TwinRunOptions {
   TwinChoice twin;
   double days = 1;
-  std::string journal;  // file to write the events to; empty: kept in memory only
+  std::string journal;                            // file to write the events to; empty: kept in memory only
   report::Format format = report::Format::table;  // table or json
   ProgressMode progress = ProgressMode::automatic;
 };
@@ -60,9 +60,9 @@ struct TwinSoakOptions {
 
 struct TwinReplayOptions {
   std::string journal;
-  bool check = false;     // same policy: must give the same actions, bit for bit
-  std::string policy;     // another policy: the first differing action, then a fork into the twin
-  double days = 1;        // how far the fork runs
+  bool check = false;                             // same policy: must give the same actions, bit for bit
+  std::string policy;                             // another policy: the first differing action, then a fork into the twin
+  double days = 1;                                // how far the fork runs
   report::Format format = report::Format::table;  // table or json
   ProgressMode progress = ProgressMode::automatic;
 };
@@ -72,6 +72,58 @@ struct TwinServeOptions {
   double speed = 60;
   std::string listen = "127.0.0.1:7071";  // "unix:PATH" or "127.0.0.1:PORT"
   std::string orders_log;                 // file that each received order is appended to; empty: none
+};
+
+enum class Switch { automatic, on, off };
+
+struct ReplayJobsOptions {
+  std::string trace;
+  std::uint32_t gpus = 800;
+  std::string policy = "muster";
+  std::uint64_t seed = 1;
+  double sigma = 1;                     // spread of the errors in run-time estimates
+  double speedup = 1;                   // arrivals come so much faster
+  Switch topology = Switch::automatic;  // automatic: on for muster
+  bool failures = false;
+  bool slow_far = false;                          // gangs over more leaves than needed run slower
+  bool compare = false;                           // easy and muster side by side
+  std::string svg;                                // empty: no picture
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct BenchPlaceOptions {
+  std::uint32_t gpus = 98304;
+  double load = 0.97;
+  std::uint64_t seed = 1;
+  std::uint64_t decisions = 400'000;
+  bool peer = false;   // first-fit on the same stream
+  bool scale = false;  // many sizes, and the growth
+  std::string svg;
+  report::Format format = report::Format::table;  // table or json
+};
+
+struct BenchOpenbOptions {
+  std::string nodes;
+  std::string pods;
+  std::string policy = "muster";
+  std::uint64_t first_seed = 1000;
+  std::uint64_t last_seed = 1009;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct BenchPriceOptions {
+  std::string prices;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct BenchHeatOptions {
+  std::uint32_t gpus = 1024;
+  std::uint64_t seed = 1;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
 };
 
 // How a client command finds the server.
@@ -172,9 +224,9 @@ struct JournalVerifyOptions {
 struct JournalExportOptions {
   std::string file;
   std::string state;
-  std::uint64_t from = 1;   // first seq
-  std::uint64_t to = 0;     // last seq; 0: to the end
-  std::string type;         // only events of this type
+  std::uint64_t from = 1;  // first seq
+  std::uint64_t to = 0;    // last seq; 0: to the end
+  std::string type;        // only events of this type
 };
 
 struct VersionOptions {
@@ -191,10 +243,11 @@ struct ShowText {
   std::string text;
 };
 
-using Command = std::variant<ShowText, DemoOptions, UpOptions, PauseOptions, ResumeOptions, GetOptions, DescribeOptions,
-                             ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
-                             TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, JournalVerifyOptions,
-                             JournalExportOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<ShowText, DemoOptions, UpOptions, PauseOptions, ResumeOptions, GetOptions, DescribeOptions, ExplainOptions,
+                 DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions, TwinReplayOptions, TwinSoakOptions,
+                 TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
+                 BenchHeatOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

@@ -1,0 +1,272 @@
+// The parser of the command line: one class, whose functions stand in options.cpp (running a cluster, looking, acting) and
+// options_tools.cpp (the simulated cluster, replays and benchmarks). Only these files see CLI11.
+#pragma once
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <map>
+
+#include "base/text.h"
+#include "flag_values.h"
+#include "help_text.h"
+#include "ingest/cluster_file.h"
+#include "ingest/policy_file.h"
+#include "options.h"
+
+namespace muster::cmd {
+
+// A value that cannot be; thrown through CLI11 and caught in parse_command_line.
+struct BadValue {
+  Error error;
+};
+
+template <class T>
+T checked(Result<T> r) {
+  if (!r) throw BadValue{r.error()};
+  return std::move(*r);
+}
+
+using Words = std::vector<std::string>;
+using report::Format;
+
+inline Words as_words(auto const& names) { return Words(names.begin(), names.end()); }
+
+constexpr const char* kTry = "Try it on a simulated cluster";
+constexpr const char* kRun = "Run a cluster";
+constexpr const char* kLook = "See what is there, and why";
+constexpr const char* kAct = "Act";
+constexpr const char* kRecords = "Records";
+constexpr const char* kSelf = "This program";
+constexpr const char* kConnecting = "Connection";
+
+// What may stand in an option's place, for completion.
+struct Word {
+  WordKind kind = WordKind::none;
+  Words choices;
+};
+
+// Options that two or more commands share print the same words everywhere.
+class Parser {
+ public:
+  Parser() : app_("The autopilot for GPU clusters.", "muster") {
+    app_.get_formatter()->column_width(kHelpColumn);
+    app_.get_formatter()->label("SUBCOMMAND", "COMMAND");
+    app_.get_formatter()->label("Positionals", "Arguments");
+    app_.set_help_flag("-h,--help", "Show this help");
+    app_.require_subcommand(0, 1);
+    app_.footer(
+        "Examples:\n"
+        "  muster demo                              a 1,024-GPU cluster that works, breaks and heals, in your browser\n"
+        "  muster get nodes --only suspect          what is suspected right now\n"
+        "  muster explain node0017                   why it is as it is, in plain words\n"
+        "  muster twin run --gpus 1024 --days 7     a week of a simulated cluster, as numbers\n\n"
+        "Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 not allowed, 5 unreachable,\n"
+        "            6 findings present, 7 refused by a safety limit");
+    add_demo();
+    add_twin();
+    add_replay();
+    add_bench();
+    add_up();
+    add_pause(true);
+    add_pause(false);
+    add_get();
+    add_describe();
+    add_explain();
+    add_drain(drain_);
+    undrain_.undo = true;
+    add_drain(undrain_);
+    add_submit();
+    add_cancel();
+    add_journal();
+    add_self();
+  }
+
+  Result<Command> parse(Words args);
+  CommandHelp tree() const { return tree_of(&app_); }
+
+ private:
+  CLI::App* command(CLI::App& parent, const char* name, const char* about, const char* group, const char* examples = nullptr) {
+    auto* sub = parent.add_subcommand(name, about);
+    if (group) sub->group(group);
+    if (examples) sub->footer(std::string("Examples:\n") + examples);
+    sub->require_subcommand(0, 1);
+    return sub;
+  }
+
+  // A flag with a value; `set` gets the text and throws BadValue.
+  CLI::Option* value(CLI::App* sub, const std::string& names, const char* type, std::string about,
+                     std::function<void(const std::string&)> set, Word word = {}) {
+    auto* option = sub->add_option(
+        names,
+        [set = std::move(set)](const CLI::results_t& r) {
+          for (const auto& text : r) set(text);
+          return true;
+        },
+        std::move(about));
+    option->type_size(1)->option_text(option->get_positional() ? " " : type);
+    words_[option] = std::move(word);
+    return option;
+  }
+
+  CLI::Option* choice(CLI::App* sub, const std::string& names, std::string type, std::string about, Words allowed,
+                      std::function<void(std::size_t)> set) {
+    const std::string shown = names.substr(names.rfind(',') == std::string::npos ? 0 : names.rfind(',') + 1);
+    auto take = [allowed, shown, set = std::move(set)](const std::string& text) {
+      const auto at = std::find(allowed.begin(), allowed.end(), text);
+      if (at != allowed.end()) return set(static_cast<std::size_t>(at - allowed.begin()));
+      const auto meant = nearest(text, allowed);
+      throw BadValue{{Code::bad_input, shown + " must be one of " + join(allowed, ", ") + ", is \"" + text + "\"",
+                      meant ? "did you mean " + *meant + "?" : ""}};
+    };
+    return value(sub, names, type.c_str(), std::move(about), take, {WordKind::choice, allowed});
+  }
+
+  void flag(CLI::App* sub, const std::string& names, bool& target, const char* about) {
+    sub->add_flag(names, target, about)->option_text(" ");
+  }
+
+  void words(CLI::App* sub, const std::string& names, const char* type, std::string about, std::string& target, Word word = {},
+             std::size_t max_bytes = 4096) {
+    const std::string shown = names;
+    value(
+        sub, names, type, std::move(about),
+        [&target, shown, max_bytes](const std::string& t) { target = checked(parse_words(shown, t, max_bytes)); },
+        std::move(word));
+  }
+
+  void add_state(CLI::App* sub, std::string& state) {
+    words(sub, "--state", "DIR", "State directory [$MUSTER_STATE, else ~/.local/state/muster]", state, {WordKind::directory, {}});
+  }
+
+  void add_connection(CLI::App* sub, Connection& c) {
+    value(sub, "--server", "URL", "Server to ask, instead of the unix socket in the state directory [$MUSTER_SERVER]",
+          [&c](const std::string& t) { c.server = checked(parse_server("--server", t, false)); })
+        ->group(kConnecting);
+    add_state(sub, c.state);
+    sub->get_option("--state")->group(kConnecting);
+    words(sub, "--token-file", "FILE", "File with the token to act with, for --server [$MUSTER_TOKEN]", c.token_file,
+          {WordKind::file, {}});
+    sub->get_option("--token-file")->group(kConnecting);
+  }
+
+  void add_format(CLI::App* sub, Format& format, std::vector<Format> allowed) {
+    Words names;
+    for (const auto f : allowed) names.emplace_back(report::kFormatNames[static_cast<std::size_t>(f)]);
+    choice(sub, "-o,--output", "FORMAT", join(names, ", ") + " [table]", names,
+           [&format, allowed](std::size_t i) { format = allowed[i]; });
+  }
+
+  void add_output(CLI::App* sub, Output& o) {
+    add_format(sub, o.format,
+               {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv, Format::name});
+    sub->add_flag_callback(
+        "--no-headers", [&o] { o.headers = false; }, "Leave out the line of column names");
+    words(sub, "--sort-by", "COLUMN", "Order by this column; -COLUMN for largest first", o.sort_by);
+  }
+
+  void add_progress(CLI::App* sub, ProgressMode& mode) {
+    choice(sub, "--progress", "WHEN", "auto, bar, lines or never [auto]", {"auto", "bar", "lines", "never"},
+           [&mode](std::size_t i) { mode = static_cast<ProgressMode>(i); });
+  }
+
+  void add_twin_choice(CLI::App* sub, TwinChoice& t, bool with_seed = true) {
+    auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [1024]",
+                       [&t](const std::string& s) { t.gpus = checked(parse_gpus(s)); });
+    auto* cluster =
+        value(sub, "--cluster", "NAME|FILE", "A preset (" + join(preset_cluster_names(), ", ") + ") or a cluster file",
+              [&t](const std::string& s) { t.cluster = checked(parse_words("--cluster", s, 4096)); },
+              {WordKind::file, preset_cluster_names()});
+    gpus->excludes(cluster);
+    value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed or a workload file [mix:mixed]",
+          [&t](const std::string& s) { t.jobs = checked(parse_jobs(s)); },
+          {WordKind::file, {"mix:llm", "mix:research", "mix:mixed"}});
+    add_policy(sub, t.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
+    auto* weather = value(sub, "--weather", "xN", "Multiply the published fault rates by N [x1]",
+                          [&t](const std::string& s) { t.weather = checked(parse_weather(s)); });
+    auto* none = sub->add_flag_callback(
+        "--no-weather", [&t] { t.weather = 0; }, "No faults at all, unless injected");
+    none->option_text(" ")->excludes(weather);
+    if (with_seed) {
+      value(sub, "--seed", "N", "The same seed gives the same history [1]",
+            [&t](const std::string& s) { t.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
+    }
+  }
+
+  void add_policy(CLI::App* sub, std::string& policy, std::string about) {
+    words(sub, "--policy", "NAME|FILE", std::move(about), policy, {WordKind::file, preset_policy_names()});
+  }
+  void add_days(CLI::App* sub, double& days, const char* about, bool zero_allowed) {
+    value(sub, "--days", "N", about,
+          [&days, zero_allowed](const std::string& s) { days = checked(parse_days(s, zero_allowed)); });
+  }
+  void add_speed(CLI::App* sub, double& speed) {
+    value(sub, "--speed", "N", "Simulated seconds per second [60]",
+          [&speed](const std::string& s) { speed = checked(parse_speed(s)); });
+  }
+  void add_port(CLI::App* sub, std::uint16_t& port) {
+    value(sub, "--port", "N", "HTTP port on 127.0.0.1; 0 for any free one [7070]",
+          [&port](const std::string& s) { port = checked(parse_port(s)); });
+  }
+  void add_reason(CLI::App* sub, std::string& reason) { words(sub, "--reason", "TEXT", "Why, for the record", reason, {}, 500); }
+
+  // The command is what its struct holds once all its flags are in.
+  template <class T>
+  void chosen(CLI::App* sub, T& options) {
+    sub->callback([this, &options] { command_ = options; });
+  }
+
+  void add_demo();
+  void add_twin();
+  void add_twin_serve(CLI::App& twin);
+  void add_twin_inject(CLI::App& twin);
+  void add_replay();
+  void add_bench();
+  void add_bench_place(CLI::App& bench);
+  void add_bench_openb(CLI::App& bench);
+  void add_bench_energy(CLI::App& bench);
+  void add_up();
+  void add_pause(bool pause);
+  void add_get();
+  void add_describe();
+  void add_explain();
+  void add_drain(DrainOptions& options);
+  void add_submit();
+  void add_cancel();
+  void add_journal();
+  void add_self();
+  CommandHelp tree_of(const CLI::App* app) const;
+  Error unknown_word(const CLI::App& at, const std::string& word) const;
+  std::string help_hint() const;
+
+  CLI::App app_;
+  std::map<const CLI::Option*, Word> words_;
+  std::optional<Command> command_;
+
+  DemoOptions demo_;
+  UpOptions up_;
+  PauseOptions pause_;
+  ResumeOptions resume_;
+  std::array<GetOptions, 6> get_;
+  DescribeOptions describe_;
+  ExplainOptions explain_;
+  DrainOptions drain_, undrain_;
+  SubmitOptions submit_;
+  CancelOptions cancel_;
+  LoginOptions login_;
+  TwinRunOptions twin_run_;
+  TwinReplayOptions twin_replay_;
+  TwinSoakOptions twin_soak_;
+  TwinServeOptions twin_serve_;
+  TwinInjectOptions twin_inject_;
+  ReplayJobsOptions replay_jobs_;
+  BenchPlaceOptions bench_place_;
+  BenchOpenbOptions bench_openb_;
+  BenchPriceOptions bench_price_;
+  BenchHeatOptions bench_heat_;
+  JournalVerifyOptions journal_verify_;
+  JournalExportOptions journal_export_;
+  VersionOptions version_;
+  CompletionOptions completion_;
+};
+
+}  // namespace muster::cmd

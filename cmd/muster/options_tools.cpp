@@ -1,0 +1,180 @@
+// Commands on simulated clusters: the twin, replays of traces, benchmarks.
+#include "options_parser.h"
+#include "twin/fault.h"
+
+namespace muster::cmd {
+
+void Parser::add_twin() {
+  auto* twin = command(app_, "twin", "Try a policy, a workload or a fault on a simulated cluster", kTry);
+  auto* run = command(*twin, "run", "Run the loop on a simulated cluster and print what came of it", nullptr,
+                      "  muster twin run --gpus 1024 --days 7 --seed 1 -o json\n"
+                      "  muster twin run --cluster h100-16384 --jobs mix:llm --policy mine.yaml --journal week.db");
+  add_twin_choice(run, twin_run_.twin);
+  add_days(run, twin_run_.days, "Simulated days [1]", false);
+  words(run, "--journal", "FILE", "Keep the events in this file, to replay or export", twin_run_.journal, {WordKind::file, {}});
+  add_format(run, twin_run_.format, {Format::table, Format::json});
+  add_progress(run, twin_run_.progress);
+  chosen(run, twin_run_);
+
+  auto* replay = command(*twin, "replay", "Run a journal again: with the same policy, or with another", nullptr,
+                         "  muster twin replay week.db --check\n"
+                         "  muster twin replay week.db --policy bold.yaml --days 2");
+  words(replay, "JOURNAL", "JOURNAL", "Journal file", twin_replay_.journal, {WordKind::file, {}});
+  replay->get_option("JOURNAL")->required();
+  flag(replay, "--check", twin_replay_.check, "The same policy must give the same actions, bit for bit");
+  add_policy(replay, twin_replay_.policy, "Another policy: shows the first differing action, then goes on in a copy");
+  replay->get_option("--check")->excludes(replay->get_option("--policy"));
+  add_days(replay, twin_replay_.days, "How far to go on after the first difference [1]", false);
+  add_format(replay, twin_replay_.format, {Format::table, Format::json});
+  add_progress(replay, twin_replay_.progress);
+  chosen(replay, twin_replay_);
+
+  auto* soak = command(*twin, "soak", "Run many seeds and check what must always hold", nullptr,
+                       "  muster twin soak --seeds 200 --first-seed 1 --gpus 512 --days 2 --weather x200");
+  add_twin_choice(soak, twin_soak_.twin, false);
+  value(soak, "--seeds", "N", "How many seeds [20]", [this](const std::string& s) {
+    twin_soak_.seeds = static_cast<std::uint32_t>(checked(parse_count("--seeds", s, 1, 1'000'000)));
+  });
+  value(soak, "--first-seed", "K", "The first of them [1]", [this](const std::string& s) {
+    twin_soak_.first_seed = checked(parse_count("--first-seed", s, 0, UINT64_MAX - 1'000'000));
+  });
+  add_days(soak, twin_soak_.days, "Simulated days of each [1]", false);
+  add_format(soak, twin_soak_.format, {Format::table, Format::json});
+  add_progress(soak, twin_soak_.progress);
+  chosen(soak, twin_soak_);
+  add_twin_serve(*twin);
+  add_twin_inject(*twin);
+}
+
+void Parser::add_twin_serve(CLI::App& twin) {
+  auto* sub = command(twin, "serve", "Run a simulated cluster as a process of its own, for `muster up --twin`", nullptr,
+                      "  muster twin serve --gpus 512 --listen unix:/tmp/twin.sock --orders-log orders.jsonl\n"
+                      "  muster up --twin unix:/tmp/twin.sock");
+  add_twin_choice(sub, twin_serve_.twin);
+  add_speed(sub, twin_serve_.speed);
+  value(sub, "--listen", "ADDRESS", "unix:PATH or 127.0.0.1:PORT [127.0.0.1:7071]",
+        [this](const std::string& s) { twin_serve_.listen = checked(parse_listen(s)); });
+  words(sub, "--orders-log", "FILE", "Append each received order to this file", twin_serve_.orders_log, {WordKind::file, {}});
+  chosen(sub, twin_serve_);
+}
+
+void Parser::add_twin_inject(CLI::App& twin) {
+  auto* sub = command(twin, "inject", "Break something in a running demo, and see what happens", nullptr,
+                      "  muster twin inject gpu_off_bus node0017 --slot 3\n"
+                      "  muster twin inject node_hang node0042");
+  const auto faults = as_words(twin::names(twin::FaultKind{}));
+  choice(sub, "FAULT", "FAULT", "What goes wrong: " + join(faults, ", "), faults, [this, faults](std::size_t i) {
+    twin_inject_.fault = faults[i];
+  })->required();
+  words(sub, "NODE", "NODE", "Where", twin_inject_.node, {WordKind::node, {}}, 255);
+  sub->get_option("NODE")->required();
+  value(sub, "--slot", "N", "Which GPU of the node, from 0 [chosen by the twin]",
+        [this](const std::string& s) { twin_inject_.slot = static_cast<int>(checked(parse_count("--slot", s, 0, 15))); });
+  add_connection(sub, twin_inject_.connection);
+  chosen(sub, twin_inject_);
+}
+
+void Parser::add_replay() {
+  auto* replay = command(app_, "replay", "Run recorded work through the scheduler", kTry);
+  auto* sub = command(*replay, "jobs", "A job trace under a scheduling policy: waits, utilisation, who waited how long", nullptr,
+                      "  muster replay jobs --trace philly.csv.gz --gpus 800 --policy easy\n"
+                      "  muster replay jobs --trace philly.csv.gz --gpus 800 --compare --svg queue.svg");
+  auto& o = replay_jobs_;
+  words(sub, "--trace", "FILE", "CSV, plain or .gz: timestamp, duration (s), num_gpus", o.trace, {WordKind::file, {}});
+  sub->get_option("--trace")->required();
+  value(sub, "--gpus", "N", "GPUs of the cluster, 8 in a node [800]",
+        [&o](const std::string& s) { o.gpus = checked(parse_gpus(s)); });
+  const Words policies{"fifo", "easy", "sjf", "las", "muster"};
+  choice(sub, "--policy", "NAME", join(policies, ", ") + " [muster]", policies,
+         [&o, policies](std::size_t i) { o.policy = policies[i]; });
+  value(sub, "--seed", "N", "Of the errors in the run-time estimates, and of failures [1]",
+        [&o](const std::string& s) { o.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
+  value(sub, "--sigma", "X", "Estimates are off by a log-normal factor of this spread; 0: exact [1]",
+        [&o](const std::string& s) { o.sigma = checked(parse_quantity("--sigma", s, 0, 4, "")); });
+  value(sub, "--speedup", "X", "Arrivals come this much faster than recorded [1]",
+        [&o](const std::string& s) { o.speedup = checked(parse_quantity("--speedup", s, 0.01, 100, "")); });
+  auto* yes = sub->add_flag_callback(
+      "--topology", [&o] { o.topology = Switch::on; }, "Place on nodes and leaves, not counts");
+  auto* no = sub->add_flag_callback(
+      "--no-topology", [&o] { o.topology = Switch::off; }, "GPU counts only [all but muster]");
+  yes->option_text(" ")->excludes(no->option_text(" "));
+  flag(sub, "--failures", o.failures, "Nodes fail at the published rate; jobs restart from their last checkpoint");
+  flag(sub, "--slow-far", o.slow_far, "A gang over more leaves than it needs runs slower");
+  flag(sub, "--compare", o.compare, "Run easy and muster on the same estimates and show the ratios");
+  words(sub, "--svg", "FILE", "Draw queue and utilisation into this file", o.svg, {WordKind::file, {}});
+  add_format(sub, o.format, {Format::table, Format::json});
+  add_progress(sub, o.progress);
+  chosen(sub, o);
+}
+
+void Parser::add_bench() {
+  auto* bench = command(app_, "bench", "Measure the scheduler: speed, packing, energy, heat", kTry);
+  add_bench_place(*bench);
+  add_bench_openb(*bench);
+  add_bench_energy(*bench);
+}
+
+void Parser::add_bench_place(CLI::App& bench) {
+  auto* sub = command(bench, "place", "Time of a gang decision, and how few leaf switches it uses", nullptr,
+                      "  muster bench place --gpus 98304 --load 0.97 -o json\n"
+                      "  muster bench place --scale --svg growth.svg");
+  auto& o = bench_place_;
+  value(sub, "--gpus", "N", "GPUs, 8 in a node, 32 nodes on a leaf, 16 leaves in a pod [98304]",
+        [&o](const std::string& s) { o.gpus = static_cast<std::uint32_t>(checked(parse_count("--gpus", s, 8, 4'000'000))); });
+  value(sub, "--load", "X", "Share of the GPUs kept busy [0.97]",
+        [&o](const std::string& s) { o.load = checked(parse_quantity("--load", s, 0.01, 1, "")); });
+  value(sub, "--seed", "N", "The same seed gives the same stream of gangs [1]",
+        [&o](const std::string& s) { o.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
+  value(sub, "--decisions", "N", "How many gangs are placed [400000]",
+        [&o](const std::string& s) { o.decisions = checked(parse_count("--decisions", s, 1000, 100'000'000)); });
+  flag(sub, "--peer", o.peer, "First-fit beside it, on the same stream");
+  flag(sub, "--scale", o.scale, "From 1,000 to 1,000,000 GPUs, and how the time grows");
+  words(sub, "--svg", "FILE", "With --scale: draw the growth into this file", o.svg, {WordKind::file, {}});
+  add_format(sub, o.format, {Format::table, Format::json});
+  chosen(sub, o);
+}
+
+void Parser::add_bench_openb(CLI::App& bench) {
+  auto* sub = command(bench, "openb", "Packing of shared and whole GPUs, on the lists of the Alibaba 2023 trace", nullptr,
+                      "  muster bench openb --nodes openb_node_list_gpu_node.csv.gz --pods openb_pod_list_default.csv.gz \\\n"
+                      "      --policy fgd --seeds 1000-1009");
+  auto& o = bench_openb_;
+  words(sub, "--nodes", "FILE", "Node list, CSV or .gz", o.nodes, {WordKind::file, {}});
+  sub->get_option("--nodes")->required();
+  words(sub, "--pods", "FILE", "Pod list, CSV or .gz", o.pods, {WordKind::file, {}});
+  sub->get_option("--pods")->required();
+  const Words policies{"random", "bestfit", "fgd", "muster"};
+  choice(sub, "--policy", "NAME", join(policies, ", ") + " [muster]", policies,
+         [&o, policies](std::size_t i) { o.policy = policies[i]; });
+  value(sub, "--seeds", "A-B", "Seeds of the arrival order [1000-1009]", [&o](const std::string& s) {
+    const std::size_t dash = s.find('-');
+    o.first_seed = checked(parse_count("--seeds", s.substr(0, dash), 0, UINT32_MAX));
+    o.last_seed = dash == std::string::npos ? o.first_seed : checked(parse_count("--seeds", s.substr(dash + 1), 0, UINT32_MAX));
+    if (o.last_seed < o.first_seed || o.last_seed - o.first_seed > 9999)
+      throw BadValue{{Code::bad_input, "--seeds must be A-B with A <= B and at most 10000 of them, is \"" + s + "\"", ""}};
+  });
+  add_format(sub, o.format, {Format::table, Format::json});
+  add_progress(sub, o.progress);
+  chosen(sub, o);
+}
+
+void Parser::add_bench_energy(CLI::App& bench) {
+  auto* price = command(bench, "price", "Energy bill of deferrable work, against the best that hindsight allows", nullptr,
+                        "  muster bench price --prices dayahead_PJM_hourly.csv");
+  words(price, "--prices", "FILE", "CSV: timestamp, price_per_mwh, forecast_per_mwh", bench_price_.prices, {WordKind::file, {}});
+  price->get_option("--prices")->required();
+  add_format(price, bench_price_.format, {Format::table, Format::json});
+  add_progress(price, bench_price_.progress);
+  chosen(price, bench_price_);
+  auto* heat = command(bench, "heat", "A cooling fault in one row, with and without looking at the heat", nullptr,
+                       "  muster bench heat --gpus 1024 --seed 1");
+  auto& o = bench_heat_;
+  value(heat, "--gpus", "N", "GPUs, 8 in a node [1024]", [&o](const std::string& s) { o.gpus = checked(parse_gpus(s)); });
+  value(heat, "--seed", "N", "The same seed gives the same history [1]",
+        [&o](const std::string& s) { o.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
+  add_format(heat, o.format, {Format::table, Format::json});
+  add_progress(heat, o.progress);
+  chosen(heat, o);
+}
+
+}  // namespace muster::cmd

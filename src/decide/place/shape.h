@@ -1,0 +1,58 @@
+// Shape: what a gang asks of the cluster, and where it was put. The words are the model's; the numbers are resolved to the tree's.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace muster::decide {
+
+// From the inside out. Groups of a level lie within one group of the next; a level at which a site has nothing to tell apart
+// (one pod, an NVLink domain that is the node) has groups all the same.
+enum class Level : std::uint8_t { node, domain, leaf, pod, core };
+constexpr std::uint32_t kLevels = 5;
+
+constexpr std::uint32_t kAnyModel = UINT32_MAX;
+
+struct Shape {
+  std::uint32_t pieces = 1;      // each lies within one node; the gang is all of them or nothing
+  std::uint32_t gpus = 0;        // of a piece; 0: the whole node, whatever it has
+  std::uint32_t milli = 1000;    // of each of these GPUs, in thousandths; below 1000 the GPU is shared, and gpus is 1
+  std::uint32_t segment = 0;     // pieces are cut into segments of so many, each within one NVLink domain; 0: no segments
+  Level required = Level::core;  // everything within one group of this level, or nothing
+  std::uint32_t model = kAnyModel;  // index into Layout::models
+  auto operator<=>(const Shape&) const = default;
+};
+
+// The cluster as placement sees it. Group numbers are dense from 0 within their level.
+struct Layout {
+  struct Node {
+    std::uint32_t domain = 0;
+    std::uint32_t leaf = 0;
+    std::uint32_t pod = 0;
+    std::uint32_t gpus = 8;  // at most 16
+    std::uint32_t model = 0;
+  };
+  std::vector<Node> nodes;
+  std::vector<std::string> models;
+};
+
+// The proof that goes with a placement: checkable without trust in who made it.
+struct Certificate {
+  Level level = Level::node;    // lowest level of which one group holds the gang; nothing lower does
+  std::uint32_t group = 0;      // that group
+  std::uint32_t leaves = 0;     // leaves used
+  std::uint32_t leaves_min = 0; // least that any choice inside that group could have used at that moment
+  std::uint32_t leaves_empty = 0;  // least on an empty cluster
+  // Most pieces that any one group of each lower level could have taken: all below Shape::pieces.
+  std::vector<std::uint32_t> best_below;
+};
+
+struct Choice {
+  std::vector<NodeId> nodes;           // in node order; pieces on the same node are one entry
+  std::vector<std::uint16_t> slots;    // GPUs on each, as a bit mask
+  Certificate certificate;
+};
+
+}  // namespace muster::decide
