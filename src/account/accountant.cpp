@@ -1,6 +1,7 @@
 #include "account/accountant.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace muster::account {
 namespace {
@@ -14,33 +15,44 @@ Waste waste_of(const State& s, const NodeState& n) {
   return i != nullptr && leaves_nothing_to_run_on(i->cause) ? Waste::down : Waste::idle;
 }
 
+using Owners = std::vector<std::pair<JobId, std::int64_t>>;
+
+std::int64_t unowned(const NodeClock& c, std::int64_t node_milli) {
+  for (const auto& [job, milli] : c.jobs) node_milli -= milli;
+  return node_milli;
+}
+
 struct Keeper {
   Accounts& a;
   const State& s;
   std::int64_t now;
-  std::int64_t gpus_per_node;
+  std::int64_t node_milli;  // of a whole node
 
   // Brings a node's clock up to now and sets what it counts from here on.
   void turn_over(NodeId id) {
     if (id.v >= a.nodes.size()) return;
     NodeClock& c = a.nodes[id.v];
     const NodeState& n = s.nodes[id.v];
-    if (!c.job.some()) a.settled[c.waste] += (now - c.since_ms) * gpus_per_node;
-    const JobId owner = a.jobs.count(n.job) != 0 ? n.job : JobId{};
-    if (c.job != owner) {
-      resize(c.job, -gpus_per_node);
-      resize(owner, gpus_per_node);
+    a.settled[c.waste] += (now - c.since_ms) * unowned(c, node_milli);
+    Owners owners;
+    for (const Share& x : n.shares) {
+      if (a.jobs.count(x.job) != 0) owners.emplace_back(x.job, std::int64_t{x.milli} * std::popcount(x.slots));
+    }
+    if (c.jobs != owners) {
+      const Owners before = std::move(c.jobs);
+      c.jobs = owners;
+      for (const auto& [job, milli] : before) resize(job, -milli);
+      for (const auto& [job, milli] : owners) resize(job, milli);
     }
     c.since_ms = now;
     c.waste = waste_of(s, n);
-    c.job = owner;
   }
   // A gang that is in the books grows or shrinks. Only an unexpected word of an engine finds anything to settle here.
-  void resize(JobId id, std::int64_t gpus) {
+  void resize(JobId id, std::int64_t milli) {
     const auto it = a.jobs.find(id);
     if (it == a.jobs.end()) return;
     settle(it->second, it->second.seen, false);
-    it->second.gpus = static_cast<std::uint32_t>(it->second.gpus + gpus);
+    it->second.milli += milli;
   }
 
   // Puts a job's time up to now into the books. `kept`: the steps since the last time count as useful.
@@ -48,7 +60,7 @@ struct Keeper {
     std::int64_t left = now - j.settled_ms;
     const auto book = [&](Waste w, std::int64_t ms) {
       ms = std::clamp<std::int64_t>(ms, 0, left);
-      a.settled[w] += ms * j.gpus;
+      a.settled[w] += ms * j.milli;
       left -= ms;
     };
     if (!j.started) book(Waste::starting, left);
@@ -67,13 +79,35 @@ struct Keeper {
     JobClock fresh;
     fresh.settled_ms = now;
     const auto [it, is_new] = a.jobs.try_emplace(id, fresh);
-    const auto here = [&](NodeId n) { return n.v < a.nodes.size() && a.nodes[n.v].job == id; };
-    const auto size = static_cast<std::int64_t>(j->nodes.size()) * gpus_per_node;
-    if (!is_new && it->second.gpus == size && std::all_of(j->nodes.begin(), j->nodes.end(), here)) return;
+    const auto here = [&](NodeId n) {
+      if (n.v >= a.nodes.size()) return false;
+      const Owners& o = a.nodes[n.v].jobs;
+      return std::any_of(o.begin(), o.end(), [&](const auto& x) { return x.first == id; });
+    };
+    const auto kept = [&](NodeId n) { return here(n) && owned(n, id) == on_node(n, id); };
+    if (!is_new && it->second.milli == size_of(*j) && std::all_of(j->nodes.begin(), j->nodes.end(), kept)) return;
     for (std::uint32_t n = 0; !is_new && n < a.nodes.size(); ++n) {  // other nodes than ordered: those are free again
       if (here(NodeId{n})) turn_over(NodeId{n});
     }
     for (NodeId n : j->nodes) turn_over(n);
+  }
+  // What a job has of a node, by the books and by the state.
+  std::int64_t owned(NodeId n, JobId id) const {
+    for (const auto& [job, milli] : a.nodes[n.v].jobs) {
+      if (job == id) return milli;
+    }
+    return 0;
+  }
+  std::int64_t on_node(NodeId n, JobId id) const {
+    for (const Share& x : s.nodes[n.v].shares) {
+      if (x.job == id) return std::int64_t{x.milli} * std::popcount(x.slots);
+    }
+    return 0;
+  }
+  std::int64_t size_of(const Job& j) const {
+    std::int64_t sum = 0;
+    for (NodeId n : j.nodes) sum += n.v < s.nodes.size() ? on_node(n, j.id) : 0;
+    return sum;
   }
   void close_job(JobId id, const Progress& p, bool kept) {
     const auto it = a.jobs.find(id);
@@ -91,7 +125,11 @@ struct Keeper {
     a.nodes.assign(s.nodes.size(), NodeClock{now, Waste::idle, {}});
   }
   void on(const OrderIntended& b) {
-    if (b.order.action.verb == Verb::start_job) open_job(b.order.action.job);
+    const Action& act = b.order.action;
+    if (act.verb == Verb::start_job) open_job(act.job);
+    if (act.verb == Verb::restart_job) {  // what is kept for it is its own from now on
+      for (NodeId n : act.nodes) turn_over(n);
+    }
   }
   void on(const JobStarted& b) {
     const Job* j = find_job(s, b.job);
@@ -121,6 +159,9 @@ struct Keeper {
       const Job* j = find_job(s, act.job);
       if (j != nullptr && j->phase == JobPhase::queued) close_job(act.job, Progress{}, false);
     }
+    if (act.verb == Verb::restart_job) {
+      for (NodeId n : act.nodes) turn_over(n);
+    }
     if (act.node.some()) turn_over(act.node);
   }
   void on(const NodeChanged& b) {
@@ -139,19 +180,24 @@ struct Keeper {
 }  // namespace
 
 void keep(Accounts& a, const Event& e, const State& s) {
-  Keeper k{a, s, now_ms(s), static_cast<std::int64_t>(s.site.gpus_per_node)};
+  Keeper k{a, s, now_ms(s), std::int64_t{1000} * s.site.gpus_per_node};
   std::visit([&](const auto& b) { k.on(b); }, e.body);
 }
 
 GpuHours balance(const Accounts& a, const State& s, Time mono) {
   GpuHours g = a.settled;
   const std::int64_t now = mono.ms();
-  const auto gpus_per_node = static_cast<std::int64_t>(s.site.gpus_per_node);
-  for (const NodeClock& c : a.nodes) {
-    if (!c.job.some()) g[c.waste] += (now - c.since_ms) * gpus_per_node;
+  const std::int64_t node_milli = std::int64_t{1000} * s.site.gpus_per_node;
+  for (const NodeClock& c : a.nodes) g[c.waste] += (now - c.since_ms) * unowned(c, node_milli);
+  for (const auto& [id, j] : a.jobs) g[Waste::unsettled] += (now - j.settled_ms) * j.milli;
+  g.installed_ms = static_cast<std::int64_t>(a.nodes.size()) * s.site.gpus_per_node * (now - a.began_ms);
+  // From thousandths to whole GPU-milliseconds: what rounding leaves over is less than one per class, and is called idle.
+  std::int64_t rest = 0;
+  for (std::int64_t& ms : g.ms) {
+    rest += ms % 1000;
+    ms /= 1000;
   }
-  for (const auto& [id, j] : a.jobs) g[Waste::unsettled] += (now - j.settled_ms) * j.gpus;
-  g.installed_ms = static_cast<std::int64_t>(a.nodes.size()) * gpus_per_node * (now - a.began_ms);
+  g[Waste::idle] += rest / 1000;
   return g;
 }
 

@@ -11,6 +11,21 @@ constexpr Duration kAskAgain = minutes(30);  // and sooner when a node returns t
 
 Verdict refuse(std::string limit, Time retry) { return {false, {}, std::move(limit), retry, false}; }
 
+bool stops_job(Verb v) { return v == Verb::requeue_job || v == Verb::restart_job; }
+
+// The queue takes GPUs from a running job, or moves it: no job may be stopped too often, whatever it makes room for.
+Verdict stop_for_the_queue(const State& s, const Action& a) {
+  const Job* j = find_job(s, a.job);
+  if (j == nullptr || j->phase != JobPhase::running) return {true, "needs none", {}, {}, false};
+  std::uint32_t stops = 0;
+  for (const Harm& h : s.harms) stops += stops_job(h.verb) && h.job == a.job ? 1 : 0;
+  const std::uint32_t limit = s.policy.limits.job_requeues_per_day;
+  if (stops + 1 > limit) {
+    return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), stops, limit), s.mono() + hours(1));
+  }
+  return {true, fmt::format("stops of this job in a day: {} of {}", stops + 1, limit), {}, {}, false};
+}
+
 // Collects counts against their limits and remembers the tightest.
 struct Tally {
   std::string tightest;
@@ -67,17 +82,17 @@ std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) 
   std::uint32_t of_job = 0;
   Time oldest = s.mono();
   for (auto h = s.harms.rbegin(); h != s.harms.rend(); ++h) {
-    if (h->at > hour_ago) {
+    if (h->at > hour_ago && h->node.some()) {
       ++in_hour;
       oldest = h->at;
     }
-    if (a.verb == Verb::requeue_job && h->verb == Verb::requeue_job && h->job == a.job) ++of_job;
+    if (stops_job(a.verb) && stops_job(h->verb) && h->job == a.job) ++of_job;
   }
   const std::uint32_t limit = allowance(l.harm_per_hour_pct, l.harm_per_hour_floor, static_cast<std::uint32_t>(s.nodes.size()));
   if (in_hour + 1 > limit)
     return refuse(fmt::format("harmful acts in the last hour: {} of {}", in_hour, limit), oldest + hours(1));
   tally.note("harmful acts in the last hour", in_hour + 1, limit);
-  if (a.verb != Verb::requeue_job) return std::nullopt;
+  if (!stops_job(a.verb)) return std::nullopt;
   if (of_job + 1 > l.job_requeues_per_day) {
     return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), of_job, l.job_requeues_per_day),
                   s.mono() + hours(1));
@@ -136,9 +151,9 @@ std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r
     witnessed = witnessed || has_witness_beyond_log(*f);
   }
   if (!names_node) return refuse("no evidence names this node", kNever);
-  const bool live_job = a.verb == Verb::requeue_job || (destroys_work(a.verb) && s.nodes[a.node.v].job.some());
+  const bool live_job = stops_job(a.verb) || (destroys_work(a.verb) && s.nodes[a.node.v].busy());
   if (live_job && !witnessed) return refuse("stopping work needs a witness other than a log line", s.mono() + kAskAgain);
-  if (destroys_work(a.verb) && a.verb != Verb::requeue_job && s.nodes[a.node.v].job.some()) {
+  if (destroys_work(a.verb) && !stops_job(a.verb) && s.nodes[a.node.v].busy()) {
     return refuse("a job runs on the node", s.mono() + kAskAgain);
   }
   return std::nullopt;
@@ -148,7 +163,7 @@ std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r
 Verdict sooner_for_a_hanging_job(const State& s, const Action& a, const Reason& r, Verdict v) {
   const Ladder* ladder = find_ladder(s.policy, find_incident(s, r.incident)->cause);
   const bool hanging =
-      a.verb == Verb::drain_node && s.nodes[a.node.v].job.some() && ladder != nullptr && ladder->job == JobCare::requeue;
+      a.verb == Verb::drain_node && s.nodes[a.node.v].busy() && ladder != nullptr && ladder->job == JobCare::requeue;
   if (hanging) v.retry = std::min(v.retry, s.mono() + s.policy.requeue_after);
   return v;
 }
@@ -165,6 +180,7 @@ Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
   if (persons) return {true, "asked for by a person: no budget applies", {}, {}, false};
   // Starting and requeueing a broken gang, probing, testing an empty node and giving it back take nothing from anybody.
   const bool of_queue = !r.incident.some();
+  if (of_queue && stops_job(a.verb)) return stop_for_the_queue(s, a);
   if (of_queue || !harmful(a.verb)) return {true, "needs none", {}, {}, false};
   if (a.node.v >= s.nodes.size()) return refuse("there is no such node", kNever);
   if (s.nodes[a.node.v].hold == Hold::person) return refuse("a person holds this node", kNever);
@@ -172,7 +188,7 @@ Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
   if (auto v = breaker(s, *find_incident(s, r.incident))) return *v;
   Tally tally;
   if (auto v = harm_rate(s, a, tally)) return sooner_for_a_hanging_job(s, a, r, *v);
-  if (a.verb != Verb::requeue_job) {
+  if (!stops_job(a.verb)) {
     if (auto v = out_of_service(s, a, tally)) return sooner_for_a_hanging_job(s, a, r, *v);
   }
   return {true, tally.tightest, {}, {}, false};

@@ -288,7 +288,7 @@ struct Chaos {
     const NodeState& node = t.s.nodes[n.v];
     IncidentId i = node.incident;
     if (!i.some()) i = t.open(t.find(FindingKind::gpu_lost, n, 1));
-    const JobId job = t.s.nodes[n.v].job;
+    const JobId job = t.s.nodes[n.v].first_job();
     if (v == Verb::requeue_job && !job.some()) return;
     Reason r;
     r.incident = i;
@@ -325,7 +325,7 @@ struct Chaos {
         if (placeable(t.s, n)) t.running({n});
         return;
       case 7:
-        if (const JobId j = t.s.nodes[n.v].job; j.some()) t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
+        if (const JobId j = t.s.nodes[n.v].first_job(); j.some()) t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
         return;
       default: return t.pass(seconds(wait));
     }

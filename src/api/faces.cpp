@@ -39,18 +39,19 @@ Face face_of(const State& s, const NodeState& n, const Marks& m) {
   if (i != nullptr && (i->stage == Stage::repairing || i->stage == Stage::testing)) return Face::repairing;
   if (n.condition == NodeCondition::down) return Face::down;
   if (n.condition == NodeCondition::booting) return Face::booting;
-  if (n.hold != Hold::none && !n.job.some()) return Face::drained;
+  if (n.hold != Hold::none && !n.busy()) return Face::drained;
   if (m.suspect != 0) return Face::suspect;
-  return n.job.some() ? Face::busy : Face::idle;
+  return n.busy() ? Face::busy : Face::idle;
 }
 
 Face face_of_gpu(Face node, const NodeState& n, const Marks& m, std::uint32_t slot) {
   if (node == Face::down || node == Face::booting) return node;
   const std::uint32_t bit = 1u << slot;
   if ((m.lost & bit) != 0) return Face::lost;
-  if (node != Face::suspect) return node;
+  if (node != Face::suspect && node != Face::busy) return node;
   if ((m.suspect & (bit | kWholeNode)) != 0) return Face::suspect;
-  return n.job.some() ? Face::busy : Face::idle;
+  const bool taken = std::any_of(n.shares.begin(), n.shares.end(), [&](const Share& x) { return (x.slots & bit) != 0; });
+  return taken ? Face::busy : Face::idle;
 }
 
 }  // namespace

@@ -149,7 +149,10 @@ void write_node(JsonWriter& w, const Frame& f, std::uint32_t n) {
   w.field("leaf", spec.leaf).field("pod", spec.pod).field("domain", spec.domain);
   w.field("state", name_of(f.faces.nodes[n])).field("condition", name_of(node.condition));
   w.field("hold", name_of(node.hold)).field("hold_reason", node.hold_reason);
-  job_field(w, node.job);
+  job_field(w, node.first_job());
+  w.key("jobs").array();
+  for (const Share& x : node.shares) w.value(render(x.job));
+  w.end_array();
   w.field("incident", node.incident.v).field("incidents", node.incidents).field("swaps", node.swaps);
   time_field(w, "changed_utc", node.changed);
   w.key("gpus").array();
@@ -334,7 +337,9 @@ Result<std::string> render_gpus(const Frame& f, const Query& q) {
     for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
       const std::size_t gpu = std::size_t{n} * s.site.gpus_per_node + slot;
       w.object().field("node", s.site.nodes[n].name).field("slot", slot).field("state", name_of(f.faces.gpus[gpu]));
-      job_field(w, s.nodes[n].job);
+      const auto& shares = s.nodes[n].shares;
+      const auto on = std::find_if(shares.begin(), shares.end(), [&](const Share& x) { return (x.slots >> slot & 1) != 0; });
+      job_field(w, on == shares.end() ? JobId{} : on->job);
       readings(w, f, gpu);
       w.end_object();
     }

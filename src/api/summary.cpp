@@ -101,7 +101,7 @@ std::string render_map(const Frame& f) {
   letters.reserve(f.faces.gpus.size());
   for (const Face face : f.faces.gpus) letters += letter(face);
   w.field("gpu_state", letters).key("node_job").array();
-  for (const NodeState& n : s.nodes) w.value(n.job.some() ? render(n.job) : std::string());
+  for (const NodeState& n : s.nodes) w.value(n.busy() ? render(n.first_job()) : std::string());
   w.end_array().key("node_incident").array();
   for (const NodeState& n : s.nodes) w.value(n.incident.v);
   w.end_array().key("legend").object();

@@ -19,8 +19,17 @@ void add(Books& b, Body body, std::vector<Event>& out) {
   out.push_back(std::move(e));
 }
 
-bool all_placeable(const State& s, const std::vector<NodeId>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [&](NodeId n) { return placeable(s, n); });
+// Whether the gang's GPUs are still free: something decided before it in this pass may have taken one.
+bool all_free(const State& s, const Action& a) {
+  const Job* j = find_job(s, a.job);
+  const std::uint32_t milli = j != nullptr && j->spec.gpu_milli > 0 ? j->spec.gpu_milli : 1000;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const auto& shares = s.nodes[a.nodes[i].v].shares;
+    const bool mine = std::any_of(shares.begin(), shares.end(), [&](const Share& x) { return x.job == a.job; });
+    if (!mine && !placeable(s, a.nodes[i])) return false;
+    if (!room_for(s, a.nodes[i], i < a.slots.size() ? a.slots[i] : all_slots(s.site), milli, a.job)) return false;
+  }
+  return true;
 }
 
 bool changed(const State& s) {
@@ -39,10 +48,14 @@ void fold_event(Books& b, const Event& e) {
 void Judge::judge(Books& b, decide::Decision&& d, std::vector<Event>& out) {
   if (auto* body = std::get_if<Body>(&d)) return add(b, std::move(*body), out);
   auto& w = std::get<decide::Wanted>(d);
-  if (w.action.verb == Verb::start_job && !all_placeable(b.state, w.action.nodes)) {
-    // Something decided before it in this pass took one of its nodes: it is placed anew in the next.
+  const bool places = w.action.verb == Verb::start_job || w.action.verb == Verb::restart_job;
+  if (places && !all_free(b.state, w.action)) {  // it is placed anew in the next pass
     b.state.dirty_nodes.insert(w.action.nodes.begin(), w.action.nodes.end());
     b.state.queue_dirty = true;
+    if (w.action.verb == Verb::restart_job && find_job(b.state, w.action.job) != nullptr &&
+        find_job(b.state, w.action.job)->phase == JobPhase::broken) {
+      b.state.broken_jobs.insert(w.action.job);
+    }
     return;
   }
   act::Verdict v = guard_.check(b.state, w.action, w.reason);

@@ -19,10 +19,10 @@ void Placer::update(const State& s) {
       all_.insert({0, l});
       pods_[leaves_[l].pod].insert({0, l});
     }
-    for (std::uint32_t n = 0; n < s.nodes.size(); ++n) set_free(NodeId{n}, placeable(s, NodeId{n}));
+    for (std::uint32_t n = 0; n < s.nodes.size(); ++n) set_free(NodeId{n}, placeable(s, NodeId{n}) && !s.nodes[n].busy());
     return;
   }
-  for (NodeId n : s.dirty_nodes) set_free(n, placeable(s, n));
+  for (NodeId n : s.dirty_nodes) set_free(n, placeable(s, n) && !s.nodes[n.v].busy());
 }
 
 void Placer::set_free(NodeId n, bool is_free) {
@@ -76,7 +76,8 @@ Placer::Choice Placer::take(const Order& order, std::uint32_t nodes, std::uint32
   }
   std::sort(c.nodes.begin(), c.nodes.end());
   for (NodeId n : c.nodes) set_free(n, false);
-  c.placement = {leaves, leaves, std::move(why)};
+  c.placement.leaves = c.placement.leaves_min = leaves;
+  c.placement.why = std::move(why);
   return c;
 }
 

@@ -102,7 +102,7 @@ TEST(Placement, AnIndexThatWasKeptUpToDateAnswersLikeAFreshOne) {
       const std::uint64_t changes = prng.below(4);
       for (std::uint64_t i = 0; i < changes; ++i) {
         const NodeId n{static_cast<std::uint32_t>(prng.below(s.nodes.size()))};
-        s.nodes[n.v].job = prng.chance(0.5) ? JobId{2, 0} : JobId{};
+        s.nodes[n.v].shares = prng.chance(0.5) ? std::vector<Share>{{JobId{2, 0}, 255, 1000}} : std::vector<Share>{};
         s.dirty_nodes.insert(n);
       }
       const auto wanted = static_cast<std::uint32_t>(1 + prng.below(6));
@@ -116,7 +116,7 @@ TEST(Placement, AnIndexThatWasKeptUpToDateAnswersLikeAFreshOne) {
       if (!a) continue;
       ASSERT_EQ(a->nodes, b->nodes) << "seed " << seed << " step " << step;
       for (const NodeId n : a->nodes) {  // they are given to a job
-        s.nodes[n.v].job = JobId{3, 0};
+        s.nodes[n.v].shares = {{JobId{3, 0}, 255, 1000}};
         s.dirty_nodes.insert(n);
       }
       kept.update(s);

@@ -38,14 +38,15 @@ struct Case {
     r.actor = "muster";
     return r;
   }
-  void want(Verb verb, Reason r) {
+  void want(Verb verb, Reason r) { want(verb, node.first_job(), std::move(r)); }
+  void want(Verb verb, JobId job, Reason r) {
     if (s.paused) return;  // looked at again when Muster is resumed
     Wanted w;
     w.action.verb = verb;
     w.action.node = i.node;
     w.action.slot = verb == Verb::reset_gpu ? i.slot : std::int16_t{-1};
-    w.action.job = node.job;
-    if (const Job* j = find_job(s, node.job)) w.action.attempt = j->attempt;
+    w.action.job = job;
+    if (const Job* j = find_job(s, job)) w.action.attempt = j->attempt;
     w.reason = std::move(r);
     out.push_back(std::move(w));
   }
@@ -77,10 +78,20 @@ struct Case {
   }
 };
 
+// One that runs there and is touched by the fault: a job on other GPUs of the node goes on.
+const Job* job_to_care_for(const Case& c) {
+  for (const Share& x : c.node.shares) {
+    const Job* j = find_job(c.s, x.job);
+    const bool touched = c.i.slot < 0 || (x.slots >> c.i.slot & 1) != 0;
+    if (j != nullptr && j->phase == JobPhase::running && touched) return j;
+  }
+  return nullptr;
+}
+
 // The job on a failing node: stopped and requeued if it hangs there, but only on the word of a second witness. Returns when to
 // look again, mono.
 Time care_for_job(Case& c) {
-  const Job* j = find_job(c.s, c.node.job);
+  const Job* j = job_to_care_for(c);
   if (c.ladder.job != JobCare::requeue || j == nullptr || j->phase != JobPhase::running || c.over()) return kNever;
   if (!c.second_witness()) {
     if (c.i.probed) return kNever;  // nobody else confirms it: the job may end by itself
@@ -91,7 +102,7 @@ Time care_for_job(Case& c) {
   }
   const Time when = c.i.since + c.s.policy.requeue_after;
   if (c.mono() < when) return when;
-  c.want(Verb::requeue_job,
+  c.want(Verb::requeue_job, j->id,
          c.reason(
              "requeue",
              fmt::format("job {} hangs on {} ({}) and would wait for its own time-out", render(j->id), c.name(), say(c.i.cause)),
@@ -157,7 +168,7 @@ void on_opened(Case& c) {
 void on_emptying(Case& c) {
   if (c.node.hold == Hold::none) return c.close("put back into service by a person");
   if (c.node.hold == Hold::person) return c.move(Stage::held, c.i.rung, kNever, "a person has taken over this node");
-  if (!c.node.job.some()) {
+  if (!c.node.busy()) {
     if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
     // A test or a return that the engine did not get is asked for again, not the repair before it.
     if (c.i.stage == Stage::returning) return put_back(c);

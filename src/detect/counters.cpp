@@ -97,7 +97,7 @@ void Counters::on_sample(const Sample& m, const State& s, Signs& out) {
       if (m.value >= s.policy.temp_throttle_c) {
         out.see(FindingKind::thermal_throttle, Severity::warning, m.node, m.slot, Witness::scrape, m.at,
                 fmt::format("{:.0f} C, limit {:.0f} C", m.value, s.policy.temp_throttle_c));
-      } else if (m.value < s.policy.temp_throttle_c - 8 && s.nodes[m.node.v].job.some()) {  // without load anything is cool
+      } else if (m.value < s.policy.temp_throttle_c - 8 && s.nodes[m.node.v].busy()) {  // without load anything is cool
         out.clear(FindingKind::thermal_throttle, m.node, m.slot, "it has cooled down");
       }
       break;

@@ -26,10 +26,11 @@ enum class Verb : std::uint8_t {
   reboot_node,
   power_cycle_node,
   replace_node,  // a person swaps the part or the node
+  restart_job,   // stop it if it runs, and start it at once on these nodes from its last checkpoint: not back into the queue
 };
-constexpr std::array<std::string_view, 13> names(Verb) {
+constexpr std::array<std::string_view, 14> names(Verb) {
   return {"submit_job", "start_job", "requeue_job", "fail_job", "cancel_job", "drain_node", "undrain_node", "probe_node",
-          "test_node", "reset_gpu", "reboot_node", "power_cycle_node", "replace_node"};
+          "test_node", "reset_gpu", "reboot_node", "power_cycle_node", "replace_node", "restart_job"};
 }
 
 // Takes capacity or work away: budgets and breakers apply.
@@ -45,7 +46,8 @@ struct Action {
   std::int16_t slot = -1;
   JobId job;
   std::uint32_t attempt = 0;       // of the job, where there is one
-  std::vector<NodeId> nodes;       // start_job: the gang
+  std::vector<NodeId> nodes;       // start_job, restart_job: the gang
+  std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
   JobSpec spec;                    // submit_job
 };
 
@@ -88,6 +90,7 @@ void fields(V& v, Action& a) {
   v("job", a.job);
   v("attempt", a.attempt);
   v("nodes", a.nodes);
+  v("slots", a.slots);
   v("spec", a.spec);
 }
 template <class V>

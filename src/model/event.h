@@ -56,6 +56,7 @@ struct JobStarted {
   JobId job;
   std::uint32_t attempt = 0;
   std::vector<NodeId> nodes;
+  std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
 };
 struct JobProgressed {
   JobId job;
@@ -102,6 +103,13 @@ struct OrderEnded {
   std::string key;
   Status status = Status::done;
   std::string detail;
+};
+
+// What energy will cost and how dirty it will be, hour by hour: known, or forecast the day before.
+struct PriceAnnounced {
+  Time from;                            // utc, of the first hour
+  std::vector<double> price_per_mwh;
+  std::vector<double> carbon_g_per_kwh;  // may be empty
 };
 
 // ---- what people say
@@ -158,13 +166,14 @@ struct CauseFrozen {
 using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
                           JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
-                          OrderRefused, CauseFrozen>;
+                          OrderRefused, CauseFrozen, PriceAnnounced>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted", "job_started",
     "job_progressed",  "job_ended",      "job_requeued",    "job_gone",       "node_changed",  "gpu_swapped",
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given", "incident_opened",
-    "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused", "cause_frozen"};
+    "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused", "cause_frozen",
+    "price_announced"};
 
 struct Event {
   std::uint32_t schema = 1;

@@ -13,7 +13,9 @@ template <class V> void fields(V& v, SiteDeclared& b) { v("site", b.site); }
 template <class V> void fields(V& v, PolicyApplied& b) { v("policy", b.policy); v("hash", b.hash); }
 template <class V> void fields(V& v, TurnBegan& b) { v("turn", b.turn); v("now", b.now); }
 template <class V> void fields(V& v, JobSubmitted& b) { v("job", b.job); v("spec", b.spec); }
-template <class V> void fields(V& v, JobStarted& b) { v("job", b.job); v("attempt", b.attempt); v("nodes", b.nodes); }
+template <class V> void fields(V& v, JobStarted& b) {
+  v("job", b.job); v("attempt", b.attempt); v("nodes", b.nodes); v("slots", b.slots);
+}
 template <class V> void fields(V& v, JobProgressed& b) { v("job", b.job); v("attempt", b.attempt); v("progress", b.progress); }
 template <class V> void fields(V& v, JobEnded& b) {
   v("job", b.job); v("attempt", b.attempt); v("end", b.end); v("progress", b.progress); v("detail", b.detail);
@@ -39,6 +41,9 @@ template <class V> void fields(V& v, IncidentClosed& b) { v("id", b.id); v("reso
 template <class V> void fields(V& v, OrderIntended& b) { v("order", b.order); v("placement", b.placement); }
 template <class V> void fields(V& v, OrderRefused& b) {
   v("action", b.action); v("reason", b.reason); v("limit", b.limit); v("retry", b.retry);
+}
+template <class V> void fields(V& v, PriceAnnounced& b) {
+  v("from", b.from); v("price_per_mwh", b.price_per_mwh); v("carbon_g_per_kwh", b.carbon_g_per_kwh);
 }
 template <class V> void fields(V& v, CauseFrozen& b) { v("cause", b.cause); v("until", b.until); v("why", b.why); }
 

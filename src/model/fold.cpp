@@ -33,6 +33,9 @@ Stage stage_during(Verb v, Stage otherwise) {
   }
 }
 
+// Settles what becomes of a gang that broke.
+bool about_broken(Verb v) { return v == Verb::requeue_job || v == Verb::fail_job || v == Verb::restart_job; }
+
 // The command an order was to carry out: one that the engine never got is given again, under a new key.
 CommandGiven wish_of(const Order& o) {
   CommandGiven c;
@@ -100,13 +103,22 @@ struct Folder {
     i.due = due;
     if (due.ns != 0 && due != kNever) s.timers.insert({due, i.id});
   }
-  void release(Job& j) {
-    for (NodeId n : j.nodes) {
+  void release(JobId id, const std::vector<NodeId>& nodes) {
+    for (NodeId n : nodes) {
       NodeState* ns = node(n);
-      if (ns != nullptr && ns->job == j.id) {
-        ns->job = {};
-        touch(n);
-      }
+      if (ns != nullptr && std::erase_if(ns->shares, [&](const Share& x) { return x.job == id; }) > 0) touch(n);
+    }
+  }
+  void release(Job& j) { release(j.id, j.nodes); }
+  // GPUs of nodes become the job's. What it had of them already is replaced.
+  void occupy(const Job& j, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      NodeState* ns = node(nodes[i]);
+      if (ns == nullptr) continue;
+      std::erase_if(ns->shares, [&](const Share& x) { return x.job == j.id; });
+      const std::uint16_t mask = i < slots.size() ? slots[i] : all_slots(s.site);
+      ns->shares.push_back({j.id, mask, static_cast<std::uint16_t>(j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000)});
+      touch(nodes[i]);
     }
   }
   void finish(Job& j, JobPhase phase) {
@@ -122,6 +134,7 @@ struct Folder {
   }
   void enqueue(Job& j) {
     j.phase = JobPhase::queued;
+    j.queued = s.mono();
     s.queue.insert({j.order, j.id});
     s.broken_jobs.erase(j.id);
     s.queue_dirty = true;
@@ -184,18 +197,21 @@ struct Folder {
     j->started = e.utc;
     j->ended = {};
     j->nodes = b.nodes;
+    j->slots = b.slots;
+    j->checkpointed = e.utc;  // it holds nothing that is not safe
+    s.broken_jobs.erase(j->id);
     j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = 0;
     j->progress.steps = j->progress.durable_steps;  // it goes on from its checkpoint
-    for (NodeId n : b.nodes) {
-      if (NodeState* ns = node(n)) {
-        ns->job = j->id;
-        touch(n);
-      }
-    }
+    occupy(*j, b.nodes, b.slots);
   }
   void operator()(const JobProgressed& b) {
     Job* j = job(b.job);
-    if (j != nullptr && j->attempt == b.attempt) j->progress = b.progress;
+    if (j == nullptr || j->attempt != b.attempt) return;
+    if (b.progress.durable_steps > j->progress.durable_steps) {
+      j->checkpointed = e.utc;
+      s.checkpointed.insert(j->id);
+    }
+    j->progress = b.progress;
   }
   void operator()(const JobEnded& b) {
     Job* j = job(b.job);
@@ -298,11 +314,14 @@ struct Folder {
       schedule(*i, kNever);
     }
     // A gang that broke by itself loses nothing by being requeued: only what Muster does to nodes and live jobs is harm.
-    if (harmful(o.action.verb) && o.reason.incident.some() && (on_node(o.action.verb) || o.reason.incident.some()))
-      s.harms.push_back({s.mono(), o.action.verb, o.action.node, o.action.job, cause});
+    const bool health = harmful(o.action.verb) && o.reason.incident.some();
+    const Job* stopped = job(o.action.job);
+    const bool stops = destroys_work(o.action.verb) && stopped != nullptr && stopped->phase == JobPhase::running;
+    if (health || stops) s.harms.push_back({s.mono(), o.action.verb, health ? o.action.node : NodeId{}, o.action.job, cause});
     if (o.action.verb == Verb::drain_node) recount_out(o.action.node);
     if (o.action.verb == Verb::start_job) reserve(b);
-    if (o.action.verb == Verb::requeue_job || o.action.verb == Verb::fail_job) s.broken_jobs.erase(o.action.job);
+    if (o.action.verb == Verb::restart_job) reserve_more(b);
+    if (about_broken(o.action.verb)) s.broken_jobs.erase(o.action.job);
   }
   // Out of service by Muster's doing: held by it, or about to be.
   void recount_out(NodeId id) {
@@ -325,13 +344,22 @@ struct Folder {
     j->phase = JobPhase::starting;
     j->attempt = b.order.action.attempt;
     j->nodes = b.order.action.nodes;
+    j->slots = b.order.action.slots;
     j->placement = b.placement;
-    for (NodeId n : j->nodes) {
-      if (NodeState* ns = node(n)) {
-        ns->job = j->id;
-        touch(n);
-      }
+    occupy(*j, j->nodes, j->slots);
+  }
+  // A gang that runs, or ran until a moment ago, gets other nodes: those it has not yet are kept for it.
+  void reserve_more(const OrderIntended& b) {
+    Job* j = job(b.order.action.job);
+    if (j == nullptr) return;
+    const Action& a = b.order.action;
+    for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+      const NodeState* ns = node(a.nodes[i]);
+      const auto mine = [&](const Share& x) { return x.job == j->id; };
+      if (ns == nullptr || std::any_of(ns->shares.begin(), ns->shares.end(), mine)) continue;
+      occupy(*j, {a.nodes[i]}, a.slots.empty() ? std::vector<std::uint16_t>{} : std::vector<std::uint16_t>{a.slots[i]});
     }
+    j->placement = b.placement;
   }
   void operator()(const OrderRefused& b) {
     ++s.totals.refusals;
@@ -390,13 +418,18 @@ struct Folder {
       }
     }
     Job* j = job(a.job);
+    if (a.verb == Verb::restart_job && !done && (j == nullptr || j->attempt < a.attempt)) {
+      // It did not happen: what was kept for it is free again.
+      release(a.job, a.nodes);
+      if (j != nullptr && j->phase == JobPhase::running) occupy(*j, j->nodes, j->slots);
+    }
     if (j == nullptr || done) return;
     if (a.verb == Verb::start_job && j->phase == JobPhase::starting && j->attempt == a.attempt) {
       release(*j);
       enqueue(*j);
     }
-    // A requeue or a giving-up that did not happen is decided again.
-    if ((a.verb == Verb::requeue_job || a.verb == Verb::fail_job) && j->phase == JobPhase::broken) s.broken_jobs.insert(j->id);
+    // A requeue, restart or giving-up that did not happen is decided again.
+    if (about_broken(a.verb) && j->phase == JobPhase::broken) s.broken_jobs.insert(j->id);
   }
 
   // ---- people
@@ -431,7 +464,7 @@ struct Folder {
     i.since = s.mono();
     i.findings = {b.finding};
     if (NodeState* n = node(i.node)) {
-      i.job = n->job;
+      i.job = n->first_job();
       n->incident = b.id;
       ++n->incidents;
       touch(i.node);
@@ -487,6 +520,10 @@ struct Folder {
     retire(s.incidents, s.closed_incidents, b.id);
   }
   void operator()(const CauseFrozen& b) { s.frozen[b.cause] = b.until; }
+  void operator()(const PriceAnnounced& b) {
+    s.prices = b;
+    s.queue_dirty = true;
+  }
 };
 
 }  // namespace
@@ -502,6 +539,7 @@ void settle(State& s) {
   s.new_findings.clear();
   s.dirty_nodes.clear();
   s.broken_jobs.clear();
+  s.checkpointed.clear();
   s.queue_dirty = false;
 }
 
@@ -533,8 +571,7 @@ void refresh(State& s) {
     const bool known = r.order.action.node.v < s.nodes.size();
     if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty() && known) s.out_nodes.insert(r.order.action.node);
     // An order about a broken job is on its way: not decided twice.
-    if (r.order.action.verb == Verb::requeue_job || r.order.action.verb == Verb::fail_job)
-      s.broken_jobs.erase(r.order.action.job);
+    if (about_broken(r.order.action.verb)) s.broken_jobs.erase(r.order.action.job);
   }
   s.queue_dirty = true;
 }
@@ -548,12 +585,31 @@ bool decided(const Body& b) {
 
 bool placeable(const State& s, NodeId id) {
   const NodeState& n = s.nodes[id.v];
-  if (n.condition != NodeCondition::up || n.hold != Hold::none || n.job.some()) return false;
+  if (n.condition != NodeCondition::up || n.hold != Hold::none) return false;
   if (s.out_nodes.count(id) != 0) return false;  // its drain is under way
   const Incident* i = find_incident(s, n.incident);
   if (i == nullptr || i->stage == Stage::watching) return true;
   const bool held_back = i->stage == Stage::opened && i->due.ns != 0;
   return held_back && !leaves_nothing_to_run_on(i->cause);
+}
+
+std::uint16_t all_slots(const Site& site) { return static_cast<std::uint16_t>((1U << site.gpus_per_node) - 1); }
+
+bool room_for(const State& s, NodeId id, std::uint16_t slots, std::uint32_t milli, JobId job) {
+  for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
+    if ((slots >> slot & 1) == 0) continue;
+    std::uint32_t used = milli;
+    for (const Share& x : s.nodes[id.v].shares) {
+      if (x.job != job && (x.slots >> slot & 1) != 0) used += x.milli;
+    }
+    if (used > 1000) return false;
+  }
+  return true;
+}
+
+std::int64_t milli_gpus(const Site& site, const JobSpec& spec) {
+  if (spec.gpu_milli > 0) return spec.gpu_milli;
+  return std::int64_t{1000} * spec.nodes * (spec.gpus_per_node > 0 ? spec.gpus_per_node : site.gpus_per_node);
 }
 
 std::string command_digest(const CommandGiven& c) {

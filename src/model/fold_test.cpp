@@ -33,7 +33,7 @@ TEST(FoldJobs, AGangHasItsNodesFromTheOrderToItsEnd) {
   t.tell(JobStarted{j, 1, {kN0, kN1}});
   t.ends(key);
   EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::running);
-  EXPECT_EQ(t.s.nodes[1].job, j);
+  EXPECT_EQ(t.s.nodes[1].first_job(), j);
   t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
   EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::completed);
   EXPECT_TRUE(placeable(t.s, kN0));
@@ -84,7 +84,7 @@ TEST(FoldJobs, WhatIsSaidOfAnotherAttemptChangesNothing) {
   t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
   t.tell(JobProgressed{j, 1, {99, 99, 0, 0, 0}});
   EXPECT_EQ(encode_job(t.s.jobs.at(j)), before);
-  EXPECT_EQ(t.s.nodes[1].job, j);
+  EXPECT_EQ(t.s.nodes[1].first_job(), j);
 }
 
 TEST(FoldJobs, OnlyTheLastEndedJobsAreKept) {

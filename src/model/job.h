@@ -1,5 +1,5 @@
-// Jobs: what a user asked for, and what has become of it. All jobs here are gangs of whole nodes that train in steps and
-// checkpoint; an attempt is one start of the gang.
+// Jobs: what a user asked for, and what has become of it. A job is a gang, all of it or nothing: pieces on nodes, whole ones or
+// some GPUs of each, or a share of one GPU. It trains in steps and checkpoints; an attempt is one start of the gang.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "model/fields.h"
+#include "model/level.h"
 
 namespace muster {
 
@@ -15,7 +16,23 @@ struct JobSpec {
   std::string name;  // untrusted text, as are user and account
   std::string user;
   std::string account;
-  std::uint32_t nodes = 1;
+  std::uint32_t nodes = 1;           // pieces of the gang; each lies within one node
+  std::uint32_t gpus_per_node = 0;   // GPUs of a piece; 0: the whole node
+  std::uint32_t gpu_milli = 0;       // thousandths of one GPU, shared with others; 0: whole GPUs. Then nodes is 1
+  std::uint32_t segment = 0;         // pieces that must share an NVLink domain; 0: none
+  Level within = Level::core;        // must lie within one group of this level
+  Level prefer = Level::core;        // waits up to prefer_wait_s for one group of this level, then takes what there is
+  double prefer_wait_s = 0;
+  std::string gpu_model;             // empty: any
+  std::string queue;                 // empty: the account's
+  std::int32_t priority = 0;         // higher first
+  double time_limit_s = 0;           // the longest it may take, by its owner's word; 0: not said
+  Time deadline;                     // utc, by which it should have ended; 0: none
+  bool deferrable = false;           // may wait for cheap hours, as far as its deadline allows
+  double value_per_gpu_h = 0;        // what its result is worth; 0: not said
+  std::vector<JobId> after;          // starts when these have completed
+  std::uint32_t array = 0;           // so many jobs of this kind, numbered from 0; 0: one job
+  double init_s = -1;                // start-up until the first step, where known; below 0: as usual for the size
   double step_s = 10;                // nominal step time on healthy nodes
   std::uint64_t steps = 1000;        // total work
   double checkpoint_every_s = 1800;  // wanted interval of checkpoints; 0: never
@@ -28,6 +45,22 @@ void fields(V& v, JobSpec& s) {
   v("user", s.user);
   v("account", s.account);
   v("nodes", s.nodes);
+  v("gpus_per_node", s.gpus_per_node);
+  v("gpu_milli", s.gpu_milli);
+  v("segment", s.segment);
+  v("within", s.within);
+  v("prefer", s.prefer);
+  v("prefer_wait_s", s.prefer_wait_s);
+  v("gpu_model", s.gpu_model);
+  v("queue", s.queue);
+  v("priority", s.priority);
+  v("time_limit_s", s.time_limit_s);
+  v("deadline", s.deadline);
+  v("deferrable", s.deferrable);
+  v("value_per_gpu_h", s.value_per_gpu_h);
+  v("after", s.after);
+  v("array", s.array);
+  v("init_s", s.init_s);
   v("step_s", s.step_s);
   v("steps", s.steps);
   v("checkpoint_every_s", s.checkpoint_every_s);
@@ -77,17 +110,23 @@ constexpr std::array<std::string_view, 5> names(JobEnd) {
   return {"completed", "app_failed", "node_failed", "requeued", "cancelled"};
 }
 
-// Why the nodes are the best that could be had: the number of leaves used and the least that any choice could have used.
+// Why the nodes are the best that could be had: a certificate that can be checked without trust in who made it.
 struct Placement {
-  std::uint32_t leaves = 0;
-  std::uint32_t leaves_min = 0;  // proven lower bound at that moment
+  Level level = Level::core;       // lowest level of which one group held the gang
+  std::uint32_t leaves = 0;        // used
+  std::uint32_t leaves_min = 0;    // proven lower bound at that moment
+  std::uint32_t leaves_empty = 0;  // least on an empty cluster
+  std::vector<std::uint32_t> best_below;  // most pieces that one group of each lower level could have taken
   std::string why;
 };
 
 template <class V>
 void fields(V& v, Placement& p) {
+  v("level", p.level);
   v("leaves", p.leaves);
   v("leaves_min", p.leaves_min);
+  v("leaves_empty", p.leaves_empty);
+  v("best_below", p.best_below);
   v("why", p.why);
 }
 
@@ -103,6 +142,9 @@ struct Job {
   Time started;                   // utc, of this attempt
   Time ended;                     // utc
   std::vector<NodeId> nodes;      // of this attempt, in node order
+  std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
+  Time checkpointed;              // utc of the last durable progress of this attempt
+  Time queued;                    // mono; since when it has waited
   Progress progress;
   Placement placement;
   JobEnd last_end = JobEnd::completed;
@@ -122,6 +164,9 @@ void fields(V& v, Job& j) {
   v("started", j.started);
   v("ended", j.ended);
   v("nodes", j.nodes);
+  v("slots", j.slots);
+  v("checkpointed", j.checkpointed);
+  v("queued", j.queued);
   v("progress", j.progress);
   v("placement", j.placement);
   v("last_end", j.last_end);

@@ -13,20 +13,31 @@
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 1;
+constexpr std::uint32_t kFoldVersion = 2;
 
 enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
 constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
+
+// GPUs of a node that a job has, from the order to start until its end.
+struct Share {
+  JobId job;
+  std::uint16_t slots = 0;     // bit mask
+  std::uint16_t milli = 1000;  // of each, in thousandths; below 1000 others may share it
+  bool operator==(const Share&) const = default;
+};
 
 struct NodeState {
   NodeCondition condition = NodeCondition::up;
   Hold hold = Hold::none;
   std::string hold_reason;
   IncidentId incident;          // open one; none otherwise
-  JobId job;                    // that has the node, from the order to start until its end
+  std::vector<Share> shares;    // jobs on it, in the order they came
   Time changed;                 // utc of the last change of condition, hold or job
   std::uint32_t swaps = 0;      // how often the node or a GPU of it was replaced
   std::uint32_t incidents = 0;  // ever
+
+  bool busy() const { return !shares.empty(); }
+  JobId first_job() const { return shares.empty() ? JobId{} : shares.front().job; }
 };
 
 // An order that has no final outcome yet, or one of the last few hundred that have.
@@ -43,7 +54,7 @@ struct OrderRecord {
 struct Harm {
   Time at;  // mono
   Verb verb = Verb::drain_node;
-  NodeId node;
+  NodeId node;  // none: the queue's doing, to make room or to move a job
   JobId job;
   FindingKind cause = FindingKind::gpu_lost;
 };
@@ -119,6 +130,7 @@ struct State {
   std::uint64_t next_incident = 1;
   std::uint64_t next_order = 1;  // of jobs: FIFO
   Totals totals;
+  PriceAnnounced prices;  // the newest word
 
   // What changed since the last decision; not stored. A decision looks at these and at nothing else.
   std::set<IncidentId> dirty_incidents;
@@ -126,6 +138,7 @@ struct State {
   std::set<JobId> broken_jobs;       // phase broken, undecided
   std::set<NodeId> dirty_nodes;      // job, hold, condition or incident changed: for placement and accounting
   bool queue_dirty = false;
+  std::set<JobId> checkpointed;      // made durable progress: the cheapest moment to move them
   std::set<std::pair<Time, IncidentId>> timers;  // (due, incident) of open incidents
   std::set<NodeId> out_nodes;                    // out of service by Muster's doing, or about to be; derived
   std::set<std::string> open_orders;             // keys without a final outcome; derived
@@ -146,9 +159,15 @@ void settle(State& s);
 // What a command says, whatever its id: the same for a repeat.
 std::string command_digest(const CommandGiven& c);
 
-// A node that may be given to a new gang. One whose drain a limit holds back is in service: only a fault that leaves nothing to
-// run on keeps work off it.
+// A node that may take new work, as far as its GPUs are free. One whose drain a limit holds back is in service: only a fault that
+// leaves nothing to run on keeps work off it.
 bool placeable(const State& s, NodeId n);
+// All GPUs of a node, as a bit mask.
+std::uint16_t all_slots(const Site& site);
+// Whether these GPUs of the node can take `milli` thousandths each, whoever asks, not counting what `job` has there already.
+bool room_for(const State& s, NodeId n, std::uint16_t slots, std::uint32_t milli, JobId job = {});
+// What a job asks for in thousandths of a GPU, all its pieces together.
+std::int64_t milli_gpus(const Site& site, const JobSpec& spec);
 const Job* find_job(const State& s, JobId id);
 const Incident* find_incident(const State& s, IncidentId id);
 const Finding* find_finding(const State& s, FindingId id);

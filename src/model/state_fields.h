@@ -5,8 +5,9 @@
 
 namespace muster {
 
+template <class V> void fields(V& v, Share& s) { v("job", s.job); v("slots", s.slots); v("milli", s.milli); }
 template <class V> void fields(V& v, NodeState& n) {
-  v("condition", n.condition); v("hold", n.hold); v("hold_reason", n.hold_reason); v("incident", n.incident); v("job", n.job);
+  v("condition", n.condition); v("hold", n.hold); v("hold_reason", n.hold_reason); v("incident", n.incident); v("shares", n.shares);
   v("changed", n.changed); v("swaps", n.swaps); v("incidents", n.incidents);
 }
 template <class V> void fields(V& v, OrderRecord& o) {
@@ -36,6 +37,7 @@ template <class V> void fields(V& v, State& s) {
   v("ended_orders", s.ended_orders); v("harms", s.harms); v("openings", s.openings); v("refusals", s.refusals);
   v("frozen", s.frozen); v("streams", s.streams); v("commands", s.commands); v("wishes", s.wishes);
   v("next_finding", s.next_finding); v("next_incident", s.next_incident); v("next_order", s.next_order); v("totals", s.totals);
+  v("prices", s.prices);
 }
 
 }  // namespace muster

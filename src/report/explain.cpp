@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <bit>
+
 #include <algorithm>
 
 #include "base/json_writer.h"
@@ -105,7 +107,13 @@ Explanation of_node(const State& s, NodeId id) {
                   n.hold == Hold::none
                       ? std::string(" and in service")
                       : fmt::format(" and drained by {}: {}", n.hold == Hold::muster ? "Muster" : "a person", n.hold_reason)));
-  e.sentences.push_back(n.job.some() ? fmt::format("Job {} has it.", render(n.job)) : "No job has it.");
+  if (!n.busy()) e.sentences.push_back("No job has it.");
+  for (const Share& x : n.shares) {
+    e.sentences.push_back(x.slots == all_slots(s.site)
+                              ? fmt::format("Job {} has it.", render(x.job))
+                              : fmt::format("Job {} has {} of its GPUs{}.", render(x.job), std::popcount(x.slots),
+                                            x.milli < 1000 ? fmt::format(", {} thousandths of each", x.milli) : ""));
+  }
   e.sentences.push_back(fmt::format("{} incident{} so far, {} part{} replaced.", n.incidents, n.incidents == 1 ? "" : "s",
                                     n.swaps, n.swaps == 1 ? "" : "s"));
   std::vector<FindingId> open;

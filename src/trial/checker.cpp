@@ -22,17 +22,51 @@ void Checker::violation(const Event& e, std::string what) {
     violations_.push_back(fmt::format("event {} at {}: {}", e.seq, render_utc(e.utc), what));
 }
 
-void Checker::on_start(const Event& e, const Order& o) {
-  for (NodeId n : o.action.nodes) {
-    const auto [it, fresh] = holder_.try_emplace(n, o.action.job);
-    if (!fresh && it->second != o.action.job) {
-      violation(e, fmt::format("GPU in two jobs: {} is given to job {} while job {} has it", site_.nodes[n.v].name,
-                               render(o.action.job), render(it->second)));
+// Books GPUs for a job, beside what it has; nobody may have more of a GPU than there is.
+void Checker::hold(const Event& e, JobId job, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots,
+                   const State& s) {
+  const Job* j = find_job(s, job);
+  const auto milli = static_cast<std::uint16_t>(j != nullptr && j->spec.gpu_milli > 0 ? j->spec.gpu_milli : 1000);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<Share>& here = held_[nodes[i]];
+    std::erase_if(here, [&](const Share& x) { return x.job == job; });
+    const std::uint16_t mask = i < slots.size() ? slots[i] : all_slots(site_);
+    for (std::uint32_t slot = 0; slot < site_.gpus_per_node; ++slot) {
+      std::uint32_t used = (mask >> slot & 1) != 0 ? milli : 0;
+      JobId other;
+      for (const Share& x : here) {
+        if ((x.slots >> slot & 1) == 0) continue;
+        used += x.milli;
+        other = x.job;
+      }
+      if (used <= 1000 || !other.some()) continue;
+      violation(e, fmt::format("GPU in two jobs: {} is given to job {} while job {} has it", site_.nodes[nodes[i].v].name,
+                               render(job), render(other)));
+      break;
     }
-    if (out_.count(n) != 0)
+    here.push_back({job, mask, milli});
+    gangs_[job].push_back(nodes[i]);
+  }
+}
+
+void Checker::leave(JobId job) {
+  for (NodeId n : gangs_[job]) {
+    const auto it = held_.find(n);
+    if (it == held_.end()) continue;
+    std::erase_if(it->second, [&](const Share& x) { return x.job == job; });
+    if (it->second.empty()) held_.erase(it);
+  }
+  gangs_.erase(job);
+}
+
+void Checker::on_start(const Event& e, const Order& o, const State& s) {
+  const Job* j = find_job(s, o.action.job);
+  for (NodeId n : o.action.nodes) {
+    const bool has_it = j != nullptr && std::find(j->nodes.begin(), j->nodes.end(), n) != j->nodes.end();
+    if (out_.count(n) != 0 && !(has_it && o.action.verb == Verb::restart_job))
       violation(e, fmt::format("job {} is started on drained {}", render(o.action.job), site_.nodes[n.v].name));
   }
-  gangs_[o.action.job] = o.action.nodes;
+  hold(e, o.action.job, o.action.nodes, o.action.slots, s);
 }
 
 void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
@@ -67,7 +101,7 @@ void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
   if (rack_out > limit_of(l.out_rack_pct, l.out_rack_floor, rack_all)) {
     violation(e, fmt::format("budget: {} nodes out of service in rack {}", rack_out, site_.racks[me.rack]));
   }
-  if (destroys_work(a.verb) && a.verb != Verb::requeue_job && holder_.count(a.node) != 0) {
+  if (destroys_work(a.verb) && a.verb != Verb::requeue_job && a.verb != Verb::restart_job && held_.count(a.node) != 0) {
     violation(e, fmt::format("{} under a live job on {}", name_of(a.verb), me.name));
   }
 }
@@ -77,7 +111,7 @@ void Checker::on_order(const Event& e, const Order& o, const State& s) {
   open_[o.key] = o.action;
   const bool persons = !o.reason.wish.empty();
   if (paused_ && !persons) violation(e, fmt::format("{} while paused", name_of(o.action.verb)));
-  if (o.action.verb == Verb::start_job) on_start(e, o);
+  if (o.action.verb == Verb::start_job || o.action.verb == Verb::restart_job) on_start(e, o, s);
   if (!persons && o.reason.incident.some()) on_health_act(e, o, s);
   if (!persons && !o.reason.incident.some() && on_node(o.action.verb)) violation(e, "a health act without an incident");
   if (o.reason.sentence.empty() || o.reason.rule.empty())
@@ -95,8 +129,7 @@ void Checker::on_outcome(const OrderEnded& b) {
     failed_test_.erase(a.node);
   }
   if (a.verb == Verb::start_job && b.status != Status::done) {
-    for (NodeId n : a.nodes) holder_.erase(n);
-    gangs_.erase(a.job);
+    leave(a.job);
   }
   open_.erase(it);
 }
@@ -106,12 +139,12 @@ void Checker::on_event(const Event& e, const State& s) {
   if (const auto* f = std::get_if<FindingCleared>(&e.body)) cleared_.insert(f->id);
   if (const auto* o = std::get_if<OrderIntended>(&e.body)) on_order(e, o->order, s);
   if (const auto* o = std::get_if<OrderEnded>(&e.body)) on_outcome(*o);
-  const auto left = [&](JobId job) {
-    for (NodeId n : gangs_[job]) holder_.erase(n);
-    gangs_.erase(job);
-  };
-  if (const auto* j = std::get_if<JobEnded>(&e.body)) left(j->job);
-  if (const auto* j = std::get_if<JobGone>(&e.body)) left(j->job);
+  if (const auto* j = std::get_if<JobEnded>(&e.body)) leave(j->job);
+  if (const auto* j = std::get_if<JobGone>(&e.body)) leave(j->job);
+  if (const auto* j = std::get_if<JobStarted>(&e.body)) {
+    leave(j->job);
+    hold(e, j->job, j->nodes, j->slots, s);
+  }
   if (const auto* c = std::get_if<CommandGiven>(&e.body)) {
     if (c->verb == CommandVerb::pause) paused_ = true;
     if (c->verb == CommandVerb::resume) paused_ = false;

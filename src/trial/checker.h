@@ -24,14 +24,16 @@ class Checker {
  private:
   void violation(const Event& e, std::string what);
   void on_order(const Event& e, const Order& o, const State& s);
-  void on_start(const Event& e, const Order& o);
+  void on_start(const Event& e, const Order& o, const State& s);
+  void hold(const Event& e, JobId job, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots, const State& s);
+  void leave(JobId job);
   void on_health_act(const Event& e, const Order& o, const State& s);
   void on_outcome(const OrderEnded& b);
 
   const Site& site_;
   Policy policy_;
   bool paused_ = false;
-  std::map<NodeId, JobId> holder_;
+  std::map<NodeId, std::vector<Share>> held_;
   std::map<JobId, std::vector<NodeId>> gangs_;
   std::map<FindingId, NodeId> named_;
   std::set<FindingId> cleared_;

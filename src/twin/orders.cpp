@@ -21,6 +21,7 @@ constexpr Span duration_of(Verb v) {
     case Verb::cancel_job: return {0.5, 1.5};
     case Verb::start_job: return {0, 0};  // see launch()
     case Verb::requeue_job: return {1, 4};
+    case Verb::restart_job: return {0, 0};  // see launch()
     case Verb::drain_node:
     case Verb::undrain_node: return {0.5, 1.5};
     case Verb::probe_node: return {1.5, 2.5};
@@ -67,6 +68,10 @@ Result<void> Cluster::accept(const Order& order) {
     } else {
       launch(find_gang(a.job), std::vector<NodeId>(a.nodes), a.attempt, o, prng);
     }
+    return {};
+  }
+  if (a.verb == Verb::restart_job) {
+    finish_order(o, Status::refused, "this engine cannot restart a gang in place");
     return {};
   }
   if (on_node(a.verb)) {
