@@ -13,9 +13,9 @@ namespace muster::decide {
 struct Gang {
   JobId id;
   QueueIndex queue = kRootQueue;
-  std::int32_t priority = 0;    // higher runs first
-  Shape shape;                  // as asked
-  std::vector<NodeId> nodes;    // held, in node order
+  std::int32_t priority = 0;         // higher runs first
+  Shape shape;                       // as asked
+  std::vector<NodeId> nodes;         // held, in node order
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask
   double since_checkpoint_s = 0;     // work that a stop would lose
   double restart_s = 0;              // from the stop to the first step after it: as measured on its own starts

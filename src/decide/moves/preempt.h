@@ -17,14 +17,14 @@ struct PreemptAsk {
   JobId id;
   QueueIndex queue = kRootQueue;
   std::int32_t priority = 0;
-  Shape shape;       // shape.required is the level that the freed GPUs must share
-  Amounts use{};     // what it will count for in its queue
+  Shape shape;    // shape.required is the level that the freed GPUs must share
+  Amounts use{};  // what it will count for in its queue
 };
 
 struct PreemptRules {
-  double protected_s = 600;           // a gang that has run for less is left alone
-  std::uint32_t exact_max = 12;       // candidates in a group up to which every set is looked at (bounded by `tries`)
-  std::uint32_t tries = 4000;         // placements tried at most: bounds the time of one search
+  double protected_s = 600;      // a gang that has run for less is left alone
+  std::uint32_t exact_max = 12;  // candidates in a group up to which every set is looked at (bounded by `tries`)
+  std::uint32_t tries = 4000;    // placements tried at most: bounds the time of one search
 };
 
 struct Preemption {
@@ -32,8 +32,8 @@ struct Preemption {
   std::vector<JobId> victims;  // in id order; none if the gang fits as it is
   Choice choice;               // where the gang will start
   std::int64_t loss_gpu_ms = 0;
-  bool exact = false;          // proven least loss; else the best of a bounded search
-  std::string why;             // in words, also when nothing was found
+  bool exact = false;  // proven least loss; else the best of a bounded search
+  std::string why;     // in words, also when nothing was found
 };
 
 // `running` holds all gangs that may hold GPUs in the tree; others in the tree are never touched. The tree is as before when this

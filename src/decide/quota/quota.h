@@ -55,7 +55,7 @@ class Quotas {
   QuotaVerdict may_start(QueueIndex q, const Amounts& ask) const;
   // The same without words, for searches.
   bool allows(QueueIndex q, const Amounts& ask) const;
-  // Whether the queue would stay within its guarantee.
+  // Whether the queue's own jobs would stay within its guarantee; never where nothing asked for is guaranteed to anybody.
   bool within_guarantee(QueueIndex q, const Amounts& ask) const;
   void take(QueueIndex q, const Amounts& a);
   void give(QueueIndex q, const Amounts& a);
@@ -91,7 +91,7 @@ class Quotas {
     std::vector<QueueIndex> children;
     double weight = 1;
     Amounts guaranteed{};
-    Amounts limit{};  // kNoLimit: none
+    Amounts limit{};           // kNoLimit: none
     Amounts own_guaranteed{};  // what the children's guarantees leave to the queue's own jobs
     bool borrow = true;
     bool lend = true;
