@@ -43,6 +43,24 @@ struct Ladder {
   std::vector<Verb> rungs;       // tried in order, each followed by a test
 };
 
+// A queue: an account, or a group of accounts. Queues form a tree; what a queue uses, its parents use too.
+struct ModelQuota {
+  std::string model;                  // "H200"
+  std::uint32_t guaranteed_gpus = 0;
+  std::uint32_t limit_gpus = 0;       // 0: none
+};
+struct QueueSpec {
+  std::string name;                   // unique; a job's account
+  std::string parent;                 // empty: directly under the cluster
+  double weight = 1;                  // share of what its parent has, against its siblings
+  std::uint32_t guaranteed_gpus = 0;  // it can always have so many, if need be by preempting who borrowed them
+  std::uint32_t limit_gpus = 0;       // it never has more; 0: none
+  double limit_kw = 0;                // of power; 0: none
+  bool borrow = true;                 // may use more than its guarantee while others leave theirs unused
+  bool lend = true;                   // others may use what it leaves unused
+  std::vector<ModelQuota> models;     // further quotas, for GPUs of one model
+};
+
 struct Policy {
   std::string name = "default";
   Limits limits;
@@ -81,6 +99,24 @@ void fields(V& v, Ladder& l) {
   v("job", l.job);
   v("test_first", l.test_first);
   v("rungs", l.rungs);
+}
+template <class V>
+void fields(V& v, ModelQuota& q) {
+  v("model", q.model);
+  v("guaranteed_gpus", q.guaranteed_gpus);
+  v("limit_gpus", q.limit_gpus);
+}
+template <class V>
+void fields(V& v, QueueSpec& q) {
+  v("name", q.name);
+  v("parent", q.parent);
+  v("weight", q.weight);
+  v("guaranteed_gpus", q.guaranteed_gpus);
+  v("limit_gpus", q.limit_gpus);
+  v("limit_kw", q.limit_kw);
+  v("borrow", q.borrow);
+  v("lend", q.lend);
+  v("models", q.models);
 }
 template <class V>
 void fields(V& v, Policy& p) {

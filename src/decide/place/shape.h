@@ -1,4 +1,5 @@
-// Shape: what a gang asks of the cluster, and where it was put. The words are the model's; the numbers are resolved to the tree's.
+// Shape: what a gang asks of the cluster, and where it was put. The words are the model's; the numbers are resolved to the
+// tree's.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,11 +17,11 @@ constexpr std::uint32_t kLevels = 5;
 constexpr std::uint32_t kAnyModel = UINT32_MAX;
 
 struct Shape {
-  std::uint32_t pieces = 1;      // each lies within one node; the gang is all of them or nothing
-  std::uint32_t gpus = 0;        // of a piece; 0: the whole node, whatever it has
-  std::uint32_t milli = 1000;    // of each of these GPUs, in thousandths; below 1000 the GPU is shared, and gpus is 1
-  std::uint32_t segment = 0;     // pieces are cut into segments of so many, each within one NVLink domain; 0: no segments
-  Level required = Level::core;  // everything within one group of this level, or nothing
+  std::uint32_t pieces = 1;         // each lies within one node; the gang is all of them or nothing
+  std::uint32_t gpus = 0;           // of a piece; 0: the whole node, whatever it has
+  std::uint32_t milli = 1000;       // of each of these GPUs, in thousandths; below 1000 the GPU is shared, and gpus is 1
+  std::uint32_t segment = 0;        // pieces are cut into segments of so many, each within one NVLink domain; 0: no segments
+  Level required = Level::core;     // everything within one group of this level, or nothing
   std::uint32_t model = kAnyModel;  // index into Layout::models
   auto operator<=>(const Shape&) const = default;
 };
@@ -40,18 +41,18 @@ struct Layout {
 
 // The proof that goes with a placement: checkable without trust in who made it.
 struct Certificate {
-  Level level = Level::node;    // lowest level of which one group holds the gang; nothing lower does
-  std::uint32_t group = 0;      // that group
-  std::uint32_t leaves = 0;     // leaves used
-  std::uint32_t leaves_min = 0; // least that any choice inside that group could have used at that moment
+  Level level = Level::node;       // lowest level of which one group holds the gang; nothing lower does
+  std::uint32_t group = 0;         // that group
+  std::uint32_t leaves = 0;        // leaves used
+  std::uint32_t leaves_min = 0;    // least that any choice inside that group could have used at that moment
   std::uint32_t leaves_empty = 0;  // least on an empty cluster
   // Most pieces that any one group of each lower level could have taken: all below Shape::pieces.
   std::vector<std::uint32_t> best_below;
 };
 
 struct Choice {
-  std::vector<NodeId> nodes;           // in node order; pieces on the same node are one entry
-  std::vector<std::uint16_t> slots;    // GPUs on each, as a bit mask
+  std::vector<NodeId> nodes;         // in node order; pieces on the same node are one entry
+  std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask
   Certificate certificate;
 };
 

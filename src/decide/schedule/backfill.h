@@ -1,0 +1,61 @@
+// Backfill: one pass over the ranked queue. Jobs that fit start; the first `reserve` that do not get a reservation (a time, and
+// the very GPUs); any later job starts only if it delays none of these: it is expected to end before a reservation, or it takes
+// none of the reserved GPUs. Reservations are found by giving back running jobs on the tree, in the order of their expected ends,
+// until the gang fits; so they hold for topology, not only for counts. With reserve = 1 this is EASY; with more, conservative for
+// the top and EASY below.
+//
+// Work in a pass is bounded: `tries_max` placements, `reserve` walks over the running jobs, and one refusal per distinct shape:
+// what did not fit is not tried again until something is given back.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "decide/place/tree.h"
+#include "decide/schedule/rank.h"
+
+namespace muster::decide {
+
+// A running job: what it holds in the tree, and when it is expected to give it back.
+struct Runner {
+  JobId id;
+  Time expected_end;              // estimate.h; never before now
+  const Choice* where = nullptr;  // outlives the pass
+  std::uint32_t milli = 1000;
+};
+
+struct BackfillPolicy {
+  std::uint32_t reserve = 4;       // jobs with reservations: conservative for so many, EASY below
+  std::uint32_t depth = 2000;      // queued jobs looked at
+  std::uint32_t tries_max = 4000;  // placements tried
+  // Reservations are wanted even where nothing could start: for the forecast. Without it a pass that can start nothing is short.
+  bool always_reserve = true;
+};
+
+struct Start {
+  JobId id;
+  std::uint32_t index = 0;  // into the waiting jobs given
+  Choice choice;
+  bool backfilled = false;  // ahead of a job that holds a reservation
+};
+
+struct Reservation {
+  JobId id;
+  std::uint32_t index = 0;
+  Time at = kNever;          // expected start; kNever: fits only when nodes come back that are closed now
+  Choice choice;             // the very GPUs
+  std::vector<JobId> after;  // running jobs whose GPUs it waits for, in id order
+};
+
+struct Pass {
+  std::vector<Start> starts;              // in the order to start them
+  std::vector<Reservation> reservations;  // in rank order
+  std::uint32_t tries = 0;                // placements tried
+  bool cut = false;                       // a bound was met: jobs below were not looked at
+};
+
+// `order`: rank() of `waiting`; jobs that are paused are skipped. `running` in the order of (expected_end, id). The tree is left
+// as it would be with the starts taken: the caller keeps it so when it carries them out, or goes back to a mark of its own.
+Pass backfill(Tree& tree, std::span<const Waiter> waiting, std::span<const Ranked> order, std::span<const Runner> running,
+              Time now, const BackfillPolicy& policy = {});
+
+}  // namespace muster::decide
