@@ -21,7 +21,7 @@ State random_cluster(Prng& prng) {
       const std::uint64_t fate = prng.below(8);
       if (fate == 0) n.condition = NodeCondition::down;
       if (fate == 1) n.hold = Hold::person;
-      if (fate == 2) n.job = JobId{1, 0};
+      if (fate == 2) n.shares = {{JobId{1, 0}, 255, 1000}};
       if (fate == 3) n.incident = IncidentId{1};
       s.nodes.push_back(n);
     }

@@ -18,7 +18,22 @@ Value json(const std::string& text) {
   return v ? *v : Value{};
 }
 
-JobSpec spec() { return {kNasty, "ada", "lab", 7, 0.1, 123456789012, 1800.25, 1e-9}; }
+JobSpec spec() {
+  JobSpec s;
+  s.name = kNasty;
+  s.user = "ada";
+  s.account = "lab";
+  s.nodes = 7;
+  s.gpus_per_node = 4;
+  s.within = Level::pod;
+  s.after = {JobId{3, 0}, JobId{4, 2}};
+  s.deadline = Time{77};
+  s.step_s = 0.1;
+  s.steps = 123456789012;
+  s.checkpoint_every_s = 1800.25;
+  s.checkpoint_gb = 1e-9;
+  return s;
+}
 Now some_now() { return {Time{1'767'225'600'123'456'789}, Time{-5}, Time{7}}; }
 
 Finding finding() {
@@ -45,7 +60,7 @@ Order order() {
   o.key = "j-1";
   o.epoch = 3;
   o.not_after = kNever;
-  o.action = {Verb::replace_node, NodeId{2}, 3, JobId{17, 4}, 5, {NodeId{0}, NodeId{4}}, spec()};
+  o.action = {Verb::replace_node, NodeId{2}, 3, JobId{17, 4}, 5, {NodeId{0}, NodeId{4}}, {15, 240}, spec()};
   o.reason = reason();
   return o;
 }
@@ -60,7 +75,6 @@ std::vector<Body> one_of_each() {
           TurnBegan{77, some_now()},
           JobSubmitted{JobId{1, 1}, spec()},
           JobStarted{JobId{1, 0}, 2, {NodeId{1}, NodeId{2}}, {3, 255}},
-          PriceAnnounced{Time{5}, {20.5, 31}, {300}},
           JobProgressed{JobId{1, 0}, 2, p},
           JobEnded{JobId{1, 0}, 2, JobEnd::node_failed, p, kNasty},
           JobRequeued{JobId{1, 0}},
@@ -76,9 +90,10 @@ std::vector<Body> one_of_each() {
           IncidentJoined{IncidentId{5}, FindingId{10}},
           IncidentMoved{IncidentId{5}, Stage::held, 2, kNever, "n"},
           IncidentClosed{IncidentId{5}, "done"},
-          OrderIntended{order(), {2, 1, "why"}},
+          OrderIntended{order(), {Level::pod, 2, 1, 1, {3, 4}, "why"}},
           OrderRefused{order().action, reason(), "limit", Time{9}},
-          CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"}};
+          CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"},
+          PriceAnnounced{Time{5}, {20.5, 31}, {300}}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {
@@ -162,7 +177,7 @@ TEST(Codec, TheBooksComeBackByteForByte) {
   Accounts a;
   a.began_ms = 5;
   a.settled[Waste::useful] = 123;
-  a.nodes = {{7, Waste::down, JobId{3, 0}}};
+  a.nodes = {{7, Waste::down, {{JobId{3, 0}, 2500}}}};
   a.jobs[JobId{3, 0}] = {9, 16, true, {1, 2, 3, 4, 5}};
   const auto back = decode_accounts(json(encode_accounts(a)));
   ASSERT_TRUE(back) << back.error().what;

@@ -117,7 +117,13 @@ struct Folder {
       if (ns == nullptr) continue;
       std::erase_if(ns->shares, [&](const Share& x) { return x.job == j.id; });
       const std::uint16_t mask = i < slots.size() ? slots[i] : all_slots(s.site);
-      ns->shares.push_back({j.id, mask, static_cast<std::uint16_t>(j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000)});
+      const auto milli = static_cast<std::uint16_t>(j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000);
+      // What the engine says holds: who had these GPUs before and no longer fits beside it has them no more.
+      while (!room_for(s, nodes[i], mask, milli, j.id)) {
+        const auto rival = [&](const Share& x) { return (x.slots & mask) != 0; };
+        ns->shares.erase(std::find_if(ns->shares.begin(), ns->shares.end(), rival));
+      }
+      ns->shares.push_back({j.id, mask, milli});
       touch(nodes[i]);
     }
   }

@@ -29,14 +29,14 @@ TEST(FoldJobs, AGangHasItsNodesFromTheOrderToItsEnd) {
   const std::string key = t.order_start(j, {kN0, kN1});
   EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::starting);
   EXPECT_TRUE(t.s.queue.empty());
-  EXPECT_FALSE(placeable(t.s, kN0));
+  EXPECT_FALSE(room_for(t.s, kN0, 1, 1000));
   t.tell(JobStarted{j, 1, {kN0, kN1}});
   t.ends(key);
   EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::running);
   EXPECT_EQ(t.s.nodes[1].first_job(), j);
   t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
   EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::completed);
-  EXPECT_TRUE(placeable(t.s, kN0));
+  EXPECT_TRUE(room_for(t.s, kN0, 255, 1000));
   EXPECT_EQ(t.s.totals.jobs_completed, 1U);
 }
 
