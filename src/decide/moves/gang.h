@@ -2,6 +2,7 @@
 // whatever it keeps; nothing here looks at a state.
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -35,5 +36,7 @@ void give(Tree& tree, const Gang& g);
 std::uint32_t leaves_of(const Layout& layout, const std::vector<NodeId>& nodes);
 // Number of a node's group at a level.
 std::uint32_t group_of(const Layout& layout, NodeId n, Level level);
+// "leaf": fits into "within one ...".
+std::string_view say(Level level);
 
 }  // namespace muster::decide

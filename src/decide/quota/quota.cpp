@@ -209,6 +209,13 @@ bool Quotas::within_guarantee(QueueIndex q, const Amounts& ask) const {
   return guaranteed;
 }
 
+bool Quotas::guarded(const Amounts& ask) const {
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (governed_[r] && ask[r] > 0) return true;
+  }
+  return false;
+}
+
 std::string Quotas::words(const Block& b, const Amounts& ask) const {
   const Queue& x = queues_[b.queue];
   const std::string who = b.queue == kRootQueue ? "the cluster" : x.name;
@@ -232,7 +239,7 @@ QuotaVerdict Quotas::may_start(QueueIndex q, const Amounts& ask) const {
   MUSTER_CHECK(q < queues_.size());
   QuotaVerdict v;
   const bool within = within_guarantee(q, ask);
-  const bool any = std::any_of(governed_.begin(), governed_.end(), [](bool g) { return g; });
+  const bool any = guarded(ask);
   const Block b = blocked(q, ask);
   v.ok = !b.found;
   v.borrowed = v.ok && !within && any;

@@ -57,6 +57,8 @@ class Quotas {
   bool allows(QueueIndex q, const Amounts& ask) const;
   // Whether the queue's own jobs would stay within its guarantee; never where nothing asked for is guaranteed to anybody.
   bool within_guarantee(QueueIndex q, const Amounts& ask) const;
+  // Whether anything asked for is guaranteed to anybody; where not, nothing is borrowed.
+  bool guarded(const Amounts& ask) const;
   void take(QueueIndex q, const Amounts& a);
   void give(QueueIndex q, const Amounts& a);
   const Amounts& in_use(QueueIndex q) const { return queues_[q].use; }  // with all queues below it
