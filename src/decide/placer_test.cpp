@@ -39,7 +39,7 @@ Least brute_force(const State& s, std::uint32_t nodes) {
   std::vector<std::uint32_t> free(s.site.leaves, 0);
   std::vector<std::uint32_t> pod(s.site.leaves, 0);
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
-    free[s.site.nodes[n].leaf] += placeable(s, NodeId{n}) ? 1 : 0;
+    free[s.site.nodes[n].leaf] += (placeable(s, NodeId{n}) && !s.nodes[n].busy()) ? 1 : 0;
     pod[s.site.nodes[n].leaf] = s.site.nodes[n].pod;
   }
   Least best;
@@ -68,7 +68,7 @@ void expect_best(const State& s, std::uint32_t wanted, const std::optional<Place
   std::set<std::uint32_t> leaves;
   std::set<std::uint32_t> pods;
   for (const NodeId n : c->nodes) {
-    ASSERT_TRUE(placeable(s, n)) << "round " << round;
+    ASSERT_TRUE((placeable(s, n) && !s.nodes[n.v].busy())) << "round " << round;
     leaves.insert(s.site.nodes[n.v].leaf);
     pods.insert(s.site.nodes[n.v].pod);
   }

@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "model/level.h"
 
 namespace muster::decide {
-
-// From the inside out. Groups of a level lie within one group of the next; a level at which a site has nothing to tell apart
-// (one pod, an NVLink domain that is the node) has groups all the same.
-enum class Level : std::uint8_t { node, domain, leaf, pod, core };
-constexpr std::uint32_t kLevels = 5;
 
 constexpr std::uint32_t kAnyModel = UINT32_MAX;
 
