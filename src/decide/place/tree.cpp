@@ -151,6 +151,11 @@ bool Tree::is_open(NodeId n) const {
   return books_.open[plan_->position_of[n.v]] != 0;
 }
 
+std::uint8_t Tree::cost(NodeId n) const {
+  MUSTER_CHECK(n.v < nodes());
+  return books_.cost[plan_->position_of[n.v]];
+}
+
 void Tree::set_cost(NodeId n, std::uint8_t cost) {
   MUSTER_CHECK(n.v < nodes());
   std::uint8_t& kept = books_.cost[plan_->position_of[n.v]];

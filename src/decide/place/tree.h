@@ -41,6 +41,7 @@ class Tree {
   bool is_open(NodeId n) const;
   // How unwelcome a node is, 0 (best) to 255: poor links, heat, busy neighbours. Never outweighs level or leaves.
   void set_cost(NodeId n, std::uint8_t cost);
+  std::uint8_t cost(NodeId n) const;
 
   // Where the gang would go: lowest feasible domain, fewest leaves inside it, least cost, tightest fit. Takes nothing.
   std::optional<Choice> find(const Shape& shape) const;
