@@ -48,6 +48,7 @@ struct Action {
   std::uint32_t attempt = 0;       // of the job, where there is one
   std::vector<NodeId> nodes;       // start_job, restart_job: the gang
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
+  Duration pause;                  // requeue_job: not wanted back before this is over
   JobSpec spec;                    // submit_job
 };
 
@@ -91,6 +92,7 @@ void fields(V& v, Action& a) {
   v("attempt", a.attempt);
   v("nodes", a.nodes);
   v("slots", a.slots);
+  v("pause", a.pause);
   v("spec", a.spec);
 }
 template <class V>

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <bit>
+
 #include "model/codec.h"
 #include "model/state.h"
 
@@ -103,29 +105,54 @@ struct Folder {
     i.due = due;
     if (due.ns != 0 && due != kNever) s.timers.insert({due, i.id});
   }
+  // Takes a job's share off a node; returns what it was, in thousandths of GPUs.
+  std::int64_t drop(NodeState& n, JobId id) {
+    std::int64_t milli = 0;
+    std::erase_if(n.shares, [&](const Share& x) {
+      if (x.job == id) milli += std::int64_t{x.milli} * std::popcount(x.slots);
+      return x.job == id;
+    });
+    return milli;
+  }
+  // The job's queue has so much more, from now on.
+  void charge(JobId id, std::int64_t milli) {
+    const Job* j = job(id);
+    if (milli == 0 || j == nullptr) return;
+    QueueUse& q = s.used[queue_of(j->spec)];
+    accrue(q.past, q.held, s.mono(), s.policy.scheduling.half_life);
+    q.held[static_cast<std::size_t>(Resource::gpus)] += milli;
+  }
   void release(JobId id, const std::vector<NodeId>& nodes) {
+    std::int64_t milli = 0;
     for (NodeId n : nodes) {
       NodeState* ns = node(n);
-      if (ns != nullptr && std::erase_if(ns->shares, [&](const Share& x) { return x.job == id; }) > 0) touch(n);
+      const std::int64_t here = ns == nullptr ? 0 : drop(*ns, id);
+      if (here > 0) touch(n);
+      milli += here;
     }
+    charge(id, -milli);
   }
   void release(Job& j) { release(j.id, j.nodes); }
   // GPUs of nodes become the job's. What it had of them already is replaced.
   void occupy(const Job& j, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots) {
+    std::int64_t more = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       NodeState* ns = node(nodes[i]);
       if (ns == nullptr) continue;
-      std::erase_if(ns->shares, [&](const Share& x) { return x.job == j.id; });
+      more -= drop(*ns, j.id);
       const std::uint16_t mask = i < slots.size() ? slots[i] : all_slots(s.site);
       const auto milli = static_cast<std::uint16_t>(j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000);
       // What the engine says holds: who had these GPUs before and no longer fits beside it has them no more.
       while (!room_for(s, nodes[i], mask, milli, j.id)) {
         const auto rival = [&](const Share& x) { return (x.slots & mask) != 0; };
-        ns->shares.erase(std::find_if(ns->shares.begin(), ns->shares.end(), rival));
+        const JobId loser = std::find_if(ns->shares.begin(), ns->shares.end(), rival)->job;
+        charge(loser, -drop(*ns, loser));
       }
       ns->shares.push_back({j.id, mask, milli});
+      more += std::int64_t{milli} * std::popcount(mask);
       touch(nodes[i]);
     }
+    charge(j.id, more);
   }
   void finish(Job& j, JobPhase phase) {
     s.queue.erase({j.order, j.id});
@@ -136,7 +163,12 @@ struct Folder {
     if (phase == JobPhase::cancelled) ++s.totals.jobs_cancelled;
     s.broken_jobs.erase(j.id);
     s.queue_dirty = true;
-    retire(s.jobs, s.ended_jobs, j.id);
+    const JobId id = j.id;
+    for (const auto& [order, other] : s.queue) {
+      Job& waiting = s.jobs.at(other);
+      if (std::erase(waiting.waits_for, id) > 0 && phase != JobPhase::completed) waiting.hopeless = true;
+    }
+    retire(s.jobs, s.ended_jobs, id);
   }
   void enqueue(Job& j) {
     j.phase = JobPhase::queued;
@@ -190,14 +222,23 @@ struct Folder {
     j.spec = b.spec;
     j.order = s.next_order++;
     j.submitted = e.utc;
+    for (const JobId id : b.spec.after) {
+      // One that is not known any more has ended long ago; how, nobody knows, and its owner asked after it did.
+      const Job* before = job(id);
+      if (before == nullptr || before->phase == JobPhase::completed) continue;
+      if (ended(before->phase)) j.hopeless = true;
+      j.waits_for.push_back(id);
+    }
     ++s.totals.jobs_submitted;
     enqueue(s.jobs[b.job] = std::move(j));
   }
   void operator()(const JobStarted& b) {
     Job* j = job(b.job);
     if (j == nullptr || ended(j->phase)) return;
-    s.queue.erase({j->order, j->id});
+    if (s.queue.erase({j->order, j->id}) > 0) j->waited = j->waited + (s.mono() - j->queued);
     release(*j);
+    j->began = s.mono();
+    j->paused_until = {};
     j->phase = JobPhase::running;
     j->attempt = b.attempt;
     j->started = e.utc;
@@ -223,6 +264,7 @@ struct Folder {
     Job* j = job(b.job);
     if (j == nullptr || j->attempt != b.attempt || (j->phase != JobPhase::running && j->phase != JobPhase::starting)) return;
     release(*j);
+    if (j->phase == JobPhase::running) add_run(*j, b);
     j->progress = b.progress;
     j->last_end = b.end;
     j->last_detail = b.detail;
@@ -240,6 +282,13 @@ struct Folder {
     j->phase = JobPhase::broken;
     j->ended = e.utc;
     s.queue_dirty = true;
+  }
+  // Run time that counts: all of it for a run that completed, else what reached the last checkpoint.
+  void add_run(Job& j, const JobEnded& b) {
+    const Duration lasted = s.mono() - j.began;
+    const Duration lost = b.end == JobEnd::completed ? Duration{} : e.utc - j.checkpointed;
+    j.ran = j.ran + std::max(Duration{}, lasted - lost);
+    if (b.end == JobEnd::completed) s.histories.add(j.spec.user, j.spec.name, j.ran);
   }
   void operator()(const JobRequeued& b) {
     Job* j = job(b.job);
@@ -327,6 +376,10 @@ struct Folder {
     if (o.action.verb == Verb::drain_node) recount_out(o.action.node);
     if (o.action.verb == Verb::start_job) reserve(b);
     if (o.action.verb == Verb::restart_job) reserve_more(b);
+    if (Job* j = job(o.action.job); j != nullptr && o.action.verb == Verb::requeue_job && o.action.pause.ns > 0) {
+      j->paused_until = s.mono() + o.action.pause;
+      j->paused = j->paused + o.action.pause;
+    }
     if (about_broken(o.action.verb)) s.broken_jobs.erase(o.action.job);
   }
   // Out of service by Muster's doing: held by it, or about to be.
@@ -346,7 +399,7 @@ struct Folder {
   void reserve(const OrderIntended& b) {
     Job* j = job(b.order.action.job);
     if (j == nullptr) return;
-    s.queue.erase({j->order, j->id});
+    if (s.queue.erase({j->order, j->id}) > 0) j->waited = j->waited + (s.mono() - j->queued);
     j->phase = JobPhase::starting;
     j->attempt = b.order.action.attempt;
     j->nodes = b.order.action.nodes;
@@ -547,6 +600,7 @@ void settle(State& s) {
   s.broken_jobs.clear();
   s.checkpointed.clear();
   s.queue_dirty = false;
+  s.queue_looked = s.mono();
 }
 
 void refresh(State& s) {

@@ -145,6 +145,13 @@ struct Job {
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
   Time checkpointed;              // utc of the last durable progress of this attempt
   Time queued;                    // mono; since when it has waited
+  Duration waited;                // in earlier waits
+  Time began;                     // mono; of this attempt
+  Duration ran;                   // run time of earlier attempts that is not lost
+  Time paused_until;              // mono; it stepped aside for others and is not wanted back before; 0: it did not
+  Duration paused;                // in all
+  std::vector<JobId> waits_for;   // of spec.after, those that have not completed
+  bool hopeless = false;          // one of those ended without completing: it can never start
   Progress progress;
   Placement placement;
   JobEnd last_end = JobEnd::completed;
@@ -167,6 +174,13 @@ void fields(V& v, Job& j) {
   v("slots", j.slots);
   v("checkpointed", j.checkpointed);
   v("queued", j.queued);
+  v("waited", j.waited);
+  v("began", j.began);
+  v("ran", j.ran);
+  v("paused_until", j.paused_until);
+  v("paused", j.paused);
+  v("waits_for", j.waits_for);
+  v("hopeless", j.hopeless);
   v("progress", j.progress);
   v("placement", j.placement);
   v("last_end", j.last_end);

@@ -61,6 +61,23 @@ struct QueueSpec {
   std::vector<ModelQuota> models;     // further quotas, for GPUs of one model
 };
 
+// How the queue is run.
+struct Scheduling {
+  bool backfill = true;              // false: strictly first in, first out
+  Duration wait_limit = hours(8);    // who has waited longer goes before all others
+  std::uint32_t reserve = 4;         // the first so many that do not fit hold reservations; the rest may only fill gaps
+  Duration half_life = days(7);      // of what a queue has used, for its fair share; 0: only what it holds now
+  bool preempt = true;               // stop work of lower priority, or that borrowed another's guarantee
+  Duration preempt_protects = minutes(10);  // who has run for less is left alone
+  bool pause = false;                // long runs step aside, at a checkpoint, for short jobs that wait
+  bool repair = true;                // replace failed nodes of a gang near it, without sending it back to the queue
+  double spare_confidence = 0;       // nodes kept free in each pod so that so many failures find a spare; 0: none
+  bool defrag = true;                // move gangs at checkpoints when more is gained than it costs
+  bool heat = true;                  // keep work out of rows that run hot, and slow them before they throttle
+  double gpu_kw = 1.2;               // what a busy GPU draws, with its share of node and cooling: for prices
+  double carbon_per_tonne = 0;       // money a tonne of CO2 counts for, beside the price
+};
+
 struct Policy {
   std::string name = "default";
   Limits limits;
@@ -70,6 +87,8 @@ struct Policy {
   Duration silent_after = minutes(3);   // node_silent
   double temp_throttle_c = 87;
   double slow_step_pct = 15;            // slow_gpu: job slower than its own baseline by this
+  Scheduling scheduling;
+  std::vector<QueueSpec> queues;        // empty: every account is one, with equal weight
 };
 
 Policy default_policy();
@@ -119,6 +138,22 @@ void fields(V& v, QueueSpec& q) {
   v("models", q.models);
 }
 template <class V>
+void fields(V& v, Scheduling& s) {
+  v("backfill", s.backfill);
+  v("wait_limit", s.wait_limit);
+  v("reserve", s.reserve);
+  v("half_life", s.half_life);
+  v("preempt", s.preempt);
+  v("preempt_protects", s.preempt_protects);
+  v("pause", s.pause);
+  v("repair", s.repair);
+  v("spare_confidence", s.spare_confidence);
+  v("defrag", s.defrag);
+  v("heat", s.heat);
+  v("gpu_kw", s.gpu_kw);
+  v("carbon_per_tonne", s.carbon_per_tonne);
+}
+template <class V>
 void fields(V& v, Policy& p) {
   v("name", p.name);
   v("limits", p.limits);
@@ -128,6 +163,8 @@ void fields(V& v, Policy& p) {
   v("silent_after", p.silent_after);
   v("temp_throttle_c", p.temp_throttle_c);
   v("slow_step_pct", p.slow_step_pct);
+  v("scheduling", p.scheduling);
+  v("queues", p.queues);
 }
 
 }  // namespace muster

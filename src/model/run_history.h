@@ -26,7 +26,7 @@ struct RunHistory {
   std::optional<Duration> remaining(Duration ran, std::uint64_t least = 5) const;
 };
 constexpr std::uint64_t kHistoryFull = 4096;
-constexpr std::size_t kHistoriesMax = 4096;  // names remembered: a site with more is served by its users' histories
+constexpr std::size_t kHistoriesMax = 1024;  // names remembered: a site with more is served by its users' histories
 
 // "train-llama-7b-003" and "train-llama-7b-004" are runs of one thing: digits at the end and separators before them are cut.
 std::string_view name_stem(std::string_view job_name);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "model/event.h"
+#include "model/run_history.h"
+#include "model/usage.h"
 
 namespace muster {
 
@@ -83,6 +85,12 @@ struct StreamPosition {
   std::uint64_t seq = 0;
 };
 
+// What a queue has now and had lately.
+struct QueueUse {
+  Usage past;
+  Amounts held{};
+};
+
 struct Totals {
   std::uint64_t jobs_submitted = 0;
   std::uint64_t jobs_completed = 0;
@@ -131,6 +139,8 @@ struct State {
   std::uint64_t next_order = 1;  // of jobs: FIFO
   Totals totals;
   PriceAnnounced prices;  // the newest word
+  Histories histories;    // run times of completed jobs, for estimates
+  std::map<std::string, QueueUse, std::less<>> used;  // by queue, or account
 
   // What changed since the last decision; not stored. A decision looks at these and at nothing else.
   std::set<IncidentId> dirty_incidents;
@@ -138,6 +148,7 @@ struct State {
   std::set<JobId> broken_jobs;       // phase broken, undecided
   std::set<NodeId> dirty_nodes;      // job, hold, condition or incident changed: for placement and accounting
   bool queue_dirty = false;
+  Time queue_looked;                 // mono, of the last decision: a queue that waits is looked at again after a while
   std::set<JobId> checkpointed;      // made durable progress: the cheapest moment to move them
   std::set<std::pair<Time, IncidentId>> timers;  // (due, incident) of open incidents
   std::set<NodeId> out_nodes;                    // out of service by Muster's doing, or about to be; derived
@@ -166,6 +177,8 @@ bool placeable(const State& s, NodeId n);
 std::uint16_t all_slots(const Site& site);
 // Whether these GPUs of the node can take `milli` thousandths each, whoever asks, not counting what `job` has there already.
 bool room_for(const State& s, NodeId n, std::uint16_t slots, std::uint32_t milli, JobId job = {});
+// Whose use a job counts for.
+inline const std::string& queue_of(const JobSpec& spec) { return spec.queue.empty() ? spec.account : spec.queue; }
 // What a job asks for in thousandths of a GPU, all its pieces together.
 std::int64_t milli_gpus(const Site& site, const JobSpec& spec);
 const Job* find_job(const State& s, JobId id);

@@ -28,6 +28,7 @@ template <class V> void fields(V& v, Totals& t) {
   v("jobs_cancelled", t.jobs_cancelled); v("requeues", t.requeues); v("incidents", t.incidents); v("orders", t.orders);
   v("refusals", t.refusals);
 }
+template <class V> void fields(V& v, QueueUse& q) { v("past", q.past); v("held", q.held); }
 template <class V> void fields(V& v, State& s) {
   v("seq", s.seq); v("turn", s.turn); v("now", s.now); v("mono_offset", s.mono_offset); v("epoch", s.epoch);
   v("rules", s.rules); v("journal", s.journal); v("paused", s.paused); v("paused_by", s.paused_by); v("policy", s.policy);
@@ -37,7 +38,7 @@ template <class V> void fields(V& v, State& s) {
   v("ended_orders", s.ended_orders); v("harms", s.harms); v("openings", s.openings); v("refusals", s.refusals);
   v("frozen", s.frozen); v("streams", s.streams); v("commands", s.commands); v("wishes", s.wishes);
   v("next_finding", s.next_finding); v("next_incident", s.next_incident); v("next_order", s.next_order); v("totals", s.totals);
-  v("prices", s.prices);
+  v("prices", s.prices); v("histories", s.histories); v("used", s.used);
 }
 
 }  // namespace muster
