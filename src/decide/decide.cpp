@@ -1,17 +1,25 @@
 #include "decide/decide.h"
 
+#include "decide/broken.h"
 #include "decide/queue.h"
 #include "decide/recover.h"
 #include "decide/wishes.h"
 
 namespace muster::decide {
 
+Time Decider::next(const State& s) {
+  if (s.paused) return kNever;
+  const Time timer = s.timers.empty() ? kNever : s.timers.begin()->first;
+  return s.queue.empty() ? timer : std::min(timer, s.queue_looked + kQueueBeat);
+}
+
 Decisions Decider::decide(const State& s) {
   Decisions out;
+  view_.update(s);
   decide_wishes(s, out);
-  decide_recovery(s, out);
-  decide_broken(s, out);
-  decide_queue(s, placer_, out);
+  decide_recovery(s, view_, out);
+  decide_broken(s, view_, out);
+  decide_queue(s, view_, out);
   return out;
 }
 

@@ -2,94 +2,141 @@
 
 #include <fmt/core.h>
 
+#include <set>
+
+#include "base/text.h"
+#include "decide/make_room.h"
+#include "decide/place/certificate.h"
+#include "decide/waiting.h"
+
 namespace muster::decide {
 namespace {
 
 constexpr std::size_t kStartsPerTurn = 2000;  // bounds the work of one turn
-constexpr std::uint32_t kAppFailures = 3;     // a program that fails this often by itself is given up
+constexpr int kQuotaRounds = 4;               // passes in which starts that are too many for a quota are taken back
 
-// Trouble on one of the nodes explains a failure that the engine blames on the program.
-bool node_to_blame(const State& s, const Job& j) {
-  return std::any_of(j.nodes.begin(), j.nodes.end(),
-                     [&](NodeId n) { return n.v < s.nodes.size() && s.nodes[n.v].incident.some(); });
+Wanted start_of(const Job& j, Choice choice, const Shape& shape, std::uint32_t whole, std::string rule, std::string sentence) {
+  Wanted w;
+  w.action.verb = Verb::start_job;
+  w.action.job = j.id;
+  w.action.attempt = j.attempt + 1;
+  w.placement = placement_of(choice, shape);
+  w.action.nodes = std::move(choice.nodes);
+  const bool part = shape.milli < 1000 || (shape.gpus > 0 && shape.gpus < whole);
+  if (part) w.action.slots = std::move(choice.slots);
+  w.reason.rule = std::move(rule);
+  w.reason.sentence = std::move(sentence);
+  w.reason.actor = "muster";
+  return w;
+}
+
+std::string on_leaves(const Choice& c) {
+  return fmt::format("{} node{} on {} leaf switch{}", c.nodes.size(), c.nodes.size() == 1 ? "" : "s", c.certificate.leaves,
+                     c.certificate.leaves == 1 ? "" : "es");
+}
+
+// Strictly in order: nobody overtakes.
+void first_in_first_out(const State& s, ClusterView& view, Decisions& out) {
+  const std::size_t mark = view.tree().mark();
+  std::size_t started = 0;
+  for (const auto& [order, id] : s.queue) {
+    const Job& j = s.jobs.at(id);
+    const Shape shape = view.shape_of(j.spec);
+    if (!j.waits_for.empty() || j.hopeless || !view.tree().ever_fits(shape)) continue;  // must not block the others
+    if (started++ == kStartsPerTurn) break;
+    auto choice = view.tree().find(shape);
+    if (!choice) break;
+    view.tree().take(*choice, shape.milli);
+    std::string sentence = "first in the queue; " + on_leaves(*choice);
+    out.push_back(start_of(j, std::move(*choice), shape, s.site.gpus_per_node, "queue/fifo", std::move(sentence)));
+  }
+  view.tree().rollback(mark);
+}
+
+// Whether anything in the queue could go anywhere: most turns on a full cluster end here.
+bool anything_fits(const State& s, const ClusterView& view, const Tree& tree) {
+  std::set<Shape> seen;
+  for (const auto& [order, id] : s.queue) {
+    const Shape shape = view.shape_of(s.jobs.at(id).spec);
+    if (seen.insert(shape).second && tree.may_fit(shape)) return true;
+  }
+  return false;
+}
+
+// Drops starts that together are too many for a quota; true when there were some.
+bool over_quota(const State& s, const Pass& pass, Quotas quotas, std::set<JobId>& barred) {
+  bool any = false;
+  for (const Start& x : pass.starts) {
+    const JobSpec& spec = s.jobs.at(x.id).spec;
+    const QueueIndex q = quotas.find(queue_of(spec));
+    const Amounts ask = ask_of(s, quotas, spec);
+    if (quotas.allows(q, ask)) {
+      quotas.take(q, ask);
+    } else {
+      barred.insert(x.id);
+      any = true;
+    }
+  }
+  return any;
+}
+
+void leave_out(Line& line, const std::set<JobId>& barred, Time now, const RankPolicy& policy) {
+  std::erase_if(line.waiting, [&](const Waiter& w) { return barred.count(w.id) != 0; });
+  line.order = rank(line.waiting, now, policy);
+}
+
+std::string why_now(const State& s, const Line& line, const Pass& pass, const Start& x) {
+  const Waiter& w = line.waiting[x.index];
+  std::string sentence = on_leaves(x.choice) + "; " + why(w, s.mono(), rank_policy(s));
+  if (x.backfilled && !pass.reservations.empty()) {
+    const Reservation& r = pass.reservations.front();
+    sentence += fmt::format("; ahead of job {}, whose reservation it does not delay", render(r.id));
+  }
+  return sentence;
 }
 
 }  // namespace
 
-void decide_queue(const State& s, Placer& placer, Decisions& out) {
-  placer.update(s);
-  if (!s.queue_dirty || s.paused) return;
-  std::size_t started = 0;
-  for (const auto& [order, id] : s.queue) {
-    const Job& j = s.jobs.at(id);
-    if (j.spec.nodes > s.nodes.size()) continue;  // can never start; must not block the others
-    if (started++ == kStartsPerTurn) break;
-    auto choice = placer.place(j.spec.nodes);
-    if (!choice) break;  // strictly in order: nobody overtakes
-    Wanted w;
-    w.action.verb = Verb::start_job;
-    w.action.job = id;
-    w.action.attempt = j.attempt + 1;
-    w.action.nodes = std::move(choice->nodes);
-    w.reason.rule = "queue/fifo";
-    w.reason.sentence = fmt::format("first in the queue; {} nodes on {} leaf switch{}", j.spec.nodes, choice->placement.leaves,
-                                    choice->placement.leaves == 1 ? "" : "es");
-    w.reason.actor = "muster";
-    w.placement = std::move(choice->placement);
-    out.push_back(std::move(w));
-  }
+Placement placement_of(const Choice& c, const Shape& shape) {
+  Placement p;
+  p.level = c.certificate.level;
+  p.leaves = c.certificate.leaves;
+  p.leaves_min = c.certificate.leaves_min;
+  p.leaves_empty = c.certificate.leaves_empty;
+  p.best_below = c.certificate.best_below;
+  p.why = explain(c.certificate, shape);
+  return p;
 }
 
-void decide_broken(const State& s, Decisions& out) {
-  if (s.paused) return;
-  for (JobId id : s.broken_jobs) {
-    const Job* j = find_job(s, id);
-    if (j == nullptr || j->phase != JobPhase::broken) continue;
-    Wanted w;
-    w.action.job = id;
-    w.action.attempt = j->attempt;
-    w.reason.actor = "muster";
-    const bool own_fault = j->last_end == JobEnd::app_failed && !node_to_blame(s, *j);
-    if (j->restarts >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
-      w.action.verb = Verb::fail_job;
-      w.reason.rule = "queue/give_up";
-      w.reason.sentence =
-          own_fault ? fmt::format("the program failed by itself {} times, and no node of it has a fault", j->app_failures)
-                    : fmt::format("{} restarts, the policy allows {}", j->restarts, s.policy.job_restarts_max);
-      w.reason.alternatives = {"requeue once more: it would most likely fail again"};
-    } else {
-      w.action.verb = Verb::requeue_job;
-      w.reason.rule = "queue/requeue";
-      w.reason.sentence = fmt::format("attempt {} ended ({}); it continues from step {} of {}, {} steps are lost", j->attempt,
-                                      name_of(j->last_end), j->progress.durable_steps, j->spec.steps,
-                                      j->progress.steps - std::min(j->progress.steps, j->progress.durable_steps));
-      w.reason.alternatives = {"give it up: restarts are left"};
-    }
-    out.push_back(std::move(w));
-  }
-}
+void decide_queue(const State& s, ClusterView& view, Decisions& out) {
+  const bool beat = s.mono() - s.queue_looked >= kQueueBeat;
+  if (s.paused || s.queue.empty() || !(s.queue_dirty || beat || !s.checkpointed.empty())) return;
+  if (!s.policy.scheduling.backfill) return s.queue_dirty ? first_in_first_out(s, view, out) : void();
+  Tree& tree = view.tree();
+  const bool fits = anything_fits(s, view, tree);
+  if (!fits && !beat && !may_make_room(s)) return;
 
-std::string why_not_started(const State& s, JobId job) {
-  const Job* j = find_job(s, job);
-  if (j == nullptr || j->phase != JobPhase::queued) return {};
-  if (s.paused) return fmt::format("Muster is paused by {}: nothing is started", s.paused_by);
-  std::uint32_t ahead = 0;
-  for (const auto& [order, id] : s.queue) {
-    if (id == job) break;
-    ++ahead;
+  const Quotas quotas = quotas_of(s);
+  Line line = line_up(s, view, quotas);
+  const std::size_t mark = tree.mark();
+  Pass pass;
+  std::set<JobId> barred;
+  for (int round = 0; round < kQuotaRounds; ++round) {
+    if (!barred.empty()) leave_out(line, barred, s.mono(), rank_policy(s));
+    pass = backfill(tree, line.waiting, line.order, line.running, s.mono(), backfill_policy(s));
+    if (!over_quota(s, pass, quotas, barred)) break;
+    tree.rollback(mark);
+    tree.mark();
+    pass.starts.clear();
   }
-  std::uint32_t free = 0;
-  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) free += placeable(s, NodeId{n}) ? 1 : 0;
-  if (j->spec.nodes > s.nodes.size()) {
-    return fmt::format("it asks for {} nodes and the cluster has {}: it can never start", j->spec.nodes, s.nodes.size());
+  for (Start& x : pass.starts) {
+    const Job& j = s.jobs.at(x.id);
+    std::string sentence = why_now(s, line, pass, x);
+    out.push_back(start_of(j, x.choice, line.waiting[x.index].shape, s.site.gpus_per_node,
+                           x.backfilled ? "queue/backfill" : "queue/next", std::move(sentence)));
   }
-  if (ahead > 0) {
-    const Job& head = s.jobs.at(s.queue.begin()->second);
-    return fmt::format(
-        "{} job{} before it; the first, job {}, waits for {} nodes and {} are free. The queue is strictly first in, first out",
-        ahead, ahead == 1 ? " is" : "s are", render(head.id), head.spec.nodes, free);
-  }
-  return fmt::format("it is first in the queue and waits for {} nodes; {} are free", j->spec.nodes, free);
+  make_room(s, view, quotas, line, pass, out);
+  tree.rollback(mark);
 }
 
 }  // namespace muster::decide

@@ -1,13 +1,15 @@
-// The queue: starts gangs first in, first out, and decides what becomes of broken ones.
+// The queue: which jobs start now and where, and who makes room for whom.
 #pragma once
+#include "decide/cluster_view.h"
 #include "decide/decision.h"
-#include "decide/placer.h"
 
 namespace muster::decide {
 
-void decide_queue(const State& s, Placer& placer, Decisions& out);
-void decide_broken(const State& s, Decisions& out);
-// In words: why a queued job has not started. Empty for a job that is not queued.
-std::string why_not_started(const State& s, JobId job);
+// A queue that waits is looked at again after this, even if nothing happens: run times pass their estimates, prices change.
+constexpr Duration kQueueBeat = minutes(1);
+
+void decide_queue(const State& s, ClusterView& view, Decisions& out);
+// The certificate of a choice, as the record keeps it.
+Placement placement_of(const Choice& c, const Shape& shape);
 
 }  // namespace muster::decide

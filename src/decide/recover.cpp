@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "decide/broken.h"
 #include "decide/words.h"
 
 namespace muster::decide {
@@ -9,12 +10,13 @@ namespace {
 
 constexpr Duration kRetry = minutes(1);            // after an engine failed to do what it was asked
 constexpr Duration kSilentPatience = minutes(10);  // a crashed host often comes back by itself: power is cut only after this
-constexpr Duration kProbeAnswer = seconds(5);    // for what a probe reads to arrive
+constexpr Duration kProbeAnswer = seconds(5);      // for what a probe reads to arrive
 constexpr std::uint32_t kTriesMax = 40;            // orders for one incident before a person must look
 
 // What is known about one incident while it is being decided on.
 struct Case {
   const State& s;
+  ClusterView& view;
   const Incident& i;
   const NodeState& node;
   const Ladder& ladder;
@@ -102,6 +104,17 @@ Time care_for_job(Case& c) {
   }
   const Time when = c.i.since + c.s.policy.requeue_after;
   if (c.mono() < when) return when;
+  if (auto mended = mend(c.s, c.view, *j)) {
+    if (c.s.paused) return kNever;
+    Reason r = c.reason(
+        "mend", fmt::format("job {} hangs on {} ({}): {}", render(j->id), c.name(), say(c.i.cause), mended->placement.why),
+        {"requeue it: it would wait in the queue, and others would take its nodes",
+         fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())});
+    mended->action.node = c.i.node;
+    mended->reason = std::move(r);
+    c.out.push_back(std::move(*mended));
+    return kNever;
+  }
   c.want(Verb::requeue_job, j->id,
          c.reason(
              "requeue",
@@ -159,8 +172,9 @@ void on_opened(Case& c) {
   if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
   if (c.over()) return c.close("went away by itself before anything was done");
   const bool held_back = c.i.due.ns != 0 && c.i.due != kNever && c.i.due > c.mono();
-  if (!held_back) c.want(Verb::drain_node, c.reason("drain", fmt::format("{} on {}: no new work there", say(c.i.cause), c.name()),
-                                    {"leave it in service: the next job would meet the same fault"}));
+  if (!held_back)
+    c.want(Verb::drain_node, c.reason("drain", fmt::format("{} on {}: no new work there", say(c.i.cause), c.name()),
+                                      {"leave it in service: the next job would meet the same fault"}));
   // A drain can be held back by a limit for long; a job that hangs on the node must not wait for that.
   if (c.i.due.ns != 0) care_for_job(c);
 }
@@ -190,7 +204,8 @@ void on_outcome(Case& c, const OrderRecord& o) {
       if (done) return c.move(Stage::emptying, c.i.rung, c.mono(), "drained");
       return c.move(Stage::opened, c.i.rung, c.mono() + kRetry, "drain " + how);
     case Verb::probe_node:
-    case Verb::requeue_job: {
+    case Verb::requeue_job:
+    case Verb::restart_job: {
       const Duration pause = verb == Verb::probe_node && done ? kProbeAnswer : kRetry;
       return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + pause, {});
     }
@@ -209,18 +224,18 @@ void on_outcome(Case& c, const OrderRecord& o) {
   }
 }
 
-void step(const State& s, const Incident& i, Decisions& out) {
+void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) {
   const Ladder* ladder = find_ladder(s.policy, i.cause);
   const bool acts = ladder != nullptr && ladder->act && i.node.some();
   if (!acts) {
     static const NodeState nowhere;
     static const Ladder none;
-    Case c{s, i, nowhere, none, out};
+    Case c{s, view, i, nowhere, none, out};
     if (c.over()) return c.close("went away by itself");
     if (i.stage == Stage::opened) c.move(Stage::watching, 0, kNever, "no act by policy: watched");
     return;
   }
-  Case c{s, i, s.nodes[i.node.v], *ladder, out};
+  Case c{s, view, i, s.nodes[i.node.v], *ladder, out};
   if (const OrderRecord* o = c.last_order()) {
     if (o->status == Status::pending || o->status == Status::unknown) return;
     return on_outcome(c, *o);
@@ -264,7 +279,7 @@ void open_incidents(const State& s, Decisions& out) {
 
 }  // namespace
 
-void decide_recovery(const State& s, Decisions& out) {
+void decide_recovery(const State& s, ClusterView& view, Decisions& out) {
   open_incidents(s, out);
   std::set<IncidentId> due = s.dirty_incidents;
   for (const auto& [at, id] : s.timers) {
@@ -275,7 +290,7 @@ void decide_recovery(const State& s, Decisions& out) {
     const Incident* i = find_incident(s, id);
     if (i == nullptr || i->stage == Stage::closed) continue;
     const std::size_t before = out.size();
-    step(s, *i, out);
+    step(s, view, *i, out);
     // Nothing to do although its time has come: not looked at again before something changes.
     const bool timed = i->due.ns != 0 && i->due <= s.mono();
     if (timed && out.size() == before && i->pending.empty() && !s.paused) {

@@ -15,6 +15,7 @@ struct NodeSpec {
   std::uint32_t leaf = 0;      // leaf switch (or rail group) index, dense from 0
   std::uint32_t pod = 0;       // group of leaves under the same spines, dense from 0
   std::uint32_t domain = 0;    // NVLink domain: the node itself on HGX machines, the rack on NVL72
+  std::string gpu_model;       // empty: the site's
 };
 
 struct Site {
@@ -41,6 +42,7 @@ void fields(V& v, NodeSpec& n) {
   v("leaf", n.leaf);
   v("pod", n.pod);
   v("domain", n.domain);
+  v("gpu_model", n.gpu_model);
 }
 
 template <class V>

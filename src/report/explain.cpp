@@ -9,7 +9,7 @@
 #include "base/json_writer.h"
 #include "base/node_list.h"
 #include "base/text.h"
-#include "decide/queue.h"
+#include "decide/outlook.h"
 #include "decide/words.h"
 #include "ingest/fault_catalog.h"
 #include "ingest/kernel_log.h"
@@ -151,7 +151,7 @@ Explanation of_job(const State& s, const Job& j) {
                                     j.progress.durable_steps));
   if (std::string why = decide::why_not_started(s, j.id); !why.empty()) e.sentences.push_back("Not started: " + why + ".");
   if (!j.placement.why.empty() && !j.nodes.empty()) {
-    e.sentences.push_back(fmt::format("Placed on {} leaf switch{}, the least possible is {}: {}.", j.placement.leaves,
+    e.sentences.push_back(fmt::format("Placed on {} leaf switch{}, the least possible is {}. {}", j.placement.leaves,
                                       j.placement.leaves == 1 ? "" : "es", j.placement.leaves_min, j.placement.why));
   }
   if (j.restarts > 0) {

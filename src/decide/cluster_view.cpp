@@ -1,0 +1,164 @@
+#include "decide/cluster_view.h"
+
+#include <set>
+
+#include "decide/moves/repair.h"
+
+namespace muster::decide {
+namespace {
+
+// How unwelcome a node is to new work. Trouble it had, trouble it is suspected of, and neighbours whose traffic leaves the leaf.
+constexpr std::uint32_t kCostOfSuspicion = 100;
+constexpr std::uint32_t kCostOfIncident = 8;  // each so far, up to
+constexpr std::uint32_t kCostOfPast = 80;
+constexpr std::uint32_t kCostOfTraffic = 60;  // when every other node of the leaf talks to other leaves
+
+constexpr double kFailuresPerNodeHour = 6.5e-4;  // of published fleets, for a node of eight; data/fault_rates.csv
+constexpr double kRepairHours = 1.5;
+
+}  // namespace
+
+void ClusterView::update(const State& s) {
+  if (!tree_ || held_.size() != s.nodes.size()) return build(s);
+  std::set<std::uint32_t> leaves;
+  for (NodeId n : s.dirty_nodes) {
+    sync(s, n);
+    leaves.insert(layout_.nodes[n.v].leaf);
+  }
+  for (const std::uint32_t leaf : leaves) weigh(s, leaf);
+  choose_spares(s);
+  std::erase_if(places_, [&](const auto& p) { return s.jobs.count(p.first) == 0; });
+}
+
+void ClusterView::build(const State& s) {
+  *this = ClusterView{};
+  layout_.models = {s.site.gpu_model};
+  leaf_nodes_.resize(s.site.leaves);
+  pod_nodes_.resize(s.site.pods);
+  for (std::uint32_t i = 0; i < s.site.nodes.size(); ++i) {
+    const NodeSpec& n = s.site.nodes[i];
+    const std::string& model = n.gpu_model.empty() ? s.site.gpu_model : n.gpu_model;
+    auto at = std::find(layout_.models.begin(), layout_.models.end(), model);
+    if (at == layout_.models.end()) at = layout_.models.insert(at, model);
+    layout_.nodes.push_back(
+        {n.domain, n.leaf, n.pod, s.site.gpus_per_node, static_cast<std::uint32_t>(at - layout_.models.begin())});
+    leaf_nodes_[n.leaf].push_back(NodeId{i});
+    pod_nodes_[n.pod].push_back(NodeId{i});
+  }
+  tree_.emplace(layout_);
+  held_.resize(s.nodes.size());
+  in_service_.assign(s.nodes.size(), 1);
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) sync(s, NodeId{n});
+  for (std::uint32_t leaf = 0; leaf < leaf_nodes_.size(); ++leaf) weigh(s, leaf);
+  choose_spares(s);
+}
+
+void ClusterView::sync(const State& s, NodeId n) {
+  const std::vector<Share>& now = s.nodes[n.v].shares;
+  if (held_[n.v] != now) {
+    for (const Share& x : held_[n.v]) tree_->give(n, x.slots, x.milli);
+    for (const Share& x : now) tree_->take(n, x.slots, x.milli);
+    held_[n.v] = now;
+  }
+  const bool serves = placeable(s, n);
+  if (serves == (in_service_[n.v] != 0)) return;
+  in_service_[n.v] = serves ? 1 : 0;
+  if (serves)
+    tree_->open(n);
+  else
+    tree_->close(n);
+}
+
+void ClusterView::weigh(const State& s, std::uint32_t leaf) {
+  std::uint32_t spread = 0;  // nodes whose gang talks across leaves
+  for (NodeId n : leaf_nodes_[leaf]) {
+    for (const Share& x : s.nodes[n.v].shares) {
+      const Job* j = find_job(s, x.job);
+      if (j == nullptr || j->placement.leaves <= 1) continue;
+      ++spread;
+      break;
+    }
+  }
+  const std::uint32_t traffic = kCostOfTraffic * spread / static_cast<std::uint32_t>(leaf_nodes_[leaf].size());
+  for (NodeId n : leaf_nodes_[leaf]) {
+    const NodeState& node = s.nodes[n.v];
+    std::uint32_t cost = traffic + std::min(kCostOfPast, kCostOfIncident * node.incidents);
+    if (node.incident.some()) cost += kCostOfSuspicion;
+    tree_->set_cost(n, static_cast<std::uint8_t>(std::min(cost, 255U)));
+  }
+}
+
+// The free nodes least welcome to others are the spares: they serve a gang in need as well as any.
+void ClusterView::choose_spares(const State& s) {
+  for (NodeId n : spares_) {
+    if (in_service_[n.v] != 0) tree_->open(n);
+  }
+  spares_.clear();
+  if (s.policy.scheduling.spare_confidence <= 0) return;
+  SparesAsk ask;
+  ask.failures_per_node_hour = kFailuresPerNodeHour;
+  ask.repair_h = kRepairHours;
+  ask.confidence = s.policy.scheduling.spare_confidence;
+  for (const auto& pod : pod_nodes_) ask.group_nodes.push_back(static_cast<std::uint32_t>(pod.size()));
+  const std::vector<std::uint32_t> wanted = spares_wanted(ask);
+  for (std::size_t p = 0; p < pod_nodes_.size(); ++p) {
+    std::uint32_t kept = 0;
+    for (auto n = pod_nodes_[p].rbegin(); n != pod_nodes_[p].rend() && kept < wanted[p]; ++n) {
+      if (in_service_[n->v] == 0 || !held_[n->v].empty()) continue;
+      spares_.push_back(*n);
+      ++kept;
+    }
+  }
+  close_spares();
+}
+
+void ClusterView::open_spares() {
+  for (NodeId n : spares_) tree_->open(n);
+}
+void ClusterView::close_spares() {
+  for (NodeId n : spares_) tree_->close(n);
+}
+
+std::uint32_t ClusterView::model_of(std::string_view name) const {
+  if (name.empty()) return kAnyModel;
+  const auto at = std::find(layout_.models.begin(), layout_.models.end(), name);
+  return static_cast<std::uint32_t>(at - layout_.models.begin());
+}
+
+Shape ClusterView::shape_of(const JobSpec& spec) const {
+  Shape x;
+  x.pieces = spec.nodes;
+  x.gpus = spec.gpus_per_node;
+  x.segment = spec.segment;
+  x.required = spec.within;
+  x.model = model_of(spec.gpu_model);
+  if (spec.gpu_milli > 0) {
+    x.pieces = x.gpus = 1;
+    x.milli = spec.gpu_milli;
+  }
+  return x;
+}
+
+Shape ClusterView::wanted_shape(const State& s, const Job& j) const {
+  Shape x = shape_of(j.spec);
+  const bool hopes = j.spec.prefer < x.required && (s.mono() - j.queued + j.waited).seconds() < j.spec.prefer_wait_s;
+  if (hopes && j.attempt == 0) x.required = j.spec.prefer;
+  return x;
+}
+
+const Choice& ClusterView::where(const Job& j) {
+  Place& p = places_[j.id];
+  if (p.attempt != j.attempt || p.nodes != j.nodes) {
+    p.attempt = j.attempt;
+    p.nodes = j.nodes;
+    p.choice = Choice{};
+    p.choice.nodes = j.nodes;
+    p.choice.slots = j.slots;
+    if (j.slots.empty()) {
+      for (NodeId n : j.nodes) p.choice.slots.push_back(static_cast<std::uint16_t>((1U << layout_.nodes[n.v].gpus) - 1));
+    }
+  }
+  return p.choice;
+}
+
+}  // namespace muster::decide

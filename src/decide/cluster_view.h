@@ -1,0 +1,56 @@
+// ClusterView: the state as the scheduler needs it: a tree of what is free, kept up to date by what changed. What it answers
+// depends on the state alone, never on the way the state came about.
+#pragma once
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "decide/moves/gang.h"
+#include "decide/place/tree.h"
+#include "decide/schedule/backfill.h"
+#include "decide/schedule/rank.h"
+#include "model/state.h"
+
+namespace muster::decide {
+
+class ClusterView {
+ public:
+  // Takes over the changes of s.dirty_nodes; builds everything on the first call or for another site.
+  void update(const State& s);
+
+  Tree& tree() { return *tree_; }
+  const Layout& layout() const { return layout_; }
+  std::uint32_t model_of(std::string_view name) const;  // kAnyModel for an empty name; layout().models.size() for an unknown one
+  Shape shape_of(const JobSpec& spec) const;
+  // As shape_of, but while it may still hope for its preferred level, that level is required.
+  Shape wanted_shape(const State& s, const Job& j) const;
+  // Where a job that holds nodes has its GPUs; kept until it starts elsewhere.
+  const Choice& where(const Job& j);
+
+  // Nodes kept free for repairs are closed to everybody else; between these two calls they are open.
+  void open_spares();
+  void close_spares();
+
+ private:
+  struct Place {
+    std::uint32_t attempt = 0;
+    std::vector<NodeId> nodes;  // as the job says; a change of it means the choice is stale
+    Choice choice;
+  };
+
+  void build(const State& s);
+  void sync(const State& s, NodeId n);
+  void weigh(const State& s, std::uint32_t leaf);
+  void choose_spares(const State& s);
+
+  std::optional<Tree> tree_;
+  Layout layout_;
+  std::vector<std::vector<Share>> held_;  // as the tree has it
+  std::vector<char> in_service_;          // whether the state would let it take work
+  std::vector<std::vector<NodeId>> leaf_nodes_;
+  std::vector<std::vector<NodeId>> pod_nodes_;
+  std::vector<NodeId> spares_;
+  std::map<JobId, Place> places_;
+};
+
+}  // namespace muster::decide

@@ -1,0 +1,214 @@
+#include "decide/waiting.h"
+
+#include <fmt/core.h>
+
+#include <set>
+
+#include "decide/energy/defer.h"
+#include "decide/schedule/estimate.h"
+
+namespace muster::decide {
+namespace {
+
+constexpr std::size_t kQueuesMax = 512;  // accounts that are told apart where the policy names no queues
+constexpr double kStartUp_s = 300;       // what a start takes beside the steps, where nobody said
+constexpr double kStretch = 1.1;         // checkpoints and hiccups
+constexpr double kWorthWaiting = 0.03;   // part of the energy bill that a later start must save
+constexpr Duration kHour = hours(1);
+
+std::vector<QueueSpec> queue_specs(const State& s) {
+  if (!s.policy.queues.empty()) return s.policy.queues;
+  std::vector<QueueSpec> specs;
+  for (const auto& [name, use] : s.used) {
+    if (name.empty() || specs.size() == kQueuesMax) continue;
+    QueueSpec q;
+    q.name = name;
+    specs.push_back(std::move(q));
+  }
+  return specs;
+}
+
+double share_left(const Job& j) {
+  if (j.spec.steps == 0) return 1;
+  const double done = static_cast<double>(std::min(j.progress.durable_steps, j.spec.steps)) / static_cast<double>(j.spec.steps);
+  return 1 - done;
+}
+
+// By its own word: steps and their length, or the limit its owner set.
+Duration said(const JobSpec& spec) {
+  if (spec.time_limit_s > 0) return from_seconds(spec.time_limit_s);
+  const double init = spec.init_s >= 0 ? spec.init_s : kStartUp_s;
+  return from_seconds(init + std::min(1e8, static_cast<double>(spec.steps) * spec.step_s) * kStretch);
+}
+
+// The price of running from `hour` hours after now on for `run`; nothing where prices are not known so far.
+std::optional<double> price_of(const State& s, std::int64_t hour, Duration run) {
+  const PriceAnnounced& p = s.prices;
+  const std::int64_t first = (s.now.utc - p.from).ns / kHour.ns + hour;
+  const std::int64_t count = std::max<std::int64_t>(1, (run.ns + kHour.ns / 2) / kHour.ns);
+  double sum = 0;
+  for (std::int64_t h = first; h < first + count; ++h) {
+    if (h < 0 || h >= static_cast<std::int64_t>(p.price_per_mwh.size())) return std::nullopt;
+    const auto i = static_cast<std::size_t>(h);
+    sum += p.price_per_mwh[i];
+    if (i < p.carbon_g_per_kwh.size()) sum += p.carbon_g_per_kwh[i] / 1000 * s.policy.scheduling.carbon_per_tonne;
+  }
+  return sum / static_cast<double>(count);
+}
+
+// Cheaper hours lie ahead, and there is time to wait for them. The last hour before it must start is not gambled with.
+std::string waits_for_price(const State& s, const Job& j) {
+  const auto now = price_of(s, 0, seconds(1));
+  const double worth = j.spec.value_per_gpu_h;
+  if (now && worth > 0 && !worth_running(worth, *now, s.policy.scheduling.gpu_kw)) {
+    return fmt::format("power costs {:.0f} per MWh now, more than its value of {:.2f} per GPU-hour bears", *now, worth);
+  }
+  if (!j.spec.deferrable || j.spec.deadline.ns == 0) return {};
+  const Duration run = expected_run(s, j);
+  const std::int64_t slack = (j.spec.deadline - s.now.utc - run).ns / kHour.ns - 1;
+  const auto cost_now = price_of(s, 0, run);
+  if (slack <= 0 || !cost_now) return {};
+  for (std::int64_t h = 1; h <= slack; ++h) {
+    const auto later = price_of(s, h, run);
+    if (!later) break;
+    if (*later < *cost_now - kWorthWaiting * std::abs(*cost_now)) {
+      return fmt::format("it may wait for cheaper power: {:.1f} per MWh from {} h from now, {:.1f} if it started now", *later, h,
+                         *cost_now);
+    }
+  }
+  return {};
+}
+
+Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, const std::vector<double>& factors,
+                 const Job& j) {
+  Waiter w;
+  w.id = j.id;
+  w.shape = view.wanted_shape(s, j);
+  w.gpus = static_cast<std::uint32_t>((milli_gpus(s.site, j.spec) + 999) / 1000);
+  w.order = j.order;
+  w.priority = j.spec.priority;
+  w.fairness = quotas.size() > 1 ? 0.5 + factors[quotas.find(queue_of(j.spec))] : 1;
+  w.value = j.spec.value_per_gpu_h;
+  w.queued = j.queued;
+  w.waited_before = j.waited;
+  if (j.spec.deadline.ns != 0) w.deadline = s.mono() + (j.spec.deadline - s.now.utc);
+  w.expected = expected_run(s, j);
+  w.ran = j.ran;
+  if (j.paused_until.ns != 0) w.paused_until = j.paused_until;
+  return w;
+}
+
+}  // namespace
+
+Quotas quotas_of(const State& s) {
+  Pool pool;
+  pool.capacity = whole_gpus(s.site.gpus());
+  Quotas q(queue_specs(s), pool);
+  std::vector<Usage> past(q.size());
+  for (const auto& [name, use] : s.used) {
+    const QueueIndex i = q.find(name);
+    q.take(i, use.held);
+    // Aged to now, and added to every queue above.
+    Usage aged = use.past;
+    accrue(aged, use.held, s.mono(), s.policy.scheduling.half_life);
+    for (QueueIndex up = i;; up = q.parent(up)) {
+      past[up].at = s.mono();
+      for (std::size_t r = 0; r < kResources; ++r) past[up].amount[r] += aged.amount[r];
+      if (up == kRootQueue) break;
+    }
+  }
+  q.set_past(past, s.policy.scheduling.half_life);
+  return q;
+}
+
+Amounts ask_of(const State& s, const Quotas& quotas, const JobSpec& spec) {
+  return quotas.ask(static_cast<std::uint32_t>(std::min<std::int64_t>(milli_gpus(s.site, spec), UINT32_MAX)), spec.gpu_model);
+}
+
+RankPolicy rank_policy(const State& s) {
+  RankPolicy p;
+  p.wait_limit = s.policy.scheduling.wait_limit;
+  return p;
+}
+
+BackfillPolicy backfill_policy(const State& s) {
+  BackfillPolicy p;
+  p.reserve = std::max(1U, s.policy.scheduling.reserve);
+  p.always_reserve = false;
+  return p;
+}
+
+Duration expected_run(const State& s, const Job& j) {
+  const Duration whole = estimate_run(s.histories, j.spec.user, j.spec.name, said(j.spec)).run;
+  return from_seconds(std::max(1.0, whole.seconds() * share_left(j)));
+}
+
+Time expected_end_of(const State& s, const Job& j) {
+  const Time now = s.mono();
+  if (j.phase != JobPhase::running) return now + expected_run(s, j);
+  const Time safe = now - (s.now.utc - j.checkpointed);  // mono, of its last word
+  if (safe > j.began && j.progress.durable_steps > 0 && j.spec.steps > 0) {
+    // It has told how far it is: what is left takes as long as its steps do.
+    const double left = static_cast<double>(j.spec.steps - std::min(j.progress.durable_steps, j.spec.steps)) * j.spec.step_s;
+    return expected_end(safe, from_seconds(std::max(1.0, left * kStretch)), now);
+  }
+  return expected_end(j.began, expected_run(s, j), now);
+}
+
+std::string held_back(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j) {
+  if (j.hopeless) return "a job it was to follow did not complete: it can never start; cancel it";
+  if (!j.waits_for.empty()) return fmt::format("it follows job {}, which has not completed", render(j.waits_for.front()));
+  if (std::string why = waits_for_price(s, j); !why.empty()) return why;
+  const Shape shape = view.shape_of(j.spec);
+  if (shape.model != kAnyModel && shape.model >= view.layout().models.size()) {
+    return fmt::format("no node has GPUs of the model {}: it can never start", j.spec.gpu_model);
+  }
+  const QuotaVerdict v = quotas.may_start(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec));
+  return v.ok ? std::string() : v.why;
+}
+
+Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody) {
+  Line line;
+  const std::vector<double> factors = quotas.factors();
+  for (const auto& [order, id] : s.queue) {
+    const Job& j = s.jobs.at(id);
+    if (j.hopeless || !j.waits_for.empty() || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
+    if (!everybody) {
+      if (!quotas.allows(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec))) continue;
+      if (!waits_for_price(s, j).empty()) continue;
+    }
+    line.waiting.push_back(waiter_of(s, view, quotas, factors, j));
+  }
+  line.order = rank(line.waiting, s.mono(), rank_policy(s));
+  for (const auto& [id, j] : s.jobs) {
+    if (j.phase != JobPhase::running && j.phase != JobPhase::starting) continue;
+    Runner r;
+    r.id = id;
+    r.expected_end = expected_end_of(s, j);
+    r.where = &view.where(j);
+    r.milli = j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000;
+    line.running.push_back(r);
+  }
+  std::sort(line.running.begin(), line.running.end(),
+            [](const Runner& a, const Runner& b) { return std::tie(a.expected_end, a.id) < std::tie(b.expected_end, b.id); });
+  return line;
+}
+
+Gang gang_of(const State& s, ClusterView& view, const Quotas& quotas, const Job& j) {
+  Gang g;
+  g.id = j.id;
+  g.queue = quotas.find(queue_of(j.spec));
+  g.priority = j.spec.priority;
+  g.shape = view.shape_of(j.spec);
+  const Choice& where = view.where(j);
+  g.nodes = where.nodes;
+  g.slots = where.slots;
+  g.since_checkpoint_s = std::max(0.0, (s.now.utc - j.checkpointed).seconds());
+  g.restart_s = j.progress.init_ms > 0 ? static_cast<double>(j.progress.init_ms) / 1000 : kStartUp_s;
+  g.running_s = std::max(0.0, (s.mono() - j.began).seconds());
+  g.remaining_s = std::max(0.0, (expected_end_of(s, j) - s.mono()).seconds());
+  g.use = ask_of(s, quotas, j.spec);
+  return g;
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,38 @@
+// Waiting: the queue as the engine of decide/schedule sees it. Who may start now, who may not and why, and when those who run are
+// expected to end.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "decide/cluster_view.h"
+#include "decide/quota/quota.h"
+
+namespace muster::decide {
+
+// The queues of the policy, or one for each account known where it names none; with what is held and was used.
+Quotas quotas_of(const State& s);
+Amounts ask_of(const State& s, const Quotas& quotas, const JobSpec& spec);
+
+RankPolicy rank_policy(const State& s);
+BackfillPolicy backfill_policy(const State& s);
+
+// How long a queued job will run from its next start, and when a running one will end (mono).
+Duration expected_run(const State& s, const Job& j);
+Time expected_end_of(const State& s, const Job& j);
+
+// Why a queued job may not start now, however much is free: it waits for another, for cheap power, for its quota. Empty: it may.
+std::string held_back(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j);
+
+struct Line {
+  std::vector<Waiter> waiting;
+  std::vector<Ranked> order;
+  std::vector<Runner> running;  // by expected end
+};
+// Those who may start now, ranked, and those who run. `everybody`: also those held back by quota or price, for forecasts.
+Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody = false);
+
+// For preemption, repair and moves: a job that holds nodes.
+Gang gang_of(const State& s, ClusterView& view, const Quotas& quotas, const Job& j);
+
+}  // namespace muster::decide
