@@ -35,7 +35,7 @@ bool all_free(const State& s, const Action& a) {
 bool changed(const State& s) {
   const bool timed = !s.paused && !s.timers.empty() && s.timers.begin()->first <= s.mono();
   return timed || s.queue_dirty || !s.dirty_incidents.empty() || !s.new_findings.empty() || !s.broken_jobs.empty() ||
-         !s.dirty_nodes.empty() || !s.wishes.empty();
+         !s.dirty_nodes.empty() || !s.dirty_rows.empty() || !s.wishes.empty();
 }
 
 }  // namespace
