@@ -20,6 +20,7 @@ std::string_view say(FindingKind k) {
     case FindingKind::storage_stall: return "a stalled checkpoint store";
     case FindingKind::app_error: return "an error of the program itself";
     case FindingKind::job_failed: return "a failed job";
+    case FindingKind::row_hot: return "a row of racks that grows hot";
   }
   return "trouble";
 }

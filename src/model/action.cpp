@@ -9,6 +9,6 @@ bool destroys_work(Verb v) {
 
 bool harmful(Verb v) { return v == Verb::drain_node || destroys_work(v); }
 
-bool on_node(Verb v) { return v >= Verb::drain_node && v != Verb::restart_job; }
+bool on_node(Verb v) { return v >= Verb::drain_node && v != Verb::restart_job && v != Verb::limit_power; }
 
 }  // namespace muster

@@ -27,10 +27,11 @@ enum class Verb : std::uint8_t {
   power_cycle_node,
   replace_node,  // a person swaps the part or the node
   restart_job,   // stop it if it runs, and start it at once on these nodes from its last checkpoint: not back into the queue
+  limit_power,   // of all GPUs of these nodes, to limit_pct of what they may draw; 100 lifts it. Work goes on, slower
 };
-constexpr std::array<std::string_view, 14> names(Verb) {
+constexpr std::array<std::string_view, 15> names(Verb) {
   return {"submit_job", "start_job", "requeue_job", "fail_job", "cancel_job", "drain_node", "undrain_node", "probe_node",
-          "test_node", "reset_gpu", "reboot_node", "power_cycle_node", "replace_node", "restart_job"};
+          "test_node", "reset_gpu", "reboot_node", "power_cycle_node", "replace_node", "restart_job", "limit_power"};
 }
 
 // Takes capacity or work away: budgets and breakers apply.
@@ -46,10 +47,11 @@ struct Action {
   std::int16_t slot = -1;
   JobId job;
   std::uint32_t attempt = 0;       // of the job, where there is one
-  std::vector<NodeId> nodes;       // start_job, restart_job: the gang
+  std::vector<NodeId> nodes;       // start_job, restart_job: the gang; limit_power: a row
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
   Duration pause;                  // requeue_job: not wanted back before this is over
   JobSpec spec;                    // submit_job
+  std::uint32_t limit_pct = 100;   // limit_power
 };
 
 struct Reason {
@@ -94,6 +96,7 @@ void fields(V& v, Action& a) {
   v("slots", a.slots);
   v("pause", a.pause);
   v("spec", a.spec);
+  v("limit_pct", a.limit_pct);
 }
 template <class V>
 void fields(V& v, Reason& r) {

@@ -99,6 +99,12 @@ struct FindingCleared {
   FindingId id;
   std::string why;
 };
+struct RowMeasured {  // while a row is hot: what its nodes report, once a minute
+  std::uint32_t row = 0;
+  double inlet_c = 0;          // mean
+  double hottest_c = 0;        // GPU
+  double trend_c_per_min = 0;  // of the inlet
+};
 struct OrderEnded {
   std::string key;
   Status status = Status::done;
@@ -166,14 +172,14 @@ struct CauseFrozen {
 using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
                           JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
-                          OrderRefused, CauseFrozen, PriceAnnounced>;
+                          OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted", "job_started",
     "job_progressed",  "job_ended",      "job_requeued",    "job_gone",       "node_changed",  "gpu_swapped",
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given", "incident_opened",
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused", "cause_frozen",
-    "price_announced"};
+    "price_announced", "row_measured"};
 
 struct Event {
   std::uint32_t schema = 1;

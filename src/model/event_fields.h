@@ -45,6 +45,9 @@ template <class V> void fields(V& v, OrderRefused& b) {
 template <class V> void fields(V& v, PriceAnnounced& b) {
   v("from", b.from); v("price_per_mwh", b.price_per_mwh); v("carbon_g_per_kwh", b.carbon_g_per_kwh);
 }
+template <class V> void fields(V& v, RowMeasured& b) {
+  v("row", b.row); v("inlet_c", b.inlet_c); v("hottest_c", b.hottest_c); v("trend_c_per_min", b.trend_c_per_min);
+}
 template <class V> void fields(V& v, CauseFrozen& b) { v("cause", b.cause); v("until", b.until); v("why", b.why); }
 
 }  // namespace muster

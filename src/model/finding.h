@@ -26,11 +26,12 @@ enum class FindingKind : std::uint8_t {
   storage_stall,     // checkpoints crawl everywhere: not a node's fault
   app_error,         // the job's own fault by the fault catalogue (Xid 13, 31, 43 ...)
   job_failed,        // a gang ended with an error
+  row_hot,           // a row of racks grows hotter than its cooling can hold; `slot` is the row, and no node is named
 };
-constexpr std::array<std::string_view, 16> names(FindingKind) {
+constexpr std::array<std::string_view, 17> names(FindingKind) {
   return {"gpu_lost", "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap", "link_down", "gsp_timeout", "node_silent", "host_rebooted", "slow_gpu",
-          "storage_stall", "app_error", "job_failed"};
+          "storage_stall", "app_error", "job_failed", "row_hot"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };
@@ -54,7 +55,7 @@ struct Finding {
   FindingKind kind = FindingKind::gpu_lost;
   Severity severity = Severity::warning;
   NodeId node;             // none: the site
-  std::int16_t slot = -1;  // GPU slot
+  std::int16_t slot = -1;  // GPU slot; of row_hot: the row
   JobId job;
   std::int32_t code = 0;   // Xid number where there is one
   Time opened;             // utc

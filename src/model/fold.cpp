@@ -310,6 +310,43 @@ struct Folder {
     if (n == nullptr) return;
     n->condition = b.condition;
     touch(b.node);
+    const auto row = s.hot_rows.find(row_of(s.site, b.node));
+    if (row == s.hot_rows.end() || b.condition != NodeCondition::up || row->second.limit_pct >= 100) return;
+    row->second.again = true;
+    s.dirty_rows.insert(row->first);
+  }
+  // ---- rows
+  RowHeat* hot_row(NodeId n) {
+    const auto it = s.hot_rows.find(row_of(s.site, n));
+    return it == s.hot_rows.end() ? nullptr : &it->second;
+  }
+  void operator()(const RowMeasured& b) {
+    const auto it = s.hot_rows.find(b.row);
+    if (it == s.hot_rows.end()) return;
+    it->second.last = b;
+    it->second.at = s.mono();
+    s.dirty_rows.insert(b.row);
+  }
+  void limit_intended(const Action& a) {
+    RowHeat* r = a.nodes.empty() ? nullptr : hot_row(a.nodes.front());
+    if (r == nullptr) return;
+    r->before_pct = r->limit_pct;
+    r->limit_pct = a.limit_pct;
+    r->limited = s.mono();
+    r->again = false;
+  }
+  void limit_ended(const Action& a, bool done) {
+    RowHeat* r = a.nodes.empty() ? nullptr : hot_row(a.nodes.front());
+    if (r == nullptr) return;
+    if (!done) r->limit_pct = r->before_pct;
+    cool_down(row_of(s.site, a.nodes.front()));
+  }
+  // Nothing is known of a row that is neither hot nor limited.
+  void cool_down(std::uint32_t row) {
+    const auto it = s.hot_rows.find(row);
+    if (it == s.hot_rows.end() || it->second.finding.some() || it->second.limit_pct < 100) return;
+    s.hot_rows.erase(it);
+    s.dirty_rows.erase(row);
   }
   void operator()(const GpuSwapped& b) {
     if (NodeState* n = node(b.node)) ++n->swaps;
@@ -319,6 +356,9 @@ struct Folder {
     s.findings[b.finding.id] = b.finding;
     s.next_finding = std::max(s.next_finding, b.finding.id.v + 1);
     s.new_findings.insert(b.finding.id);
+    if (b.finding.kind == FindingKind::row_hot && b.finding.slot >= 0) {
+      s.hot_rows[static_cast<std::uint32_t>(b.finding.slot)].finding = b.finding.id;
+    }
   }
   void operator()(const FindingGrew& b) {
     const auto it = s.findings.find(b.id);
@@ -333,6 +373,11 @@ struct Folder {
     const auto it = s.findings.find(b.id);
     if (it == s.findings.end() || it->second.cleared.ns != 0) return;
     it->second.cleared = e.utc;
+    if (const auto row = s.hot_rows.find(static_cast<std::uint32_t>(it->second.slot));
+        it->second.kind == FindingKind::row_hot && row != s.hot_rows.end() && row->second.finding == b.id) {
+      row->second.finding = {};
+      cool_down(row->first);
+    }
     if (NodeState* n = node(it->second.node); n != nullptr && n->incident.some()) {
       if (Incident* i = incident(n->incident)) reconsider(*i);
       touch(it->second.node);
@@ -374,6 +419,7 @@ struct Folder {
     const bool stops = destroys_work(o.action.verb) && stopped != nullptr && stopped->phase == JobPhase::running;
     if (health || stops) s.harms.push_back({s.mono(), o.action.verb, health ? o.action.node : NodeId{}, o.action.job, cause});
     if (o.action.verb == Verb::drain_node) recount_out(o.action.node);
+    if (o.action.verb == Verb::limit_power) limit_intended(o.action);
     if (o.action.verb == Verb::start_job) reserve(b);
     if (o.action.verb == Verb::restart_job) reserve_more(b);
     if (Job* j = job(o.action.job); j != nullptr && o.action.verb == Verb::requeue_job && o.action.pause.ns > 0) {
@@ -453,6 +499,7 @@ struct Folder {
     const Action& a = r.order.action;
     NodeState* n = node(a.node);
     const bool done = r.status == Status::done;
+    if (a.verb == Verb::limit_power) return limit_ended(a, done);
     const bool persons = !r.order.reason.wish.empty();
     // A person who took the node while an order of Muster's was under way keeps it.
     const bool applies = n != nullptr && done && (persons || n->hold != Hold::person);
@@ -600,6 +647,7 @@ void settle(State& s) {
   s.broken_jobs.clear();
   s.checkpointed.clear();
   s.queue_dirty = false;
+  s.dirty_rows.clear();
   s.queue_looked = s.mono();
 }
 
@@ -625,6 +673,7 @@ void refresh(State& s) {
     s.dirty_nodes.insert(s.dirty_nodes.end(), NodeId{n});
     if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});
   }
+  for (const auto& [row, heat] : s.hot_rows) s.dirty_rows.insert(row);
   for (const auto& [key, r] : s.orders) {
     if (r.status != Status::pending && r.status != Status::unknown) continue;
     s.open_orders.insert(key);
@@ -642,6 +691,8 @@ bool decided(const Body& b) {
          std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
          std::holds_alternative<CauseFrozen>(b);
 }
+
+bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
 
 bool placeable(const State& s, NodeId id) {
   const NodeState& n = s.nodes[id.v];

@@ -86,6 +86,7 @@ struct Policy {
   Duration requeue_after = minutes(2);  // how long a broken gang may hang on a dead node before it is stopped
   Duration silent_after = minutes(3);   // node_silent
   double temp_throttle_c = 87;
+  bool heat_aware = true;               // a row that grows hot is slowed before its GPUs throttle, and avoided
   double slow_step_pct = 15;            // slow_gpu: job slower than its own baseline by this
   Scheduling scheduling;
   std::vector<QueueSpec> queues;        // empty: every account is one, with equal weight
@@ -163,6 +164,7 @@ void fields(V& v, Policy& p) {
   v("silent_after", p.silent_after);
   v("temp_throttle_c", p.temp_throttle_c);
   v("slow_step_pct", p.slow_step_pct);
+  v("heat_aware", p.heat_aware);
   v("scheduling", p.scheduling);
   v("queues", p.queues);
 }

@@ -32,11 +32,13 @@ enum class Field : std::uint8_t {
   pcie_width,           // lanes
   ib_link_downed_total, // counter; slot = the NIC of that GPU
   ib_up,                // 0 or 1; slot likewise
+  inlet_temp_c,         // node: of the air it breathes
 };
-constexpr std::array<std::string_view, 20> names(Field) {
+constexpr std::array<std::string_view, 21> names(Field) {
   return {"up", "boot_time_s", "gpus_visible", "gpu_temp_c", "memory_temp_c", "power_w", "sm_clock_mhz", "gpu_util_pct",
           "tensor_active", "thermal_violation_us", "ecc_sbe_total", "ecc_dbe_total", "remapped_rows", "remap_pending",
-          "remap_failed", "nvlink_errors_total", "pcie_replay_total", "pcie_width", "ib_link_downed_total", "ib_up"};
+          "remap_failed", "nvlink_errors_total", "pcie_replay_total", "pcie_width", "ib_link_downed_total", "ib_up",
+          "inlet_temp_c"};
 }
 constexpr std::size_t kFields = names(Field{}).size();
 

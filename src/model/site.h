@@ -31,9 +31,17 @@ struct Site {
   double storage_write_gbs = 0;        // shared checkpoint store, GB/s in all
   double power_limit_kw = 0;           // whole site; 0: none
   std::vector<NodeSpec> nodes;
+  std::vector<std::uint32_t> rack_row;  // row of each rack, dense from 0; empty: rows are not known
+  double rack_kw = 0;                   // what one rack may draw; 0: no limit
+  double row_kw = 0;                    // what one row may draw, and its cooling carry away; 0: no limit
 
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(nodes.size()) * gpus_per_node; }
 };
+
+constexpr std::uint32_t kNoRow = UINT32_MAX;
+inline std::uint32_t row_of(const Site& s, NodeId n) {
+  return s.rack_row.empty() || n.v >= s.nodes.size() ? kNoRow : s.rack_row[s.nodes[n.v].rack];
+}
 
 template <class V>
 void fields(V& v, NodeSpec& n) {
@@ -59,6 +67,9 @@ void fields(V& v, Site& s) {
   v("storage_write_gbs", s.storage_write_gbs);
   v("power_limit_kw", s.power_limit_kw);
   v("nodes", s.nodes);
+  v("rack_row", s.rack_row);
+  v("rack_kw", s.rack_kw);
+  v("row_kw", s.row_kw);
 }
 
 }  // namespace muster

@@ -42,6 +42,17 @@ struct NodeState {
   JobId first_job() const { return shares.empty() ? JobId{} : shares.front().job; }
 };
 
+// A row of racks that is hot, from its finding until the end of it and of the power limit set for it.
+struct RowHeat {
+  RowMeasured last;
+  Time at;                        // mono, of that measurement
+  FindingId finding;              // none: over, but for the limit
+  std::uint32_t limit_pct = 100;  // last ordered
+  std::uint32_t before_pct = 100; // and the one before, which stands if that order did not come through
+  Time limited;                   // mono, when it was ordered
+  bool again = false;             // a node has booted since, and knows nothing of the limit
+};
+
 // An order that has no final outcome yet, or one of the last few hundred that have.
 struct OrderRecord {
   Order order;
@@ -139,6 +150,7 @@ struct State {
   std::uint64_t next_order = 1;  // of jobs: FIFO
   Totals totals;
   PriceAnnounced prices;  // the newest word
+  std::map<std::uint32_t, RowHeat> hot_rows;  // by row
   Histories histories;    // run times of completed jobs, for estimates
   std::map<std::string, QueueUse, std::less<>> used;  // by queue, or account
 
@@ -149,6 +161,7 @@ struct State {
   std::set<NodeId> dirty_nodes;      // job, hold, condition or incident changed: for placement and accounting
   bool queue_dirty = false;
   Time queue_looked;                 // mono, of the last decision: a queue that waits is looked at again after a while
+  std::set<std::uint32_t> dirty_rows;  // hot ones with a new measurement
   std::set<JobId> checkpointed;      // made durable progress: the cheapest moment to move them
   std::set<std::pair<Time, IncidentId>> timers;  // (due, incident) of open incidents
   std::set<NodeId> out_nodes;                    // out of service by Muster's doing, or about to be; derived
@@ -173,6 +186,8 @@ std::string command_digest(const CommandGiven& c);
 // A node that may take new work, as far as its GPUs are free. One whose drain a limit holds back is in service: only a fault that
 // leaves nothing to run on keeps work off it.
 bool placeable(const State& s, NodeId n);
+// Whether the node stands in a row that is hot or whose power is limited: slower than others, by no fault of its own.
+bool in_hot_row(const State& s, NodeId n);
 // All GPUs of a node, as a bit mask.
 std::uint16_t all_slots(const Site& site);
 // Whether these GPUs of the node can take `milli` thousandths each, whoever asks, not counting what `job` has there already.

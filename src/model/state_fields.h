@@ -10,6 +10,10 @@ template <class V> void fields(V& v, NodeState& n) {
   v("condition", n.condition); v("hold", n.hold); v("hold_reason", n.hold_reason); v("incident", n.incident); v("shares", n.shares);
   v("changed", n.changed); v("swaps", n.swaps); v("incidents", n.incidents);
 }
+template <class V> void fields(V& v, RowHeat& r) {
+  v("last", r.last); v("at", r.at); v("finding", r.finding); v("limit_pct", r.limit_pct); v("before_pct", r.before_pct);
+  v("limited", r.limited); v("again", r.again);
+}
 template <class V> void fields(V& v, OrderRecord& o) {
   v("order", o.order); v("status", o.status); v("detail", o.detail); v("intended", o.intended);
   v("intended_mono", o.intended_mono); v("ended", o.ended);
@@ -38,7 +42,7 @@ template <class V> void fields(V& v, State& s) {
   v("ended_orders", s.ended_orders); v("harms", s.harms); v("openings", s.openings); v("refusals", s.refusals);
   v("frozen", s.frozen); v("streams", s.streams); v("commands", s.commands); v("wishes", s.wishes);
   v("next_finding", s.next_finding); v("next_incident", s.next_incident); v("next_order", s.next_order); v("totals", s.totals);
-  v("prices", s.prices); v("histories", s.histories); v("used", s.used);
+  v("prices", s.prices); v("hot_rows", s.hot_rows); v("histories", s.histories); v("used", s.used);
 }
 
 }  // namespace muster

@@ -24,7 +24,8 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::host_rebooted:
     case FindingKind::storage_stall:
     case FindingKind::app_error:
-    case FindingKind::job_failed: return std::nullopt;
+    case FindingKind::job_failed:
+    case FindingKind::row_hot: return std::nullopt;
   }
   return std::nullopt;
 }

@@ -13,7 +13,7 @@ constexpr std::size_t kDay = 24;
 // How forecasts are trusted. Chosen once on one year of one market, and coarse on purpose: none of them moves the saving by
 // more than half a point between half and twice its value.
 constexpr double kErrorTrust = 0.8;    // of the error seen, expected in the next hour
-constexpr double kErrorFades = 0.92;   // per hour ahead
+constexpr double kErrorFades = 0.95;   // per hour ahead
 constexpr double kErrorMemory = 0.6;   // weight of the error one hour further back
 constexpr double kLevelKept = 0.7;     // of a day's distance from the usual level, left a day later
 constexpr double kLevelMemory = 0.95;  // weight of the level one day further back

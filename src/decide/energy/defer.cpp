@@ -29,7 +29,7 @@ struct Bounds {
       MUSTER_CHECK(b.units >= 0);
       if (b.from >= n) continue;
       arrived[b.from] += b.units;
-      due[std::min<std::size_t>(b.due, n - 1)] += b.units;
+      if (b.due < n) due[b.due] += b.units;
     }
     std::partial_sum(arrived.begin(), arrived.end(), arrived.begin());
     std::partial_sum(due.begin(), due.end(), due.begin());
@@ -74,7 +74,7 @@ std::int64_t drop_any(std::span<const std::uint32_t> order, std::span<const Batc
   const std::size_t n = order.size();
   Units slack(n * n, 0);  // [i * n + j]: places in i..j less units inside
   for (const Batch& b : work) {
-    if (b.from < n) slack[b.from * n + std::max<std::size_t>(b.from, std::min<std::size_t>(b.due, n - 1))] -= b.units;
+    if (b.from <= b.due && b.due < n) slack[b.from * n + b.due] -= b.units;
   }
   for (std::size_t i = n; i-- > 0;) {
     for (std::size_t j = i; j < n; ++j) {

@@ -29,7 +29,8 @@ struct Batch {
 };
 
 // Units to run now: `price` for the hours ahead as far as anybody plans; `work` waiting (from 0) and expected. Work due after
-// the last of those hours counts as due in it. Never more than waits or than `capacity`.
+// the last of those hours is left to later plans, so these must reach beyond what waits. Never more than waits or than
+// `capacity`.
 std::int64_t run_now(std::span<const double> price, std::span<const Batch> work, std::int64_t capacity);
 
 // The cheapest hours for work that is all known, windows in order (see above): units to run in each hour. Work that no schedule

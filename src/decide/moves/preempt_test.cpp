@@ -214,7 +214,7 @@ struct Case {
 
 Case random_case(Prng& r) {
   Case c;
-  c.cluster = trial_cluster(r, 12, 12);
+  c.cluster = trial_cluster(r, 12, 14);
   c.ask = {.id = {1000, 0}, .priority = static_cast<std::int32_t>(1 + r.below(4)), .shape = trial_shape(r, c.cluster.layout)};
   for (const Gang& g : c.cluster.gangs) {
     if (g.priority < c.ask.priority && g.running_s >= PreemptRules{}.protected_s) c.may.push_back(&g);
@@ -272,7 +272,7 @@ TEST(PreemptProperty, GreedyAloneIsNearlyAlwaysTheBest) {
     Tree tree = c.cluster.tree();
     const Preemption p = choose_victims(tree, c.cluster.layout, c.cluster.gangs, c.ask, {.exact_max = 0});
     ASSERT_EQ(p.found, best.has_value()) << seed;
-    if (!best || best->gangs == 0) continue;
+    if (!best || best->gangs < 2) continue;  // one victim is no art
     ++wanted;
     best_found += p.loss_gpu_ms == best->loss ? 1 : 0;
     over += static_cast<double>(p.loss_gpu_ms) / static_cast<double>(best->loss) - 1;

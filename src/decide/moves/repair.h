@@ -19,17 +19,22 @@ struct Repair {
   std::vector<NodeId> out;      // the failed ones
   std::vector<NodeId> nodes;    // of the gang afterwards, in node order
   std::vector<std::uint16_t> slots;
-  // The proof. Survivors stay where they are, so no choice does better than these:
+  // The proof. Survivors stay where they are, so these are what any choice of spares is measured by:
   Level level = Level::node;     // lowest level of which one group holds the survivors and enough spares
   std::uint32_t leaves = 0;      // of the gang afterwards
   std::uint32_t leaves_min = 0;  // least for any choice of spares within that group
   std::uint32_t leaves_before = 0;
-  // Pieces that spares in the survivors' group of each level below `level` could have taken: all too few. From Level::node up.
+  // Pieces that spares in the survivors' group of each level below `level` could have taken, from Level::node up: too few, or in
+  // the wrong domains. 0 where the survivors themselves lie in several groups.
   std::vector<std::uint32_t> spare_below;
   std::string why;  // in words; also why it is not possible
 };
 
 // The gang holds its nodes in the tree, failed ones included. Takes nothing.
+//
+// Fewest leaves, proven: survivors' leaves cost nothing, so they are filled first; of what is then left, no k further leaves hold
+// more than the k roomiest, and the smallest k whose sum suffices is used. With segments the same holds, counted in segments: a
+// domain with survivors in a broken segment must complete it itself, everything else goes in whole segments.
 Repair plan_repair(const Tree& tree, const Layout& layout, const Gang& gang, std::span<const NodeId> failed);
 
 struct SparesAsk {
