@@ -159,6 +159,21 @@ std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r
   return std::nullopt;
 }
 
+// A power limit takes speed, not work, and can be lifted at any time: no budget, but only for a row that is known to be hot, and
+// never below the floor. Lifting needs no reason.
+Verdict power_limit(const State& s, const Action& a, const Reason& r) {
+  constexpr std::uint32_t kFloorPct = 60;
+  if (a.limit_pct >= 100) return {true, "lifts a limit", {}, {}, false};
+  if (a.limit_pct < kFloorPct) return refuse(fmt::format("a power limit of {} percent: {} is the least", a.limit_pct, kFloorPct), kNever);
+  for (const NodeId n : a.nodes) {
+    const auto row = s.hot_rows.find(row_of(s.site, n));
+    const bool named = row != s.hot_rows.end() && row->second.finding.some() &&
+                       std::find(r.findings.begin(), r.findings.end(), row->second.finding) != r.findings.end();
+    if (!named) return refuse("a power limit where no finding says that the row is hot", kNever);
+  }
+  return {true, fmt::format("power limit: {} of at least {} percent", a.limit_pct, kFloorPct), {}, {}, false};
+}
+
 // A drain that is held back must not keep a job hanging on the node until the limit is asked again.
 Verdict sooner_for_a_hanging_job(const State& s, const Action& a, const Reason& r, Verdict v) {
   const Ladder* ladder = find_ladder(s.policy, find_incident(s, r.incident)->cause);
@@ -178,6 +193,7 @@ Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
   const bool persons = !r.wish.empty();
   if (s.paused && !persons) return refuse(fmt::format("paused by {}", s.paused_by), kNever);
   if (persons) return {true, "asked for by a person: no budget applies", {}, {}, false};
+  if (a.verb == Verb::limit_power) return power_limit(s, a, r);
   // Starting and requeueing a broken gang, probing, testing an empty node and giving it back take nothing from anybody.
   const bool of_queue = !r.incident.some();
   if (of_queue && stops_job(a.verb)) return stop_for_the_queue(s, a);

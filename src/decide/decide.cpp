@@ -1,6 +1,7 @@
 #include "decide/decide.h"
 
 #include "decide/broken.h"
+#include "decide/energy/heat.h"
 #include "decide/queue.h"
 #include "decide/recover.h"
 #include "decide/wishes.h"
@@ -18,6 +19,7 @@ Decisions Decider::decide(const State& s) {
   view_.update(s);
   decide_wishes(s, out);
   decide_recovery(s, view_, out);
+  decide_heat(s, out);
   decide_broken(s, view_, out);
   decide_queue(s, view_, out);
   return out;

@@ -12,12 +12,13 @@ bool passing(FindingKind k) { return k == FindingKind::app_error || k == Finding
 std::uint32_t bit(Witness w) { return 1U << static_cast<unsigned>(w); }
 }  // namespace
 
-Detectors::Detectors(const State& s) : counters_(s.site), silence_(s.site), slow_(s.site) {
+Detectors::Detectors(const State& s) : counters_(s.site), heat_(s.site), silence_(s.site), slow_(s.site) {
   for (const auto& [id, f] : s.findings) {
     if (f.cleared.ns != 0) continue;
     Open o{id, 0, static_cast<std::uint32_t>(f.evidence.size())};
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
     open_[{f.kind, f.node, f.slot, f.job}] = o;
+    heat_.take_over(f);
     if (f.node.some() && f.node.v >= s.nodes.size()) continue;
     silence_.take_over(f);
     counters_.take_over(f);
@@ -78,6 +79,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
     if (m.field == Field::up) continue;
     counters_.on_sample(m, s, signs_);
     slow_.on_sample(m);
+    heat_.on_sample(m, mono);
     links_.on_sample(m, mono, signs_);
   }
   for (const StepReport& r : steps) slow_.on_step(r, s, signs_);
@@ -87,6 +89,10 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   }
   silence_.on_turn(s, utc, mono, signs_);
   links_.on_turn(s, utc, mono, signs_);
+  std::vector<Body> measured;
+  heat_.on_turn(s, utc, mono, signs_, measured);
+  // A GPU that throttles in a hot row is sound: the row's finding says what is wrong.
+  std::erase_if(signs_.seen, [&](const Sign& x) { return x.kind == FindingKind::thermal_throttle && heat_.hot(s.site, x.node); });
 
   for (; !passing_.empty() && mono - passing_.front().first >= kPassingKept; passing_.pop_front()) {
     const auto& [kind, node, slot, job] = passing_.front().second;
@@ -103,12 +109,13 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
       out.push_back(FindingCleared{it->second.id, r.why});
     open_.erase(it);
   }
+  out.insert(out.end(), std::make_move_iterator(measured.begin()), std::make_move_iterator(measured.end()));
   return out;
 }
 
 Time Detectors::next(const State& s) const {
   const Time over = passing_.empty() ? kNever : passing_.front().first + kPassingKept;
-  return std::min({silence_.next(s), links_.next(), over});
+  return std::min({silence_.next(s), links_.next(), heat_.next(), over});
 }
 
 }  // namespace muster::detect

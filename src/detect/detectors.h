@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "detect/counters.h"
+#include "detect/heat_row.h"
 #include "detect/jobs.h"
 #include "detect/links.h"
 #include "detect/silence.h"
@@ -37,6 +38,7 @@ class Detectors {
   void merge(const Sign& sign, const State& s, Time utc, Time mono, std::uint64_t& next_id, std::vector<Body>& out);
 
   Counters counters_;
+  HeatRow heat_;
   Silence silence_;
   Links links_;
   Slow slow_;

@@ -32,7 +32,7 @@ void Slow::on_step(const StepReport& r, const State& s, Signs& out) {
   if (++p.slow < kReports || p.said) return;
   // A gang with a known fault in it needs no further suspect.
   for (NodeId n : j->nodes) {
-    if (s.nodes[n.v].incident.some()) return;
+    if (s.nodes[n.v].incident.some() || in_hot_row(s, n)) return;
   }
   accuse(r, *j, reference_s, out);
   p.said = true;

@@ -21,6 +21,7 @@ struct Layout {
   std::uint32_t nodes_per_rack = 4;
   std::uint32_t nodes_per_leaf = 16;
   std::uint32_t leaves_per_pod = 8;
+  std::uint32_t racks_per_row = 0;  // 0: rows are not known
   Domain domain = Domain::node;
   std::string name_format = "node####";
 };
@@ -256,10 +257,17 @@ Result<Site> parse_cluster(std::string_view text, std::string_view file) {
   form.whole("gpus_per_node", site.gpus_per_node, 1, kSlotsMax);
   form.number("link_gbps", site.link_gbps, 1, 100'000);
   form.number("power_limit_kw", site.power_limit_kw, 0, 10'000'000);
+  form.whole("racks_per_row", layout.racks_per_row, 0, 1024);
+  form.number("rack_power_kw", site.rack_kw, 0, 10'000);
+  form.number("row_power_kw", site.row_kw, 0, 1'000'000);
   read_layout(form, layout);
   if (form.ok()) read_nodes(form, file, layout, site);
   if (form.ok() && site.nodes.empty()) form.error(*root, "a cluster needs at least one node");
   if (form.ok()) check_names(form, *root, site);
+  for (std::uint32_t r = 0; layout.racks_per_row > 0 && r < site.racks.size(); ++r) {
+    site.rack_row.push_back(r / layout.racks_per_row);
+  }
+  if (form.ok() && site.row_kw > 0 && site.rack_row.empty()) form.error(*root, "row_power_kw needs racks_per_row");
   site.gpu_pci = usual_addresses(site.gpus_per_node, layout.domain);
   read_addresses(form, site);
   site.storage_write_gbs = usual_storage_gbs(site.gpus());

@@ -59,6 +59,7 @@ constexpr Series kSeries[] = {
     {"node_boot_time_seconds", Field::boot_time_s, Entity::node, 0, 1e11},
     {"node_infiniband_link_downed_total", Field::ib_link_downed_total, Entity::nic, 0, kCounterMax},
     {"node_infiniband_state_id", Field::ib_up, Entity::nic, 0, 255},
+    {"ipmi_temperature_celsius", Field::inlet_temp_c, Entity::node, -50, 150},  // ipmi_exporter: of one sensor, see keep()
 };
 constexpr std::size_t kSeriesCount = std::size(kSeries);
 
@@ -156,7 +157,7 @@ class Scrape {
 
  private:
   struct Labels {
-    std::string_view gpu, device, pci, host;
+    std::string_view gpu, device, pci, host, sensor;
     bool instance = false;  // of a partitioned GPU
   };
 
@@ -205,6 +206,9 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
     switch (label.size()) {
       case 3:
         if (label == "gpu") out.gpu = text;
+        break;
+      case 4:
+        if (label == "name") out.sensor = text;
         break;
       case 6:
         if (label == "device") out.device = text;
@@ -268,6 +272,8 @@ bool Scrape::keep(const Series& s, const Labels& l, double value) {
     if (slot < 0) return s.entity == Entity::nic && !l.device.empty();
     if (s.entity == Entity::gpu) visible_ |= 1u << slot;
   }
+  // A board has many sensors; vendors call the one at its air intake "Inlet Temp", "INLET_TEMP", "Inlet Ambient".
+  if (s.field == Field::inlet_temp_c && l.sensor.substr(0, 5) != "Inlet" && l.sensor.substr(0, 5) != "INLET") return true;
   if (!std::isfinite(value) || sentinel(value)) return true;
   if (value < s.min || value > s.max) return false;
   // Activity of a slice of a GPU says nothing about the whole.
