@@ -151,6 +151,24 @@ int run_submit(const SubmitOptions& o) {
   JsonWriter w;
   w.object().field("name", o.name).field("user", o.user.empty() ? own_name() : o.user).field("account", o.account);
   w.field("nodes", o.nodes).field("step_s", o.step_s).field("steps", o.steps);
+  if (o.gpus_per_node > 0) w.field("gpus_per_node", o.gpus_per_node);
+  if (o.gpu_milli > 0) w.field("gpu_milli", o.gpu_milli);
+  if (o.segment > 0) w.field("segment", o.segment);
+  if (!o.within.empty()) w.field("within", o.within);
+  if (!o.prefer.empty()) w.field("prefer", o.prefer).field("prefer_wait_s", o.prefer_wait_s);
+  if (!o.gpu_model.empty()) w.field("gpu_model", o.gpu_model);
+  if (!o.queue.empty()) w.field("queue", o.queue);
+  if (o.priority != 0) w.field("priority", o.priority);
+  if (o.time_limit_s > 0) w.field("time_limit_s", o.time_limit_s);
+  if (o.deadline_in_s > 0) w.field("deadline_in_s", o.deadline_in_s);
+  if (o.deferrable) w.field("deferrable", true);
+  if (o.value_per_gpu_h > 0) w.field("value_per_gpu_h", o.value_per_gpu_h);
+  if (o.array > 0) w.field("array", o.array);
+  if (!o.after.empty()) {
+    w.key("after").array();
+    for (const std::string& id : o.after) w.value(id);
+    w.end_array();
+  }
   w.field("checkpoint_every_s", o.checkpoint_every_s).field("checkpoint_gb", o.checkpoint_gb).end_object();
   return give_and_say(
       o.connection, {.verb = "submit", .spec = w.take()},

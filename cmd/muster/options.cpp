@@ -155,11 +155,13 @@ void Parser::add_drain(DrainOptions& o) {
 
 void Parser::add_submit() {
   auto* sub = command(app_, "submit", "Queue a job on the simulated cluster", kAct,
-                      "  muster submit --name train-7b --nodes 16 --step 8s --steps 5000 --checkpoint-every 30m");
+                      "  muster submit --name train-7b --nodes 16 --step 8s --steps 5000 --checkpoint-every 30m\n"
+                      "  muster submit --name eval --gpus-per-node 2 --steps 200 --after 17\n"
+                      "  muster submit --name sweep --gpu-milli 250 --array 40 --deadline 24h --deferrable");
   auto& o = submit_;
   words(sub, "--name", "TEXT", "Name of the job", o.name, {}, 200);
   sub->get_option("--name")->required();
-  value(sub, "--nodes", "N", "Whole nodes it needs [1]",
+  value(sub, "--nodes", "N", "Nodes it needs, or pieces of nodes with --gpus-per-node [1]",
         [&o](const std::string& s) { o.nodes = static_cast<std::uint32_t>(checked(parse_count("--nodes", s, 1, 131'072))); });
   value(sub, "--step", "TIME", "Length of one training step on healthy nodes [10s]", [&o](const std::string& s) {
     o.step_s = checked(parse_duration_s("--step", s, 86'400));
@@ -171,10 +173,66 @@ void Parser::add_submit() {
         [&o](const std::string& s) { o.checkpoint_every_s = checked(parse_duration_s("--checkpoint-every", s, 7 * 86'400)); });
   value(sub, "--checkpoint-gb", "N", "Size of one checkpoint [100]",
         [&o](const std::string& s) { o.checkpoint_gb = checked(parse_quantity("--checkpoint-gb", s, 0, 1e6, "GB")); });
+  add_placement(sub);
+  add_order(sub);
   words(sub, "--user", "TEXT", "Whose it is [you]", o.user, {}, 200);
   words(sub, "--account", "TEXT", "Who pays", o.account, {}, 200);
   add_connection(sub, o.connection);
   chosen(sub, o);
+}
+
+void Parser::add_placement(CLI::App* sub) {
+  auto& o = submit_;
+  const auto count = [this, sub](const char* flag, const char* about, std::uint32_t& target, std::uint64_t most) {
+    value(sub, flag, "N", about, [flag, &target, most](const std::string& s) {
+      target = static_cast<std::uint32_t>(checked(parse_count(flag, s, 1, most)));
+    })->group(kWhere);
+  };
+  count("--gpus-per-node", "GPUs of each node, instead of all", o.gpus_per_node, 16);
+  count("--gpu-milli", "A share of one GPU, in thousandths", o.gpu_milli, 999);
+  count("--segment", "Cut into segments of N nodes, each within one NVLink domain", o.segment, 131'072);
+  const Words levels = as_words(muster::names(Level{}));
+  choice(sub, "--within", "LEVEL", "All of it within one " + join(levels, ", ") + " [core: anywhere]", levels,
+         [&o, levels](std::size_t i) { o.within = levels[i]; })
+      ->group(kWhere);
+  choice(sub, "--prefer", "LEVEL", "As --within, but only for as long as --prefer-wait", levels, [&o, levels](std::size_t i) {
+    o.prefer = levels[i];
+  })->group(kWhere);
+  value(sub, "--prefer-wait", "TIME", "How long it waits for what it prefers [0]", [&o](const std::string& s) {
+    o.prefer_wait_s = checked(parse_duration_s("--prefer-wait", s, 1e8));
+  })->group(kWhere);
+  words(sub, "--gpu", "MODEL", "Only on GPUs of this model", o.gpu_model, {}, 200);
+  sub->get_option("--gpu")->group(kWhere);
+}
+
+void Parser::add_order(CLI::App* sub) {
+  auto& o = submit_;
+  words(sub, "--queue", "NAME", "Queue it counts for [the account's]", o.queue, {}, 200);
+  sub->get_option("--queue")->group(kWhen);
+  value(sub, "--priority", "N", "Higher goes first [0]", [&o](const std::string& s) {
+    const bool minus = !s.empty() && s[0] == '-';
+    const auto n = checked(parse_count("--priority", minus ? s.substr(1) : s, 0, 1'000'000));
+    o.priority = minus ? -static_cast<std::int32_t>(n) : static_cast<std::int32_t>(n);
+  })->group(kWhen);
+  value(sub, "--time-limit", "TIME", "The longest it may take", [&o](const std::string& s) {
+    o.time_limit_s = checked(parse_duration_s("--time-limit", s, 1e8));
+  })->group(kWhen);
+  value(sub, "--deadline", "TIME", "It should have ended so long from now", [&o](const std::string& s) {
+    o.deadline_in_s = checked(parse_duration_s("--deadline", s, 1e8));
+  })->group(kWhen);
+  flag(sub, "--deferrable", o.deferrable, "It may wait for cheap power, as far as its deadline allows");
+  sub->get_option("--deferrable")->group(kWhen);
+  value(sub, "--value", "X", "What its result is worth per GPU-hour: dearer power is not spent on it",
+        [&o](const std::string& s) { o.value_per_gpu_h = checked(parse_quantity("--value", s, 0, 1e9, "")); })
+      ->group(kWhen);
+  value(sub, "--after", "JOB", "Not before this job has completed; may be given several times",
+        [&o](const std::string& s) { o.after.push_back(checked(parse_words("--after", s, 40))); }, {WordKind::job, {}})
+      ->group(kWhen)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  value(sub, "--array", "N", "So many jobs of this kind", [&o](const std::string& s) {
+    o.array = static_cast<std::uint32_t>(checked(parse_count("--array", s, 1, 10'000)));
+  })->group(kWhen);
 }
 
 void Parser::add_cancel() {

@@ -197,6 +197,21 @@ struct SubmitOptions {
   std::string user;
   std::string account;
   std::uint32_t nodes = 1;
+  std::uint32_t gpus_per_node = 0;  // 0: whole nodes
+  std::uint32_t gpu_milli = 0;      // share of one GPU; 0: whole GPUs
+  std::uint32_t segment = 0;
+  std::string within;               // level; empty: anywhere
+  std::string prefer;
+  double prefer_wait_s = 0;
+  std::string gpu_model;
+  std::string queue;
+  std::int32_t priority = 0;
+  double time_limit_s = 0;
+  double deadline_in_s = 0;
+  bool deferrable = false;
+  double value_per_gpu_h = 0;
+  std::vector<std::string> after;   // job ids
+  std::uint32_t array = 0;
   double step_s = 10;
   std::uint64_t steps = 1000;
   double checkpoint_every_s = 1800;

@@ -38,6 +38,8 @@ constexpr const char* kAct = "Act";
 constexpr const char* kRecords = "Records";
 constexpr const char* kSelf = "This program";
 constexpr const char* kConnecting = "Connection";
+constexpr const char* kWhere = "Where it runs";
+constexpr const char* kWhen = "When it runs";
 
 // What may stand in an option's place, for completion.
 struct Word {
@@ -231,6 +233,8 @@ class Parser {
   void add_explain();
   void add_drain(DrainOptions& options);
   void add_submit();
+  void add_placement(CLI::App* sub);
+  void add_order(CLI::App* sub);
   void add_cancel();
   void add_journal();
   void add_self();

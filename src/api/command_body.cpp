@@ -2,11 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include "api/render.h"
 #include "base/text.h"
 #include "model/codec.h"
+#include "model/job_check.h"
 
 namespace muster::api {
 namespace {
@@ -38,28 +37,32 @@ Result<std::string> text_of(const Value& body, std::string_view key, std::size_t
   return *v->string();
 }
 
-bool within(double x, double low, double high) { return std::isfinite(x) && x >= low && x <= high; }
-
 Result<JobSpec> spec_of(const Value& body, const State& s) {
   const Value* v = body.find("spec");
   if (v == nullptr) return bad("submit needs a spec", R"(e.g. {"verb":"submit","spec":{"name":"train","nodes":4,"steps":1000}})");
-  if (auto r = known_keys(*v, "spec",
-                          {"name", "user", "account", "nodes", "step_s", "steps", "checkpoint_every_s", "checkpoint_gb"});
-      !r) {
-    return tl::unexpected(r.error());
-  }
+  static const std::vector<std::string> keys = {
+      "name",         "user",         "account",  "nodes",         "gpus_per_node", "gpu_milli",
+      "segment",      "within",       "prefer",   "prefer_wait_s", "gpu_model",     "queue",
+      "priority",     "time_limit_s", "deadline", "deadline_in_s", "deferrable",    "value_per_gpu_h",
+      "after",        "array",        "init_s",   "step_s",        "steps",         "checkpoint_every_s",
+      "checkpoint_gb"};
+  if (auto r = known_keys(*v, "spec", keys); !r) return tl::unexpected(r.error());
   auto spec = decode_spec(*v);
   if (!spec) return bad(fmt::format("spec.{}", spec.error().what));
-  if (spec->name.size() > kNameMax || spec->user.size() > kNameMax || spec->account.size() > kNameMax) {
-    return bad(fmt::format("spec.name, user and account may have {} bytes each", kNameMax));
+  if (const Value* in = v->find("deadline_in_s"); in != nullptr && !in->is_null()) {  // by the cluster's clock, not the client's
+    double in_s = 0;
+    if (!in->number(in_s) || !(in_s > 0 && in_s <= 1e8)) return bad("spec.deadline_in_s must be 1 to 100000000 seconds");
+    spec->deadline = s.now.utc + from_seconds(in_s);
   }
-  if (spec->nodes == 0 || spec->nodes > s.site.nodes.size()) {
-    return bad(fmt::format("spec.nodes is {}", spec->nodes), fmt::format("the cluster has 1 to {}", s.site.nodes.size()));
+  for (const std::string* text : {&spec->name, &spec->user, &spec->account, &spec->queue, &spec->gpu_model}) {
+    if (text->size() > kNameMax) return bad(fmt::format("spec: names may have {} bytes each", kNameMax));
   }
-  if (!within(spec->step_s, 0.001, 86'400)) return bad("spec.step_s must be 0.001 to 86400 seconds");
-  if (spec->steps == 0 || spec->steps > 1'000'000'000'000) return bad("spec.steps must be 1 to 1000000000000");
-  if (!within(spec->checkpoint_every_s, 0, 30 * 86'400)) return bad("spec.checkpoint_every_s must be 0 to 2592000 seconds");
-  if (!within(spec->checkpoint_gb, 0, 1e6)) return bad("spec.checkpoint_gb must be 0 to 1000000");
+  if (const std::string wrong = problem_with(*spec, &s.site); !wrong.empty()) {
+    return bad("spec." + wrong, fmt::format("the cluster has {} nodes of {} GPUs", s.site.nodes.size(), s.site.gpus_per_node));
+  }
+  for (const JobId id : spec->after) {
+    if (find_job(s, id) == nullptr) return fail(Code::not_found, fmt::format("spec.after: there is no job {}", render(id)));
+  }
   return spec;
 }
 

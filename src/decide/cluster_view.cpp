@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "decide/energy/heat.h"
 #include "decide/moves/repair.h"
 
 namespace muster::decide {
@@ -24,6 +25,9 @@ void ClusterView::update(const State& s) {
   for (NodeId n : s.dirty_nodes) {
     sync(s, n);
     leaves.insert(layout_.nodes[n.v].leaf);
+  }
+  for (std::uint32_t n = 0; !s.dirty_rows.empty() && n < s.nodes.size(); ++n) {
+    if (s.dirty_rows.count(row_of(s.site, NodeId{n})) != 0) leaves.insert(layout_.nodes[n].leaf);
   }
   for (const std::uint32_t leaf : leaves) weigh(s, leaf);
   choose_spares(s);
@@ -84,6 +88,7 @@ void ClusterView::weigh(const State& s, std::uint32_t leaf) {
     const NodeState& node = s.nodes[n.v];
     std::uint32_t cost = traffic + std::min(kCostOfPast, kCostOfIncident * node.incidents);
     if (node.incident.some()) cost += kCostOfSuspicion;
+    if (s.policy.scheduling.heat) cost += heat_cost(s, n);
     tree_->set_cost(n, static_cast<std::uint8_t>(std::min(cost, 255U)));
   }
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "model/job_check.h"
+
 namespace muster::decide {
 namespace {
 
@@ -19,8 +21,7 @@ std::string pointless(const State& s, const CommandGiven& c) {
       if (j == nullptr) return "there is no such job";
       return ended(j->phase) ? "the job has ended already" : "";
     }
-    case CommandVerb::submit:
-      return c.spec.nodes == 0 || c.spec.nodes > s.nodes.size() ? "no such number of nodes in this cluster" : "";
+    case CommandVerb::submit: return problem_with(c.spec, &s.site);
     case CommandVerb::pause:
     case CommandVerb::resume: return "";
   }

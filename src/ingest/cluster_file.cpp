@@ -23,6 +23,7 @@ struct Layout {
   std::uint32_t leaves_per_pod = 8;
   std::uint32_t racks_per_row = 0;  // 0: rows are not known
   Domain domain = Domain::node;
+  std::string gpu_model;  // empty: the site's
   std::string name_format = "node####";
 };
 
@@ -53,12 +54,12 @@ std::string apply_format(std::string_view format, std::uint64_t n) {
 void check_format(Form& form, const Value& v, std::string_view format) {
   const std::size_t at = format.find('#');
   const std::size_t end = at == std::string_view::npos ? at : format.find_first_not_of('#', at);
-  const bool one_run = at != std::string_view::npos &&
-                       (end == std::string_view::npos || format.find('#', end) == std::string_view::npos);
+  const bool one_run =
+      at != std::string_view::npos && (end == std::string_view::npos || format.find('#', end) == std::string_view::npos);
   const std::size_t width = one_run ? std::min(end, format.size()) - at : 0;
   if (!one_run || width > 9 || !good_name(apply_format(format, 1))) {
-    form.error(v, fmt::format("name_format must be a host name with one run of # for the number, as node####, is {}",
-                              quoted(format)));
+    form.error(
+        v, fmt::format("name_format must be a host name with one run of # for the number, as node####, is {}", quoted(format)));
   }
 }
 
@@ -85,6 +86,7 @@ void read_layout(Form& form, Layout& l) {
   form.whole("nodes_per_leaf", l.nodes_per_leaf, 1, 4096);
   form.whole("leaves_per_pod", l.leaves_per_pod, 1, 4096);
   form.name("nvlink_domain", l.domain);
+  form.text("node_gpu", l.gpu_model, kNameMax);
   if (form.text("name_format", l.name_format, kNameMax)) check_format(form, *form.any("name_format"), l.name_format);
 }
 
@@ -96,6 +98,7 @@ void add_nodes(Site& site, const Layout& l, std::uint64_t first_number) {
   for (std::uint32_t i = 0; i < l.nodes; ++i) {
     NodeSpec n;
     n.name = apply_format(l.name_format, first_number + i);
+    n.gpu_model = l.gpu_model;
     n.rack = rack0 + i / l.nodes_per_rack;
     n.leaf = leaf0 + i / l.nodes_per_leaf;
     n.pod = pod0 + i / l.nodes_per_leaf / l.leaves_per_pod;
@@ -114,8 +117,7 @@ void add_nodes(Site& site, const Layout& l, std::uint64_t first_number) {
 // "gpu[001-016]" gives sixteen names, "gpu1" one. Empty: wrong.
 std::vector<std::string> expand(std::string_view s) {
   const std::size_t open = s.find('[');
-  if (open == std::string_view::npos)
-    return good_name(s) ? std::vector<std::string>{std::string(s)} : std::vector<std::string>{};
+  if (open == std::string_view::npos) return good_name(s) ? std::vector<std::string>{std::string(s)} : std::vector<std::string>{};
   const std::size_t dash = s.find('-', open);
   const std::size_t close = s.find(']', open);
   if (dash == std::string_view::npos || close == std::string_view::npos || close < dash) return {};
@@ -173,8 +175,7 @@ void read_listed(Form& form, const Value::Array& items, std::string_view file, S
       }
       site.nodes.push_back(std::move(n));
     }
-    if (site.nodes.size() > kClusterNodesMax)
-      return form.error(item, fmt::format("more than {} nodes", kClusterNodesMax));
+    if (site.nodes.size() > kClusterNodesMax) return form.error(item, fmt::format("more than {} nodes", kClusterNodesMax));
   }
   site.leaves = leaves.size();
   site.pods = pods.size();
@@ -189,8 +190,7 @@ void read_groups(Form& form, const Value::Array& groups, std::string_view file, 
     f.whole("nodes", l.nodes, 1, kClusterNodesMax);
     read_layout(f, l);
     if (const auto r = f.finish(); !r) return form.adopt(r.error());
-    if (site.nodes.size() + l.nodes > kClusterNodesMax)
-      return form.error(g, fmt::format("more than {} nodes", kClusterNodesMax));
+    if (site.nodes.size() + l.nodes > kClusterNodesMax) return form.error(g, fmt::format("more than {} nodes", kClusterNodesMax));
     // A name of its own is numbered from 1; the common one goes on counting.
     add_nodes(site, l, l.name_format == base.name_format ? site.nodes.size() + 1 : 1);
   }
@@ -200,8 +200,7 @@ void read_nodes(Form& form, std::string_view file, Layout& layout, Site& site) {
   const Value* groups = form.any("groups");
   const Value* nodes = form.any("nodes");
   if ((groups != nullptr) == (nodes != nullptr)) {
-    return form.error(groups != nullptr ? groups->line() : 1,
-                      "give nodes (a number or a list) or groups, and not both");
+    return form.error(groups != nullptr ? groups->line() : 1, "give nodes (a number or a list) or groups, and not both");
   }
   if (groups != nullptr) {
     if (const auto* list = form.list("groups", 1024)) read_groups(form, *list, file, layout, site);
@@ -222,8 +221,7 @@ void read_addresses(Form& form, Site& site) {
     const auto a = v.string() != nullptr ? read_pci(*v.string()) : std::nullopt;
     if (!a) return form.error(v, "gpu_pci must be PCI addresses as \"0000:1b:00\"");
     const std::string text = render(*a);
-    if (std::find(all.begin(), all.end(), text) != all.end())
-      return form.error(v, fmt::format("gpu_pci has {} twice", text));
+    if (std::find(all.begin(), all.end(), text) != all.end()) return form.error(v, fmt::format("gpu_pci has {} twice", text));
     all.push_back(text);
   }
   if (all.size() != site.gpus_per_node) {
@@ -293,8 +291,8 @@ Result<Site> preset_cluster(std::string_view name) {
   if (!text) {
     const auto near = nearest(name, known);
     return fail(Code::not_found, fmt::format("no cluster is called {}", quoted(name)),
-                fmt::format("{}known: {}; or give a file (docs/formats/cluster.md)",
-                            near ? "did you mean " + *near + "? " : "", join(known, ", ")));
+                fmt::format("{}known: {}; or give a file (docs/formats/cluster.md)", near ? "did you mean " + *near + "? " : "",
+                            join(known, ", ")));
   }
   return parse_cluster(*text, fmt::format("clusters/{}.yaml", name));
 }
@@ -302,8 +300,7 @@ Result<Site> preset_cluster(std::string_view name) {
 Result<Site> plain_cluster(std::uint32_t gpus) {
   constexpr std::uint32_t kPerNode = 8;
   if (gpus == 0 || gpus % kPerNode != 0 || gpus / kPerNode > kClusterNodesMax) {
-    return fail(Code::bad_input,
-                fmt::format("{} GPUs: must be a multiple of 8, from 8 to {}", gpus, kClusterNodesMax * kPerNode),
+    return fail(Code::bad_input, fmt::format("{} GPUs: must be a multiple of 8, from 8 to {}", gpus, kClusterNodesMax * kPerNode),
                 fmt::format("try {}", std::clamp((gpus + kPerNode / 2) / kPerNode, 1u, kClusterNodesMax) * kPerNode));
   }
   Site site;

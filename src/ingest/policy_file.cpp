@@ -71,6 +71,56 @@ void read_ladder(Form& outer, const Value::Member& m, std::string_view file, Pol
   if (const auto r = f.finish(); !r) outer.adopt(r.error());
 }
 
+void read_scheduling(Form& outer, const Value& v, std::string_view file, Scheduling& s) {
+  Form f(v, file, "scheduling.");
+  f.flag("backfill", s.backfill);
+  f.duration("wait_limit", s.wait_limit, minutes(1), days(365));
+  f.whole("reserve", s.reserve, 1, 64);
+  f.duration("half_life", s.half_life, seconds(0), days(3650));
+  f.flag("preempt", s.preempt);
+  f.duration("preempt_protects", s.preempt_protects, seconds(0), days(30));
+  f.flag("pause", s.pause);
+  f.flag("repair", s.repair);
+  f.number("spare_confidence", s.spare_confidence, 0, 0.999);
+  f.flag("defrag", s.defrag);
+  f.flag("heat", s.heat);
+  f.number("gpu_kw", s.gpu_kw, 0.01, 100);
+  f.number("carbon_per_tonne", s.carbon_per_tonne, 0, 1e6);
+  if (const auto r = f.finish(); !r) outer.adopt(r.error());
+}
+
+// Queues form a tree: names are unique, parents are there and come first.
+void check_parents(Form& f, const Value& at, const std::vector<QueueSpec>& queues) {
+  std::vector<std::string> seen;
+  for (const QueueSpec& q : queues) {
+    if (std::find(seen.begin(), seen.end(), q.name) != seen.end())
+      return f.error(at, fmt::format("two queues are called {}", quoted(q.name)));
+    if (!q.parent.empty() && std::find(seen.begin(), seen.end(), q.parent) == seen.end())
+      return f.error(at, fmt::format("the parent of queue {}, {}, must be listed before it", quoted(q.name), quoted(q.parent)));
+    seen.push_back(q.name);
+  }
+}
+
+void read_queue(Form& outer, const Value& v, std::string_view file, Policy& policy) {
+  Form f(v, file, "queues[].");
+  QueueSpec q;
+  f.need("name");
+  f.text("name", q.name);
+  f.text("parent", q.parent);
+  f.number("weight", q.weight, 0.001, 1000);
+  f.whole("guaranteed_gpus", q.guaranteed_gpus, 0, kCountMax);
+  f.whole("limit_gpus", q.limit_gpus, 0, kCountMax);
+  f.number("limit_kw", q.limit_kw, 0, 1e6);
+  f.flag("borrow", q.borrow);
+  f.flag("lend", q.lend);
+  if (const auto r = f.finish(); !r) return outer.adopt(r.error());
+  if (q.limit_gpus > 0 && q.limit_gpus < q.guaranteed_gpus) {
+    return outer.error(
+        v, fmt::format("queue {}: limit_gpus {} is below guaranteed_gpus {}", quoted(q.name), q.limit_gpus, q.guaranteed_gpus));
+  }
+  policy.queues.push_back(std::move(q));
+}
+
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, std::string_view file) {
@@ -85,6 +135,15 @@ Result<Policy> parse_policy(std::string_view text, std::string_view file) {
   f.number("temp_throttle_c", p.temp_throttle_c, 40, 120);
   f.number("slow_step_pct", p.slow_step_pct, 1, 1000);
   f.flag("heat_aware", p.heat_aware);
+  if (const Value* v = f.object("scheduling")) read_scheduling(f, *v, file, p.scheduling);
+  constexpr std::size_t kQueuesMax = 1000;
+  if (const auto* queues = f.list("queues", kQueuesMax)) {
+    p.queues.clear();
+    for (const Value& v : *queues) {
+      if (f.ok()) read_queue(f, v, file, p);
+    }
+    check_parents(f, *f.any("queues"), p.queues);
+  }
   if (const Value* v = f.object("limits")) read_limits(f, *v, file, p.limits);
   if (const Value* v = f.object("ladders")) {
     for (const auto& m : *v->object()) read_ladder(f, m, file, p);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ingest/form.h"
 #include "ingest/yaml.h"
+#include "model/job_check.h"
 
 namespace muster {
 namespace {
@@ -15,6 +16,36 @@ constexpr std::array<std::string_view, 4> names(Mix) { return {"llm", "research"
 std::string mix_name(Mix m) { return m == Mix::none ? std::string() : std::string(name_of(m)); }
 
 constexpr std::string_view kMixFlag = "mix:";
+
+// What it wants beside nodes and steps.
+void read_wishes(Form& f, TimedJob& j) {
+  JobSpec& s = j.spec;
+  f.whole("gpus_per_node", s.gpus_per_node, 0, 16);
+  f.whole("gpu_milli", s.gpu_milli, 0, 999);
+  f.whole("segment", s.segment, 0, 131'072);
+  f.name("within", s.within);
+  f.name("prefer", s.prefer);
+  Duration d = from_seconds(s.prefer_wait_s);
+  if (f.duration("prefer_wait", d, seconds(0), days(365))) s.prefer_wait_s = d.seconds();
+  f.text("gpu_model", s.gpu_model);
+  f.text("queue", s.queue);
+  double priority = s.priority;
+  if (f.number("priority", priority, -1e6, 1e6)) s.priority = static_cast<std::int32_t>(priority);
+  if (f.duration("time_limit", d, seconds(1), days(365))) s.time_limit_s = d.seconds();
+  f.duration("deadline_in", j.deadline_in, seconds(1), days(365));
+  f.flag("deferrable", s.deferrable);
+  f.number("value_per_gpu_h", s.value_per_gpu_h, 0, 1e9);
+  f.whole("array", s.array, 0, static_cast<std::uint32_t>(kArrayMax));
+  if (f.duration("init", d, seconds(0), days(1))) s.init_s = d.seconds();
+  if (const auto* after = f.list("after", kAfterMax)) {
+    for (const Value& x : *after) {
+      const std::int64_t* id = x.integer();
+      if (id == nullptr || *id < 1 || *id > UINT32_MAX)
+        return f.error(x, "after must list job numbers: the first job of the file is 1");
+      s.after.push_back(JobId{static_cast<std::uint32_t>(*id), 0});
+    }
+  }
+}
 
 void read_job(Form& outer, const Value& v, std::string_view file, Workload& w) {
   Form f(v, file, "jobs[].");
@@ -34,21 +65,22 @@ void read_job(Form& outer, const Value& v, std::string_view file, Workload& w) {
   f.number("step_s", j.spec.step_s, 0.001, 86'400);
   f.need("steps");
   f.whole("steps", j.spec.steps, std::uint64_t{1}, std::uint64_t{1'000'000'000'000});
-  if (f.duration("checkpoint_every", checkpoint, seconds(0), days(30)))
-    j.spec.checkpoint_every_s = checkpoint.seconds();
+  if (f.duration("checkpoint_every", checkpoint, seconds(0), days(30))) j.spec.checkpoint_every_s = checkpoint.seconds();
   f.number("checkpoint_gb", j.spec.checkpoint_gb, 0, 1e7);
+  read_wishes(f, j);
   f.whole("count", count, 1, static_cast<std::uint32_t>(kWorkloadJobsMax));
   f.duration("every", every, seconds(0), days(365));
   if (const auto r = f.finish(); !r) return outer.adopt(r.error());
-  if (w.jobs.size() + count > kWorkloadJobsMax)
-    return outer.error(v, fmt::format("more than {} jobs", kWorkloadJobsMax));
+  JobSpec whole = j.spec;
+  if (j.deadline_in.ns > 0) whole.deadline = Time{1};  // it will have one
+  if (const std::string wrong = problem_with(whole, nullptr); !wrong.empty()) return outer.error(v, "jobs[]." + wrong);
+  if (w.jobs.size() + count > kWorkloadJobsMax) return outer.error(v, fmt::format("more than {} jobs", kWorkloadJobsMax));
   const std::string name = j.spec.name;
   const Time first{j.at.ns};
   for (std::uint32_t i = 0; i < count; ++i) {
     if (count > 1) j.spec.name = fmt::format("{}-{}", name, i + 1);
     const std::int64_t later = every.ns > 0 ? static_cast<std::int64_t>(i) : 0;
-    if (later > 0 && (INT64_MAX - first.ns) / later < every.ns)
-      return outer.error(v, "the last of these jobs is centuries away");
+    if (later > 0 && (INT64_MAX - first.ns) / later < every.ns) return outer.error(v, "the last of these jobs is centuries away");
     j.at = Duration{first.ns + every.ns * later};
     w.jobs.push_back(j);
   }

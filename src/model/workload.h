@@ -9,8 +9,9 @@
 namespace muster {
 
 struct TimedJob {
-  Duration at;  // after the start
+  Duration at;           // after the start
   JobSpec spec;
+  Duration deadline_in;  // after its submission; 0: none
 };
 
 struct Workload {

@@ -81,7 +81,9 @@ void Cluster::step() {
     case Tick::listed: {
       if (calmed) break;
       const auto& listed = config.workload.jobs;
-      submit_job(listed[next_listed].spec);
+      JobSpec spec = listed[next_listed].spec;
+      if (listed[next_listed].deadline_in.ns > 0) spec.deadline = utc() + listed[next_listed].deadline_in;
+      submit_job(spec);
       if (++next_listed < listed.size()) queue.push(listed_at(next_listed), Tick::listed);
       break;
     }

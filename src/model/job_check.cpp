@@ -1,0 +1,61 @@
+#include "model/job_check.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+namespace muster {
+namespace {
+
+bool within(double x, double low, double high) { return std::isfinite(x) && x >= low && x <= high; }
+
+std::string problem_of_shape(const JobSpec& s) {
+  if (s.nodes == 0 || s.nodes > 131'072) return fmt::format("nodes is {}: must be 1 to 131072", s.nodes);
+  if (s.gpus_per_node > 16) return fmt::format("gpus_per_node is {}: must be 0 (the whole node) to 16", s.gpus_per_node);
+  if (s.gpu_milli >= 1000) return fmt::format("gpu_milli is {}: must be 1 to 999 thousandths of one GPU", s.gpu_milli);
+  if (s.gpu_milli > 0 && (s.nodes != 1 || s.gpus_per_node > 1 || s.segment > 0)) {
+    return "gpu_milli is a share of one GPU: nodes must be 1, without gpus_per_node and segment";
+  }
+  if (s.segment > s.nodes) return fmt::format("segment is {}: larger than the {} nodes asked for", s.segment, s.nodes);
+  if (s.segment > 0 && s.nodes % s.segment != 0) {
+    return fmt::format("{} nodes cannot be cut into segments of {}", s.nodes, s.segment);
+  }
+  return {};
+}
+
+std::string problem_of_site(const JobSpec& s, const Site& site) {
+  const std::uint32_t per_node = s.gpus_per_node > 0 ? s.gpus_per_node : site.gpus_per_node;
+  if (per_node > site.gpus_per_node) {
+    return fmt::format("gpus_per_node is {}: a node has {}", s.gpus_per_node, site.gpus_per_node);
+  }
+  const std::uint64_t pieces = std::uint64_t{site.gpus_per_node / per_node} * site.nodes.size();
+  if (s.nodes > pieces) return fmt::format("nodes is {}: the cluster has room for {} at most", s.nodes, pieces);
+  if (!s.gpu_model.empty() && s.gpu_model != site.gpu_model) {
+    for (const NodeSpec& n : site.nodes) {
+      if (n.gpu_model == s.gpu_model) return {};
+    }
+    return fmt::format("gpu_model: no node has GPUs of that model; most have {}", site.gpu_model);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string problem_with(const JobSpec& s, const Site* site) {
+  if (std::string p = problem_of_shape(s); !p.empty()) return p;
+  if (!within(s.step_s, 0.001, 86'400)) return "step_s must be 0.001 to 86400 seconds";
+  if (s.steps == 0 || s.steps > 1'000'000'000'000) return "steps must be 1 to 1000000000000";
+  if (!within(s.checkpoint_every_s, 0, 30 * 86'400)) return "checkpoint_every_s must be 0 to 2592000 seconds";
+  if (!within(s.checkpoint_gb, 0, 1e7)) return "checkpoint_gb must be 0 to 10000000";
+  if (!within(s.time_limit_s, 0, 1e8)) return "time_limit_s must be 0 (none) to 100000000";
+  if (!within(s.prefer_wait_s, 0, 1e8)) return "prefer_wait_s must be 0 to 100000000";
+  if (!within(s.value_per_gpu_h, 0, 1e9)) return "value_per_gpu_h must be 0 to 1000000000";
+  if (!std::isfinite(s.init_s) || s.init_s > 86'400) return "init_s must be at most 86400 seconds";
+  if (s.priority < -1'000'000 || s.priority > 1'000'000) return "priority must be -1000000 to 1000000";
+  if (s.array > kArrayMax) return fmt::format("array is {}: at most {}", s.array, kArrayMax);
+  if (s.after.size() > kAfterMax) return fmt::format("after has {} jobs: at most {}", s.after.size(), kAfterMax);
+  if (s.deferrable && s.deadline.ns == 0) return "deferrable needs a deadline: without one it would wait for ever";
+  return site == nullptr ? std::string() : problem_of_site(s, *site);
+}
+
+}  // namespace muster
