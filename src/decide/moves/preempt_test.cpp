@@ -260,6 +260,104 @@ TEST(PreemptProperty, ThePlanIsTheBestOfAllAndLeavesTheTreeAsItWas) {
   }));
 }
 
+// A random case with queues, some borrowing.
+struct QuotaCase {
+  Case c;
+  std::vector<QueueSpec> specs;
+  std::optional<Quotas> quotas;
+};
+
+QuotaCase random_quota_case(Prng& r) {
+  QuotaCase out;
+  out.c = random_case(r);
+  std::uint32_t gpus = 0;
+  for (const Layout::Node& n : out.c.cluster.layout.nodes) gpus += n.gpus;
+  std::uint32_t free = gpus;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const auto g = static_cast<std::uint32_t>(r.below(free + 1));
+    free -= g;
+    const bool below = i == 2 && out.specs[1].guaranteed_gpus >= g && r.chance(0.5);
+    QueueSpec s{.name = "q" + std::to_string(i), .parent = below ? "q1" : "", .guaranteed_gpus = g, .models = {}};
+    if (r.chance(0.3)) s.limit_gpus = g + static_cast<std::uint32_t>(r.below(gpus)) + 1;
+    out.specs.push_back(s);
+  }
+  out.quotas.emplace(out.specs, Pool{whole_gpus(gpus), "", ""});
+  for (Gang& g : out.c.cluster.gangs) {
+    g.queue = static_cast<QueueIndex>(r.below(out.quotas->size()));
+    out.quotas->take(g.queue, g.use);
+  }
+  out.c.ask.queue = static_cast<QueueIndex>(r.below(out.quotas->size()));
+  std::uint32_t piece = out.c.ask.shape.gpus == 0 ? out.c.cluster.layout.nodes[0].gpus : out.c.ask.shape.gpus;
+  out.c.ask.use = whole_gpus(std::int64_t{out.c.ask.shape.pieces} * piece);
+  return out;
+}
+
+// Whether these may all be stopped: lower in priority, or borrowed from an owner; and of other queues only while those are
+// beyond their guarantees, the smallest gang first. Said again, from the rules.
+bool may_stop_all(const QuotaCase& q, std::vector<const Gang*> set) {
+  std::sort(set.begin(), set.end(),
+            [](const Gang* a, const Gang* b) { return std::tuple(a->milli_gpus(), a->id) < std::tuple(b->milli_gpus(), b->id); });
+  const PreemptAsk& ask = q.c.ask;
+  const bool guarded = q.quotas->guarded(ask.use);
+  const bool owner = q.quotas->within_guarantee(ask.queue, ask.use);
+  Quotas now = *q.quotas;
+  for (const Gang* g : set) {
+    const bool gives = now.must_give(g->queue, ask.queue, ask.use);
+    if (guarded && g->queue != ask.queue && !gives) return false;
+    if (g->priority >= ask.priority && !(owner && gives)) return false;
+    if (g->running_s < PreemptRules{}.protected_s) return false;
+    now.give(g->queue, g->use);
+  }
+  return now.allows(ask.queue, ask.use);
+}
+
+TEST(PreemptProperty, QuotasAreKeptAndNothingAllowedIsMissed) {
+  int found = 0;
+  int reclaimed = 0;
+  EXPECT_TRUE(rc::check([&](std::uint64_t seed) {
+    Prng r(seed, "preempt-quota");
+    for (int i = 0; i < 5; ++i) {
+      const QuotaCase q = random_quota_case(r);
+      const auto& gangs = q.c.cluster.gangs;
+      if (gangs.size() > 10) continue;
+      Tree tree = q.c.cluster.tree();
+      const Preemption p = choose_victims(tree, q.c.cluster.layout, gangs, q.c.ask, {}, &*q.quotas);
+      // Every subset, by the tree and the rules.
+      std::optional<std::int64_t> best;
+      for (std::uint32_t set = 0; set < 1U << gangs.size(); ++set) {
+        std::vector<const Gang*> stopped;
+        std::int64_t loss = 0;
+        for (std::size_t k = 0; k < gangs.size(); ++k) {
+          if ((set >> k & 1) == 0) continue;
+          stopped.push_back(&gangs[k]);
+          loss += gangs[k].loss_gpu_ms();
+        }
+        if ((best && loss >= *best) || !may_stop_all(q, stopped)) continue;
+        const std::size_t mark = tree.mark();
+        for (const Gang* g : stopped) give(tree, *g);
+        if (tree.find(q.c.ask.shape)) best = loss;
+        tree.rollback(mark);
+      }
+      RC_ASSERT(p.exact);
+      RC_ASSERT(p.found == best.has_value());
+      if (!p.found) continue;
+      RC_ASSERT(p.loss_gpu_ms == *best);
+      std::vector<const Gang*> victims;
+      bool higher = false;
+      for (const Gang& g : gangs) {
+        if (std::find(p.victims.begin(), p.victims.end(), g.id) == p.victims.end()) continue;
+        victims.push_back(&g);
+        higher = higher || g.priority >= q.c.ask.priority;
+      }
+      RC_ASSERT(may_stop_all(q, victims));
+      found += victims.empty() ? 0 : 1;
+      reclaimed += higher ? 1 : 0;
+    }
+  }));
+  std::printf("%d plans, %d of them an owner's, over higher priorities\n", found, reclaimed);
+  EXPECT_GT(found, 10);
+}
+
 // The greedy part alone, as used where there are many candidates, against every subset. Fixed seeds: this is a figure.
 TEST(PreemptProperty, GreedyAloneIsNearlyAlwaysTheBest) {
   int wanted = 0;

@@ -98,7 +98,7 @@ void fill_run(const Sight& sight, std::uint32_t begin, std::uint32_t end, std::u
   }
   std::vector<std::tuple<std::uint8_t, std::uint32_t, std::uint32_t>> nodes;  // cost, free GPUs, position
   for (std::uint32_t at = lens.next_with_room(begin, end); at < end; at = lens.next_with_room(at + 1, end)) {
-    nodes.emplace_back(sight.books.cost[at], lens.node_free(at), at);
+    nodes.emplace_back(sight.books.cost[at], static_cast<std::uint32_t>(std::popcount(sight.books.free[at])), at);
   }
   std::sort(nodes.begin(), nodes.end());
   for (const auto& [cost, free, at] : nodes) {

@@ -28,7 +28,6 @@ Kind kind_of(const Shape& shape) { return {shape.gpus, shape.milli, std::max(sha
 
 Lens::Lens(const Plan& plan, const Books& books, const Kind& kind) : kind_(kind) {
   node_room_.assign(plan.nodes(), 0);
-  node_free_.assign(plan.nodes(), 0);
   with_room_.assign(plan.nodes() / 64 + 1, 0);
   nodes_by_room_[0] = plan.nodes();
   build_empty(plan);
@@ -38,6 +37,7 @@ Lens::Lens(const Plan& plan, const Books& books, const Kind& kind) : kind_(kind)
   pod_places_.assign(plan.pods(), 0);
   for (std::uint32_t l = 0; l < plan.leaves(); ++l) order_.push_back({UINT32_MAX - l});
   if (kind.gpus != 0) {
+    node_free_.assign(plan.nodes(), 0);
     leaf_words_ = plan.leaves() / 64 + 1;
     with_free_.assign(std::size_t{17} * leaf_words_, 0);
     by_free_.assign(plan.leaves(), {});
@@ -69,7 +69,6 @@ void Lens::note_free(const Plan& plan, const Books& books, std::uint32_t positio
   const std::uint8_t was = node_free_[position];
   if (now == was) return;
   node_free_[position] = now;
-  if (kind_.gpus == 0) return;
   const std::uint32_t leaf = plan.leaf_of[position];
   const auto full = static_cast<std::uint8_t>(std::popcount(plan.gpus_mask[position]));
   whole_[leaf] += static_cast<std::uint32_t>(now == full) - static_cast<std::uint32_t>(was == full);
@@ -82,7 +81,7 @@ void Lens::refresh(const Plan& plan, const Books& books, std::span<const std::ui
   std::uint32_t leaf = kNoGroup;
   std::int64_t change = 0;
   for (const std::uint32_t at : changed) {
-    note_free(plan, books, at);
+    if (kind_.gpus != 0) note_free(plan, books, at);
     const std::uint32_t now = room_at(plan, books, at), was = node_room_[at];
     if (now == was) continue;
     if (plan.leaf_of[at] != leaf) {

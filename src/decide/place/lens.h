@@ -43,7 +43,6 @@ class Lens {
 
   const Kind& kind() const { return kind_; }
   std::uint32_t node_room(std::uint32_t position) const { return node_room_[position]; }
-  std::uint32_t node_free(std::uint32_t position) const { return node_free_[position]; }
   std::uint32_t node_room_max() const;
   const Ranks& domains() const { return domains_; }  // empty where every domain is a node
   const Ranks& leaves() const { return leaves_; }
@@ -60,11 +59,12 @@ class Lens {
   std::span<const Entry> order(const Plan& plan, std::uint32_t pod) const {
     return {order_.data() + plan.pod_leaves[pod], plan.pod_leaves[pod + 1] - plan.pod_leaves[pod]};
   }
-  // Leaves with a node of which exactly `free` GPUs are free, as a bitmap; not kept for whole-node kinds.
+  // These three are not kept for whole-node kinds. Leaves with a node of which exactly `free` GPUs are free come as a bitmap.
   std::span<const std::uint64_t> leaves_with(std::uint32_t free) const {
     return {with_free_.data() + std::size_t{free} * leaf_words_, leaf_words_};
   }
-  std::uint32_t whole_nodes(std::uint32_t leaf) const { return whole_[leaf]; }  // not kept for whole-node kinds
+  std::uint32_t whole_nodes(std::uint32_t leaf) const { return whole_[leaf]; }
+  std::uint32_t node_free(std::uint32_t position) const { return node_free_[position]; }
   // First position at or after `from` that has room; `to` when none before it.
   std::uint32_t next_with_room(std::uint32_t from, std::uint32_t to) const;
 
@@ -76,7 +76,6 @@ class Lens {
   std::uint32_t room_at(const Plan& plan, const Books& books, std::uint32_t position) const;
   void build_empty(const Plan& plan);
   void note_free(const Plan& plan, const Books& books, std::uint32_t position);
-  void set_node(const Plan& plan, const Books& books, std::uint32_t position);
   void settle_leaf(const Plan& plan, std::uint32_t leaf, std::int64_t change);
 
   Kind kind_;

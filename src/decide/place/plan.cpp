@@ -58,7 +58,6 @@ Plan::Plan(const Layout& given) {
     const auto& node = layout.nodes[node_at[at]];
     MUSTER_CHECK(node.gpus <= 16);
     position_of[node_at[at]] = at;
-    in_node_order = in_node_order && node_at[at] == at;
     const bool new_pod = pod_number.empty() || pod_number.back() != node.pod;
     const bool new_leaf = new_pod || leaf_number.back() != node.leaf;
     const bool new_domain = new_leaf || domain_number.back() != node.domain;

@@ -42,8 +42,7 @@ struct Plan {
   std::vector<std::uint32_t> pod_of_leaf;
   std::vector<std::uint32_t> domain_number, leaf_number, pod_number;
 
-  bool lone_domains = true;   // every NVLink domain is one node
-  bool in_node_order = true;  // positions are node numbers
+  bool lone_domains = true;  // every NVLink domain is one node
 };
 
 }  // namespace place

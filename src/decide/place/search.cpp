@@ -4,8 +4,8 @@
 //
 // Without segments, k leaves take at most the sum of their rooms, and by exchange (put a larger leaf in the place of a smaller
 // one: the sum does not fall) no k leaves take more than the k largest. So the least k with r1 + ... + rk >= P is the least for
-// any choice inside the group, whatever nodes are picked; largest-first reaches it. The last leaf may then be any whose room
-// holds what is left after the first k - 1, so the smallest such leaf is taken and k does not change.
+// any choice inside the group, whatever nodes are picked; largest-first reaches it. Any k leaves that hold P are as
+// good, so those are taken that leave the large holes whole (share_out).
 //
 // With segments of s, k leaves take at most s * (sum of places) + (largest remainder), see lens.h. Both parts are largest at
 // once for the first k in order of room: that order is by places, then by remainder; so the first k have the largest sum of
@@ -48,57 +48,83 @@ std::uint32_t leaves_needed(std::span<const Entry> order, std::uint32_t pieces, 
   return kTooMany;
 }
 
-std::uint64_t leaf_cost(const Sight& sight, std::uint32_t leaf, std::uint32_t pieces) {
-  std::vector<Pick> picks;
-  fill_leaf(sight, leaf, pieces, picks);
-  return cost_of(sight, picks);
+// Mean cost of a leaf's nodes that have room.
+std::uint32_t leaf_cost(const Sight& sight, std::uint32_t leaf) {
+  if (!sight.costly) return 0;
+  std::uint32_t sum = 0, count = 0;
+  const std::uint32_t end = sight.plan.leaf_nodes[leaf + 1];
+  for (std::uint32_t at = sight.lens.next_with_room(sight.plan.leaf_nodes[leaf], end); at < end;
+       at = sight.lens.next_with_room(at + 1, end)) {
+    sum += sight.books.cost[at];
+    ++count;
+  }
+  return count == 0 ? 0 : sum / count;
 }
 
-// How many pieces each of the leaves takes: all but the last are filled. `order` is from the largest down and `k` the least
-// number; entries beyond k are candidates for the last leaf.
+// All places of the first k are used and the short segment goes into what is over: into the tightest remainder that holds it.
+std::vector<Share> share_all(std::span<const Entry> first, std::uint32_t segment, std::uint32_t rest) {
+  std::vector<Share> out;
+  std::uint32_t least = UINT32_MAX;
+  std::size_t tightest = first.size();
+  for (const Entry& e : first) {
+    const std::uint32_t over = e.room() % segment;
+    if (over >= rest && over < least) {
+      least = over;
+      tightest = out.size();
+    }
+    out.push_back({e.leaf(), e.room() - over});
+  }
+  MUSTER_CHECK(tightest < out.size());
+  out[tightest].pieces += rest;
+  return out;
+}
+
+// How many pieces each leaf takes. `order` is from the largest down and `k` the least number that suffices. The first k have
+// some room to spare; from the largest on, each is exchanged for the cheapest and smallest leaf outside that leaves enough: so
+// large holes stay whole, and the number stays k. All but the smallest of the chosen are then filled.
 std::vector<Share> share_out(const Sight& sight, std::span<const Entry> order, std::uint32_t k, std::uint32_t pieces) {
   const std::uint32_t segment = sight.lens.kind().segment;
   const std::uint32_t rest = pieces % segment, needed = pieces / segment + (rest > 0 ? 1 : 0);
-  std::vector<Share> out;
+  std::vector<std::uint32_t> chosen(k);  // places in order
   std::uint32_t places = 0;
-  for (std::uint32_t i = 0; i + 1 < k; ++i) {
+  for (std::uint32_t i = 0; i < k; ++i) {
+    chosen[i] = i;
     places += order[i].room() / segment;
-    out.push_back({order[i].leaf(), order[i].room() / segment * segment});
   }
-  if (places + order[k - 1].room() / segment < needed) {
-    // All places are used and the short segment goes into what is over: only the leaf with the tightest such remainder matters.
-    out.push_back({order[k - 1].leaf(), order[k - 1].room() / segment * segment});
-    Share* tightest = nullptr;
-    std::uint32_t least = UINT32_MAX;
-    for (std::uint32_t i = 0; i < k; ++i) {
-      const std::uint32_t over = order[i].room() % segment;
-      if (over >= rest && over < least) {
-        least = over;
-        tightest = &out[i];
-      }
+  if (places < needed) return share_all(order.first(k), segment, rest);
+  std::uint32_t spare = places - needed;
+  for (std::uint32_t i = 0; i < k && (spare > 0 || sight.costly); ++i) {
+    const std::uint32_t have = order[i].room() / segment;
+    std::uint32_t best = i, best_cost = leaf_cost(sight, order[i].leaf());
+    for (std::uint32_t j = k; j < order.size() && order[j].room() / segment + spare >= have; ++j) {
+      if (order[j].room() < segment || std::find(chosen.begin(), chosen.begin() + i, j) != chosen.begin() + i) continue;
+      const std::uint32_t cost = leaf_cost(sight, order[j].leaf());
+      if (cost > best_cost || (cost == best_cost && order[j].room() == order[best].room())) continue;
+      best = j;
+      best_cost = cost;
     }
-    MUSTER_CHECK(tightest != nullptr);
-    tightest->pieces += rest;
-    return out;
+    spare -= have - order[best].room() / segment;
+    chosen[i] = best;
   }
-  const std::uint32_t left = needed - places;
-  const std::uint32_t left_pieces = left * segment - (rest > 0 ? segment - rest : 0);
-  Entry last = order[k - 1];
-  std::uint64_t least = sight.costly ? leaf_cost(sight, last.leaf(), left_pieces) : 0;
-  for (const Entry& e : order.subspan(k)) {
-    if (e.room() / segment < left) break;
-    const std::uint64_t cost = sight.costly ? leaf_cost(sight, e.leaf(), left_pieces) : 0;
-    if (cost > least || (cost == least && e.room() == last.room())) continue;
-    last = e;
-    least = cost;
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<Share> out;
+  out.reserve(k);
+  std::uint32_t left = pieces;
+  for (const std::uint32_t c : chosen) {
+    const std::uint32_t here = std::min(left, order[c].room() / segment * segment);
+    out.push_back({order[c].leaf(), here});
+    left -= here;
   }
-  out.push_back({last.leaf(), left_pieces});
+  MUSTER_CHECK(left == 0);
   return out;
 }
 
 std::vector<Pick> fill(const Sight& sight, std::vector<Share> shares) {
   std::sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.leaf < b.leaf; });
   std::vector<Pick> picks;
+  std::uint32_t pieces = 0;
+  for (const Share& s : shares) pieces += s.pieces;
+  picks.reserve(std::min(pieces, sight.plan.nodes()));
   for (const Share& s : shares) {
     if (s.pieces > 0) fill_leaf(sight, s.leaf, s.pieces, picks);
   }
@@ -135,7 +161,7 @@ std::vector<Pick> pick_node(const Sight& sight, std::uint32_t pieces) {
     }
   }
   std::uint32_t best = kNoGroup;
-  const auto key = [&](std::uint32_t at) { return std::tuple(sight.books.cost[at], lens.node_free(at)); };
+  const auto key = [&](std::uint32_t at) { return std::tuple(sight.books.cost[at], std::popcount(sight.books.free[at])); };
   for (std::uint32_t at = lens.next_with_room(0, sight.plan.nodes()); at < sight.plan.nodes();
        at = lens.next_with_room(at + 1, sight.plan.nodes())) {
     if (lens.node_room(at) >= pieces && (best == kNoGroup || key(at) < key(best))) best = at;
@@ -199,35 +225,21 @@ std::optional<std::vector<Pick>> pick_pod(const Sight& sight, std::uint32_t piec
 }
 
 std::vector<Pick> pick_core(const Sight& sight, std::uint32_t pieces) {
-  const Lens& lens = sight.lens;
-  const std::uint32_t segment = lens.kind().segment;
   std::vector<Entry> order;
-  std::uint64_t places = 0;
-  std::uint32_t over = 0;
-  lens.leaves().descend([&](std::uint32_t leaf, std::uint32_t room) {
+  sight.lens.leaves().descend([&](std::uint32_t leaf, std::uint32_t room) {
     order.push_back({(std::uint64_t{room} << 32) | (UINT32_MAX - leaf)});
-    places += room / segment;
-    over = std::max(over, room % segment);
-    return places * segment + over < pieces;
+    return true;
   });
-  const auto k = static_cast<std::uint32_t>(order.size());
-  const std::uint32_t needed = (pieces + segment - 1) / segment;
-  const auto before = static_cast<std::uint32_t>(places - order.back().room() / segment);
-  if (places >= needed) {  // the tightest last leaf, of which any of the cluster may be the one
-    const std::uint32_t last = lens.leaves().first_at_least((needed - before) * segment);
-    if (lens.leaves()[last] < order.back().room()) {
-      order.push_back({(std::uint64_t{lens.leaves()[last]} << 32) | (UINT32_MAX - last)});
-    }
-  }
+  const std::uint32_t k = leaves_needed(order, pieces, sight.lens.kind().segment, kTooMany);
   return fill(sight, share_out(sight, order, k, pieces));
 }
 
 Choice assemble(const Sight& sight, std::vector<Pick> picks) {
   const Kind& kind = sight.lens.kind();
-  if (!sight.plan.in_node_order || !sight.plan.lone_domains) {
-    std::sort(picks.begin(), picks.end(),
-              [&](const Pick& a, const Pick& b) { return sight.plan.node_at[a.position] < sight.plan.node_at[b.position]; });
-  }
+  const auto before = [&](const Pick& a, const Pick& b) {
+    return sight.plan.node_at[a.position] < sight.plan.node_at[b.position];
+  };
+  if (!std::is_sorted(picks.begin(), picks.end(), before)) std::sort(picks.begin(), picks.end(), before);
   Choice out;
   out.nodes.reserve(picks.size());
   out.slots.reserve(picks.size());
