@@ -169,7 +169,11 @@ void write_node(JsonWriter& w, const Frame& f, std::uint32_t n) {
 
 void write_job(JsonWriter& w, const State& s, const Job& j) {
   w.object().field("id", render(j.id)).field("name", j.spec.name).field("user", j.spec.user).field("account", j.spec.account);
-  w.field("phase", name_of(j.phase)).field("nodes_wanted", j.spec.nodes).field("gpus", j.spec.nodes * s.site.gpus_per_node);
+  w.field("phase", name_of(j.phase))
+      .field("nodes_wanted", j.spec.nodes)
+      .field("gpus", (milli_gpus(s.site, j.spec) + 999) / 1000);
+  w.field("gpus_per_node", j.spec.gpus_per_node).field("gpu_milli", j.spec.gpu_milli).field("queue", queue_of(j.spec));
+  w.field("priority", j.spec.priority).field("within", name_of(j.spec.within));
   w.key("nodes").array();
   for (const NodeId n : j.nodes) w.value(node_name(s, n));
   w.end_array().field("attempt", j.attempt).field("restarts", j.restarts);

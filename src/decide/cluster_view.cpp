@@ -88,7 +88,7 @@ void ClusterView::weigh(const State& s, std::uint32_t leaf) {
     const NodeState& node = s.nodes[n.v];
     std::uint32_t cost = traffic + std::min(kCostOfPast, kCostOfIncident * node.incidents);
     if (node.incident.some()) cost += kCostOfSuspicion;
-    if (s.policy.scheduling.heat) cost += heat_cost(s, n);
+    if (s.policy.heat_aware) cost += heat_cost(s, n);
     tree_->set_cost(n, static_cast<std::uint8_t>(std::min(cost, 255U)));
   }
 }

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
+#include "decide/broken.h"
 #include "decide/decide.h"
+#include "decide/outlook.h"
 #include "model/story.h"
 
 namespace muster::decide {
@@ -17,15 +21,18 @@ std::vector<Wanted> wanted(const Decisions& d) {
 }
 
 std::vector<Wanted> queue(const State& s) {
-  Placer placer;
+  ClusterView view;
+  view.update(s);
   Decisions out;
-  decide_queue(s, placer, out);
+  decide_queue(s, view, out);
   return wanted(out);
 }
 
 std::vector<Wanted> broken(const State& s) {
+  ClusterView view;
+  view.update(s);
   Decisions out;
-  decide_broken(s, out);
+  decide_broken(s, view, out);
   return wanted(out);
 }
 
@@ -43,12 +50,143 @@ TEST(Queue, JobsStartInTheOrderTheyCame) {
   EXPECT_FALSE(w[0].reason.sentence.empty());
 }
 
-TEST(Queue, NobodyOvertakesAJobThatWaitsForNodes) {
-  Story t(8);
+TEST(Queue, WithoutBackfillNobodyOvertakesAJobThatWaitsForNodes) {
+  Policy p = default_policy();
+  p.scheduling.backfill = false;
+  Story t(8, p);
   t.running({NodeId{0}});
   t.submit(8);
   t.submit(1);
   EXPECT_TRUE(queue(t.s).empty());
+}
+
+// Runs for so long by its owner's word.
+JobId submit_for(Story& t, std::uint32_t nodes, double seconds, std::function<void(JobSpec&)> more = {}) {
+  JobSpec spec;
+  spec.name = "timed";
+  spec.account = "lab";
+  spec.nodes = nodes;
+  spec.time_limit_s = seconds;
+  spec.step_s = 1;
+  spec.steps = static_cast<std::uint64_t>(seconds);
+  if (more) more(spec);
+  const JobId id{static_cast<std::uint32_t>(t.s.totals.jobs_submitted + 1), 0};
+  t.tell(JobSubmitted{id, spec});
+  return id;
+}
+
+TEST(Queue, AShortJobFillsTheGapBeforeAReservationAndALongOneDoesNot) {
+  Story t(8);
+  const JobId running = submit_for(t, 4, 7200);
+  t.tell(JobStarted{running, 1, {NodeId{0}, NodeId{1}, NodeId{2}, NodeId{3}}});
+  t.pass(hours(9));  // beyond the wait limit: the big one is first, whatever the others are like
+  const JobId big = submit_for(t, 8, 600, [](JobSpec& s) { s.priority = 5; });
+  const JobId lengthy = submit_for(t, 4, 360000);
+  const JobId brief = submit_for(t, 4, 60);
+  Policy p = t.s.policy;
+  p.scheduling.preempt = false;
+  t.tell(PolicyApplied{p, "h"});
+  const auto w = queue(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.job, brief);
+  EXPECT_EQ(w[0].reason.rule, "queue/backfill");
+  (void)big;
+  (void)lengthy;
+}
+
+TEST(Queue, PartsOfNodesAndSharesOfGpusAreToldApart) {
+  Story t(2);
+  const JobId half = submit_for(t, 1, 600, [](JobSpec& s) { s.gpus_per_node = 4; });
+  const JobId quarter = submit_for(t, 1, 600, [](JobSpec& s) { s.gpu_milli = 250; });
+  const JobId again = submit_for(t, 1, 600, [](JobSpec& s) { s.gpu_milli = 250; });
+  const auto w = queue(t.s);
+  ASSERT_EQ(w.size(), 3U);
+  std::map<JobId, const Action*> by;
+  for (const Wanted& x : w) by[x.action.job] = &x.action;
+  EXPECT_EQ(std::popcount(by.at(half)->slots.at(0)), 4);
+  EXPECT_EQ(by.at(quarter)->slots, by.at(again)->slots) << "two quarters share one GPU";
+  EXPECT_EQ(by.at(quarter)->nodes, by.at(half)->nodes) << "on the node that is broken already";
+}
+
+TEST(Queue, AJobFollowsThoseItNames) {
+  Story t(4);
+  const JobId first = submit_for(t, 1, 600);
+  const JobId then = submit_for(t, 1, 600, [&](JobSpec& s) { s.after = {first}; });
+  EXPECT_EQ(queue(t.s).size(), 1U);
+  EXPECT_NE(why_not_started(t.s, then).find("follows job 1"), std::string::npos);
+  t.tell(JobStarted{first, 1, {NodeId{0}}});
+  t.tell(JobEnded{first, 1, JobEnd::completed, {}, {}});
+  const auto w = queue(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.job, then);
+}
+
+TEST(Queue, AJobWhoseForerunnerFailedCanNeverStart) {
+  Story t(4);
+  const JobId first = submit_for(t, 1, 600);
+  const JobId then = submit_for(t, 1, 600, [&](JobSpec& s) { s.after = {first}; });
+  t.tell(JobGone{first, JobEnd::cancelled});
+  EXPECT_TRUE(queue(t.s).empty());
+  EXPECT_NE(why_not_started(t.s, then).find("never"), std::string::npos);
+}
+
+TEST(Queue, ALimitOfAQueueHoldsWhateverIsFree) {
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_gpus = 16;
+  p.queues = {lab};
+  Story t(8, p);
+  for (int i = 0; i < 4; ++i) submit_for(t, 1, 600);
+  EXPECT_EQ(queue(t.s).size(), 2U);
+  EXPECT_NE(why_not_started(t.s, JobId{3, 0}).size(), 0U);
+}
+
+TEST(Queue, AGuaranteeIsHadBackFromWhoBorrowedIt) {
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.guaranteed_gpus = 32;
+  QueueSpec other;
+  other.name = "other";
+  p.queues = {lab, other};
+  Story t(8, p);
+  std::vector<JobId> borrowers;
+  for (std::uint32_t n = 0; n < 8; n += 4) {
+    const JobId b = submit_for(t, 4, 360000, [](JobSpec& s) { s.account = "other"; });
+    t.tell(JobStarted{b, 1, {NodeId{n}, NodeId{n + 1}, NodeId{n + 2}, NodeId{n + 3}}});
+    borrowers.push_back(b);
+  }
+  t.pass(hours(1));
+  submit_for(t, 4, 600);
+  const auto w = queue(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.verb, Verb::requeue_job);
+  EXPECT_EQ(w[0].reason.rule, "queue/preempt");
+}
+
+TEST(Queue, DeferrableWorkWaitsForCheapHoursAndNotBeyondItsDeadline) {
+  Story t(8);
+  std::vector<double> prices(24, 50);
+  prices[5] = 10;
+  t.tell(PriceAnnounced{t.now().utc, prices, {}});
+  const auto later = [&](Duration in) {
+    return [&t, in](JobSpec& s) {
+      s.deferrable = true;
+      s.deadline = t.now().utc + in;
+    };
+  };
+  const JobId patient = submit_for(t, 1, 3000, later(hours(12)));
+  const JobId pressed = submit_for(t, 1, 3000, later(hours(2)));
+  auto w = queue(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.job, pressed);
+  EXPECT_NE(why_not_started(t.s, patient).find("cheaper power"), std::string::npos);
+  t.tell(JobStarted{pressed, 1, {NodeId{7}}});
+  t.pass(hours(5));
+  w = queue(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.job, patient);
 }
 
 TEST(Queue, AJobTooLargeForTheClusterBlocksNobody) {
@@ -86,8 +224,8 @@ TEST(Queue, WhyAJobHasNotStartedIsSaidInWords) {
   t.running({NodeId{0}});
   const JobId head = t.submit(4, "head");
   const JobId next = t.submit(1, "next");
-  EXPECT_NE(why_not_started(t.s, head).find("first in the queue"), std::string::npos);
-  EXPECT_NE(why_not_started(t.s, next).find("1 job is before it"), std::string::npos);
+  EXPECT_NE(why_not_started(t.s, head).find("waits for the GPUs of job 1"), std::string::npos) << why_not_started(t.s, head);
+  EXPECT_NE(why_not_started(t.s, next).find("expected to start"), std::string::npos) << why_not_started(t.s, next);
   EXPECT_TRUE(why_not_started(t.s, JobId{99, 0}).empty());
 }
 
@@ -100,6 +238,21 @@ TEST(Broken, AGangThatLostANodeIsRequeuedToItsCheckpoint) {
   EXPECT_EQ(w[0].action.verb, Verb::requeue_job);
   EXPECT_EQ(w[0].action.attempt, 1U);
   EXPECT_NE(w[0].reason.sentence.find("20 steps are lost"), std::string::npos) << w[0].reason.sentence;
+}
+
+TEST(Broken, AGangThatLostANodeIsMendedNextToItsOthers) {
+  Story t(8);  // leaves of four
+  const JobId j = t.running({NodeId{0}, NodeId{1}});
+  t.open(t.find(FindingKind::gpu_lost, NodeId{1}, 1));
+  t.tell(JobEnded{j, 1, JobEnd::node_failed, {100, 80, 0, 0, 0}, "rank lost"});
+  const auto w = broken(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.verb, Verb::restart_job);
+  EXPECT_EQ(w[0].action.attempt, 2U);
+  ASSERT_EQ(w[0].action.nodes.size(), 2U);
+  EXPECT_EQ(w[0].action.nodes[0], NodeId{0});
+  EXPECT_LT(w[0].action.nodes[1].v, 4U) << "on the same leaf";
+  EXPECT_EQ(w[0].placement.leaves, 1U);
 }
 
 // Fails the job `times` times by its own word; returns what is decided after the last.

@@ -83,7 +83,6 @@ void read_scheduling(Form& outer, const Value& v, std::string_view file, Schedul
   f.flag("repair", s.repair);
   f.number("spare_confidence", s.spare_confidence, 0, 0.999);
   f.flag("defrag", s.defrag);
-  f.flag("heat", s.heat);
   f.number("gpu_kw", s.gpu_kw, 0.01, 100);
   f.number("carbon_per_tonne", s.carbon_per_tonne, 0, 1e6);
   if (const auto r = f.finish(); !r) outer.adopt(r.error());

@@ -73,7 +73,6 @@ struct Scheduling {
   bool repair = true;                // replace failed nodes of a gang near it, without sending it back to the queue
   double spare_confidence = 0;       // nodes kept free in each pod so that so many failures find a spare; 0: none
   bool defrag = true;                // move gangs at checkpoints when more is gained than it costs
-  bool heat = true;                  // keep work out of rows that run hot, and slow them before they throttle
   double gpu_kw = 1.2;               // what a busy GPU draws, with its share of node and cooling: for prices
   double carbon_per_tonne = 0;       // money a tonne of CO2 counts for, beside the price
 };
@@ -150,7 +149,6 @@ void fields(V& v, Scheduling& s) {
   v("repair", s.repair);
   v("spare_confidence", s.spare_confidence);
   v("defrag", s.defrag);
-  v("heat", s.heat);
   v("gpu_kw", s.gpu_kw);
   v("carbon_per_tonne", s.carbon_per_tonne);
 }

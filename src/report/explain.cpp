@@ -2,9 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <bit>
-
 #include <algorithm>
+#include <bit>
 
 #include "base/json_writer.h"
 #include "base/node_list.h"
@@ -142,12 +141,19 @@ Explanation of_node(const State& s, NodeId id) {
   return e;
 }
 
+std::string piece_of(const JobSpec& spec) {
+  if (spec.gpu_milli > 0) return fmt::format("{} thousandths of a GPU", spec.gpu_milli);
+  const char* plural = spec.nodes == 1 ? "" : "s";
+  if (spec.gpus_per_node > 0) return fmt::format("piece{} of {} GPUs", plural, spec.gpus_per_node);
+  return fmt::format("whole node{}", plural);
+}
+
 Explanation of_job(const State& s, const Job& j) {
   Explanation e;
   e.kind = "job";
   e.title = fmt::format("job {}: {}", render(j.id), j.spec.name);
-  e.sentences.push_back(fmt::format("It is {}; {} nodes, attempt {}, {} of {} steps, {} of them safe in a checkpoint.",
-                                    name_of(j.phase), j.spec.nodes, j.attempt, j.progress.steps, j.spec.steps,
+  e.sentences.push_back(fmt::format("It is {}; {} of {}, attempt {}, {} of {} steps, {} of them safe in a checkpoint.",
+                                    name_of(j.phase), j.spec.nodes, piece_of(j.spec), j.attempt, j.progress.steps, j.spec.steps,
                                     j.progress.durable_steps));
   if (std::string why = decide::why_not_started(s, j.id); !why.empty()) e.sentences.push_back("Not started: " + why + ".");
   if (!j.placement.why.empty() && !j.nodes.empty()) {
@@ -171,6 +177,29 @@ Explanation of_job(const State& s, const Job& j) {
   }
   in_order(orders);
   if (!orders.empty()) e.rule = orders.back()->order.reason.rule;
+  return e;
+}
+
+// Everybody who waits, in the order in which they are looked at, with the start that is expected.
+Explanation of_queue(const State& s) {
+  Explanation e;
+  e.kind = "queue";
+  e.title =
+      fmt::format("the queue: {} job{} wait{}", s.queue.size(), s.queue.size() == 1 ? "" : "s", s.queue.size() == 1 ? "s" : "");
+  if (s.paused) e.sentences.push_back(fmt::format("Muster is paused by {}: nothing is started.", s.paused_by));
+  std::size_t place = 0;
+  for (const decide::Forecast& f : decide::forecasts(s)) {
+    const Job& j = s.jobs.at(f.id);
+    std::string line = fmt::format("{}. job {} ({}): ", ++place, render(f.id), printable(j.spec.name));
+    line += f.at == kNever
+                ? std::string("no start in sight")
+                : fmt::format("expected {}", f.at <= s.mono() ? std::string("now") : render_utc(s.now.utc + (f.at - s.mono())));
+    if (f.reserved) line += ", reserved";
+    for (const decide::Sooner& x : f.sooner) {
+      if (!x.words.empty()) line += "; sooner: " + x.words;
+    }
+    e.sentences.push_back(std::move(line));
+  }
   return e;
 }
 
@@ -244,6 +273,7 @@ Result<Explanation> explain(const State& s, std::string_view what) {
     if (!n.some()) return missing("node");
     return of_node(s, n);
   }
+  if (words.size() == 1 && what == "queue") return of_queue(s);
   if (is("incident")) {
     const Incident* i = number ? find_incident(s, IncidentId{*number}) : nullptr;
     if (i == nullptr) return missing("incident");
