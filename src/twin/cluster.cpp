@@ -47,9 +47,7 @@ Cluster::Cluster(Config given)
   report_slots = std::max<std::uint32_t>(1, std::min<std::uint32_t>(every_s, static_cast<std::uint32_t>(nodes.size())));
 }
 
-Time Cluster::listed_at(std::size_t i) const {
-  return std::max(now, config.start_utc + config.workload.jobs[i].at - utc_offset);
-}
+Time Cluster::listed_at(std::size_t i) const { return std::max(now, config.start_utc + config.workload.jobs[i].at - utc_offset); }
 
 void Cluster::begin() {
   seed_weather();
@@ -98,6 +96,9 @@ void Cluster::step() {
         const Gang& g = gangs[e.a];
         end_gang(e.a, g.doom_end, std::string(g.doom_detail));
       }
+      break;
+    case Tick::gang_limit:
+      if (gangs[e.a].id.some() && gangs[e.a].life == e.b) over_limit(e.a);
       break;
     case Tick::gang_bug:
       if (gangs[e.a].id.some() && gangs[e.a].life == e.b) bug(e.a);

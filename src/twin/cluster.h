@@ -1,6 +1,7 @@
 // Cluster: everything inside the twin. One struct, whose functions are written where their subject is: nodes.cpp, jobs.cpp,
-// orders.cpp, weather.cpp (when faults strike), symptoms.cpp (what they do and show), reports.cpp, fork.cpp.
+// shares.cpp, orders.cpp, weather.cpp (when faults strike), symptoms.cpp (what they do and show), reports.cpp, fork.cpp.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,7 @@
 namespace muster::twin {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::size_t kSlotsMax = 16;  // GPUs of a node
 constexpr Duration kUnheardLimit = minutes(5);   // the engine calls a node down after this
 constexpr Duration kNcclTimeout = minutes(10);   // a gang with a missing member gives up after this
 
@@ -40,7 +42,22 @@ struct Gpu {
   bool remap_pending = false;
   bool remap_failed = false;
   bool link_up = true;
+  bool stalled = false;  // its link is down for a moment
   std::uint32_t swaps = 0;
+};
+
+// GPUs of a node that a gang has.
+struct Tenant {
+  std::uint32_t gang = kNone;
+  std::uint16_t slots = 0;     // bit mask
+  std::uint16_t milli = 1000;  // of each, in thousandths
+  float load = 0;              // that it puts on its part
+};
+
+// Loads of the GPUs of a node where they differ.
+struct GpuLoads {
+  std::array<float, kSlotsMax> load{};
+  std::array<float, kSlotsMax> heat_from{};  // thermal load at Node::heat_at, on its way to `load`
 };
 
 // What of a node has changed since its last report.
@@ -53,12 +70,12 @@ struct Node {
   bool warming = false;          // its temperature still moves
   std::uint8_t dirty = kClean;
   std::uint16_t dirty_slots = 0;
-  std::uint16_t stalls = 0;      // links of it that are down for a moment
   std::uint32_t turn = 0;        // another after each change of life
-  std::uint32_t gang = kNone;
+  std::vector<Tenant> tenants;   // in the order they came; most often one that has all of it
+  std::uint32_t split = kNone;   // into Cluster::splits, once its GPUs have had loads of their own
   std::uint32_t order = kNone;   // the one that has the node to itself: test, reset, boot, replace
   float speed = 1;               // of its slowest GPU
-  float load = 0;
+  float load = 0;                // mean of its GPUs
   float heat_from = 0;           // thermal load at heat_at, on its way to `load`
   float heat_reported = 0;
   float inlet_reported = 0;
@@ -82,7 +99,10 @@ struct Gang {
   std::uint32_t attempt = 0;
   std::uint32_t turn = 0;  // another after each change of phase
   std::uint32_t life = 0;  // another after each start
+  std::uint32_t attempt_before = 0;  // while launching: to go back to if that fails
   std::vector<NodeId> nodes;
+  std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
+  std::vector<NodeId> had;           // nodes of the last attempt
   std::int64_t step_ns = 1;
   std::int64_t total_ns = 0;
   std::int64_t work_ns = 0;
@@ -99,6 +119,7 @@ struct Gang {
   JobEnd doom_end = JobEnd::node_failed;
   std::string doom_detail;
   std::uint32_t start_order = kNone; // while launching
+  bool again = false;                // while launching: a restart in place, which never was in the queue
 };
 
 struct FaultLive {
@@ -147,17 +168,33 @@ struct Cluster {
   void unheard(NodeId n, std::uint32_t turn);
   void start_boot(NodeId n, Life life, NodeCondition seen, const std::string& detail);
   void finish_boot(NodeId n, const std::string& detail);
+  float gpu_speed(NodeId n, int slot);  // share of its nominal speed
   void update_speed(NodeId n);
-  void set_load(NodeId n, double load);
+  void set_load(NodeId n, double load);             // of all its GPUs
   double heat_now(const Node& n) const;
   double inlet_now(NodeId n) const;
+
+  // ---- shares.cpp: which gang has which GPUs
+  std::uint16_t all_slots() const { return static_cast<std::uint16_t>((1u << per_node) - 1); }
+  std::uint16_t slots_of(const Gang& g, std::size_t i) const { return g.slots.empty() ? all_slots() : g.slots[i]; }
+  bool room_for(NodeId n, std::uint16_t slots, std::uint32_t milli, std::uint32_t except) const;
+  std::vector<std::uint32_t> gangs_on(NodeId n, int slot) const;  // slot -1: all of the node
+  bool busy(NodeId n, int slot) const;                            // likewise
+  void occupy(std::uint32_t g);
+  void release_nodes(std::uint32_t g);
+  void load_nodes(std::uint32_t g, double load);
+  double speed_of(const Gang& g);                   // of its slowest GPU
+  void refresh_load(NodeId n);
+  void set_loads(NodeId n, const std::array<float, kSlotsMax>& loads);
+  double gpu_load(NodeId n, int slot) const;
+  double gpu_heat(NodeId n, int slot) const;
 
   // ---- jobs.cpp
   JobId submit_job(const JobSpec& spec);
   std::uint32_t add_gang(JobId id, const JobSpec& spec);
   void drop_gang(std::uint32_t g);
   std::uint32_t find_gang(JobId id) const;
-  void launch(std::uint32_t g, const std::vector<NodeId>& where, std::uint32_t attempt, std::uint32_t order, Prng& prng);
+  void launch(std::uint32_t g, const Action& where, std::uint32_t order, Prng& prng);
   void launched(std::uint32_t g);
   void begin_init(std::uint32_t g, Duration left);
   void begin_compute(std::uint32_t g);
@@ -171,8 +208,7 @@ struct Cluster {
   void speed_changed(std::uint32_t g);
   void doom(std::uint32_t g, Duration after, JobEnd end, std::string detail);
   void end_gang(std::uint32_t g, JobEnd end, const std::string& detail);
-  void release_nodes(Gang& g);
-  void load_nodes(const Gang& g, double load);
+  void over_limit(std::uint32_t g);                 // it has run for as long as its owner said it might
   void fail_start(std::uint32_t g, const std::string& why);
   void haunt(std::uint32_t g);                      // a start on nodes whose faults are still there
   void bug(std::uint32_t g);                        // symptoms.cpp, as the two above
@@ -180,7 +216,7 @@ struct Cluster {
   void backlog();                                   // what a cluster in the middle of its life has to do
   Progress progress_of(const Gang& g) const;
   void step_report(Gang& g);
-  void allocated(int nodes_delta);
+  void allocated(std::int64_t milli_delta);
 
   // ---- weather.cpp
   void seed_weather();
@@ -202,7 +238,7 @@ struct Cluster {
   void fault_stage(std::uint32_t f, std::uint32_t stage);
   void undo(std::uint32_t f);                  // its effects are gone
   void xid(NodeId n, int slot, int code, std::string_view tail);
-  std::string process(NodeId n, FaultLive& f);
+  std::string process(NodeId n, int slot, FaultLive& f);
   void break_gang(std::uint32_t f, double kill_share, const std::string& detail);
   void recompute_gpu(NodeId n, int slot);
 
@@ -215,6 +251,9 @@ struct Cluster {
   void end_node_order(std::uint32_t o);
   void end_job_order(std::uint32_t o);
   std::string why_not_start(const Action& a);
+  std::string why_not_restart(const Action& a);
+  std::string why_not_there(const Action& a, std::uint32_t g, bool again);  // the places a start names
+  std::string why_not_fit(const Action& a, const Gang& g) const;            // their number
   std::string why_not_on_node(const Action& a);
   std::string test_verdict(std::uint32_t o);
 
@@ -240,6 +279,7 @@ struct Cluster {
   std::vector<Gpu> gpus;
   std::vector<std::uint8_t> pulse;   // per node: bit 0 it answers, bit 1 it has something to say
   std::vector<std::uint8_t> silence_told;  // per node: the scraper's first failure has been reported
+  std::vector<GpuLoads> splits;
   std::vector<Gang> gangs;
   std::vector<std::uint32_t> free_gangs;
   std::map<JobId, std::uint32_t> gang_of;
@@ -261,8 +301,8 @@ struct Cluster {
   std::uint64_t report_round = 0;
   std::uint32_t ambient_group = 0;
   std::string text;                  // scrape under way
-  std::int64_t allocated_nodes = 0;
-  std::int64_t allocated_node_ms = 0;
+  std::int64_t allocated_milli = 0;  // thousandths of GPUs
+  std::int64_t allocated_milli_ms = 0;
   Time allocated_since;
   Counters count;
 };

@@ -80,13 +80,17 @@ void Cluster::fork_jobs(const State& s) {
     x.work_ns = x.durable_ns;
     x.phase = j.phase == JobPhase::broken ? Phase::broken : Phase::queued;
     if (j.phase != JobPhase::running || j.nodes.empty()) continue;
-    bool whole = true;
-    for (const NodeId n : j.nodes) whole = whole && n.v < nodes.size() && node(n).gang == kNone;
+    const std::uint32_t milli = j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000;
+    bool whole = j.slots.empty() || j.slots.size() == j.nodes.size();
+    for (std::size_t i = 0; i < j.nodes.size() && whole; ++i) {
+      const std::uint16_t slots = j.slots.empty() ? all_slots() : j.slots[i];
+      whole = j.nodes[i].v < nodes.size() && (slots & ~all_slots()) == 0 && room_for(j.nodes[i], slots, milli, kNone);
+    }
     if (!whole) continue;
     x.nodes = j.nodes;
+    x.slots = j.slots;
     x.life = next_life++;
-    for (const NodeId n : x.nodes) node(n).gang = g;
-    allocated(static_cast<int>(x.nodes.size()));
+    occupy(g);
     x.init_ns = j.progress.init_ms * 1'000'000;
     x.checkpoint_ns = j.progress.checkpoint_ms * 1'000'000;
     x.slow_ns = j.progress.slow_ms * 1'000'000;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kLoadInit = 0.12;
 constexpr double kLoadTrain = 0.92;
+constexpr double kLimitMax_s = 1e8;  // three years: nobody will know
 
 std::int64_t ms(std::int64_t ns) { return ns / 1'000'000; }
 
@@ -68,23 +69,30 @@ JobId Cluster::submit_job(const JobSpec& spec) {
   return id;
 }
 
-void Cluster::allocated(int delta) {
-  allocated_node_ms += allocated_nodes * (now - allocated_since).ns / 1'000'000;
+void Cluster::allocated(std::int64_t delta) {
+  const Duration since = now - allocated_since;
+  allocated_milli_ms += allocated_milli * (since.ns / 1'000'000) + allocated_milli * (since.ns % 1'000'000) / 1'000'000;
   allocated_since = now;
-  allocated_nodes += delta;
+  allocated_milli += delta;
 }
 
-void Cluster::launch(std::uint32_t g, const std::vector<NodeId>& where, std::uint32_t attempt, std::uint32_t order, Prng& prng) {
+void Cluster::launch(std::uint32_t g, const Action& where, std::uint32_t order, Prng& prng) {
   Gang& x = gangs[g];
-  x.nodes = where;
-  x.attempt = attempt != 0 ? attempt : x.attempt + 1;
+  x.nodes = where.nodes;
+  x.slots = where.slots;
+  // Whole nodes are told without their slots, however they were asked for.
+  if (std::all_of(x.slots.begin(), x.slots.end(), [&](std::uint16_t s) { return s == all_slots(); })) x.slots.clear();
+  x.attempt_before = x.attempt;
+  x.attempt = where.attempt != 0 ? where.attempt : x.attempt + 1;
   x.phase = Phase::launching;
+  x.again = where.verb == Verb::restart_job;
   x.start_order = order;
   x.life = next_life++;
   x.since = now;
-  for (const NodeId n : where) node(n).gang = g;
-  allocated(static_cast<int>(where.size()));
-  queue.push(now + from_seconds(0.8 + 1.4 * prng.unit()), Tick::gang, g, ++x.turn);
+  occupy(g);
+  // A start-up that is known exactly includes the engine's own part of it.
+  const Duration delay = x.spec.init_s >= 0 ? Duration{} : from_seconds(0.8 + 1.4 * prng.unit());
+  queue.push(now + delay, Tick::gang, g, ++x.turn);
 }
 
 void Cluster::launched(std::uint32_t g) {
@@ -92,12 +100,16 @@ void Cluster::launched(std::uint32_t g) {
   for (const NodeId n : x.nodes) {
     if (node(n).condition != NodeCondition::up) return fail_start(g, fmt::format("node {} went down", name(n)));
   }
-  emit(JobStarted{x.id, x.attempt, x.nodes});
+  emit(JobStarted{x.id, x.attempt, x.nodes, x.slots});
   const std::uint32_t order = x.start_order;
   x.start_order = kNone;
   finish_order(order, Status::done, {});
   Prng prng(config.seed, fmt::format("gang/{}/{}", render(x.id), x.attempt));
-  begin_init(g, init_time(static_cast<std::uint32_t>(x.nodes.size()), prng));
+  const Duration usual = init_time(static_cast<std::uint32_t>(x.nodes.size()), prng);
+  begin_init(g, x.spec.init_s >= 0 ? from_seconds(std::min(x.spec.init_s, 1e6)) : usual);
+  if (x.spec.time_limit_s > 0 && x.spec.time_limit_s < kLimitMax_s) {
+    queue.push(now + from_seconds(x.spec.time_limit_s), Tick::gang_limit, g, x.life);
+  }
   const double bugs_per_h = kind_rate[static_cast<std::size_t>(FaultKind::app_bug)];
   if (bugs_per_h > 0 && !calmed) {
     const double at_s = 3600 * prng.exponential(1 / bugs_per_h);
@@ -110,9 +122,9 @@ void Cluster::fail_start(std::uint32_t g, const std::string& why) {
   Gang& x = gangs[g];
   const std::uint32_t order = x.start_order;
   x.start_order = kNone;
-  release_nodes(x);
-  x.phase = Phase::queued;
-  --x.attempt;
+  release_nodes(g);
+  x.phase = x.again ? Phase::broken : Phase::queued;
+  x.attempt = x.attempt_before;
   x.life = 0;
   ++x.turn;
   finish_order(order, Status::failed, why);
@@ -128,15 +140,14 @@ void Cluster::begin_init(std::uint32_t g, Duration left) {
   x.since = now;
   x.doom_at = kNever;
   queue.push(now + left, Tick::gang, g, ++x.turn);
-  load_nodes(x, kLoadInit);
+  load_nodes(g, kLoadInit);
 }
 
 void Cluster::begin_compute(std::uint32_t g) {
   Gang& x = gangs[g];
   x.phase = Phase::compute;
   x.since = now;
-  x.speed = 1;
-  for (const NodeId n : x.nodes) x.speed = std::min(x.speed, static_cast<double>(node(n).speed));
+  x.speed = speed_of(x);
   x.target_ns = x.total_ns;
   if (x.spec.checkpoint_every_s > 0) {
     // At the end of a step, and never in the last one: the end is a checkpoint of its own.
@@ -146,7 +157,7 @@ void Cluster::begin_compute(std::uint32_t g) {
     if (steps < left) x.target_ns = (x.work_ns / x.step_ns + steps) * x.step_ns;
   }
   aim(g);
-  load_nodes(x, kLoadTrain);
+  load_nodes(g, kLoadTrain);
 }
 
 void Cluster::aim(std::uint32_t g) {
@@ -182,8 +193,7 @@ void Cluster::settle(Gang& g) {
 void Cluster::speed_changed(std::uint32_t g) {
   Gang& x = gangs[g];
   if (x.phase != Phase::compute) return;
-  double speed = 1;
-  for (const NodeId n : x.nodes) speed = std::min(speed, static_cast<double>(node(n).speed));
+  const double speed = speed_of(x);
   if (speed == x.speed) return;
   settle(x);
   const bool stall = speed == 0 || x.speed == 0;
@@ -276,20 +286,8 @@ void Cluster::doom(std::uint32_t g, Duration after, JobEnd end, std::string deta
   queue.push(x.doom_at, Tick::gang_doom, g, x.life);
 }
 
-void Cluster::release_nodes(Gang& g) {
-  for (const NodeId n : g.nodes) {
-    node(n).gang = kNone;
-    if (node(n).life == Life::up) set_load(n, 0);
-  }
-  allocated(-static_cast<int>(g.nodes.size()));
-  g.nodes.clear();
-}
-
-void Cluster::load_nodes(const Gang& g, double load) {
-  for (const NodeId n : g.nodes) {
-    if (node(n).life == Life::up) set_load(n, load);
-  }
-}
+// As a batch system does: whatever it is doing, its time is up. What it has not written down is lost.
+void Cluster::over_limit(std::uint32_t g) { end_gang(g, JobEnd::app_failed, "time limit reached"); }
 
 void Cluster::end_gang(std::uint32_t g, JobEnd end, const std::string& detail) {
   Gang& x = gangs[g];
@@ -300,7 +298,7 @@ void Cluster::end_gang(std::uint32_t g, JobEnd end, const std::string& detail) {
     reschedule_store();
   }
   emit(JobEnded{x.id, x.attempt, end, progress_of(x), detail});
-  release_nodes(x);
+  release_nodes(g);
   x.phase = Phase::broken;
   x.work_ns = x.durable_ns;
   x.doom_at = kNever;
@@ -317,7 +315,8 @@ void Cluster::step_report(Gang& g) {
   const std::int64_t done = work - g.told_work_ns;
   if (done <= 0 || work / g.step_ns == g.told_work_ns / g.step_ns) return;
   const double stretch = static_cast<double>(done + slow - g.told_slow_ns) / static_cast<double>(done);
-  const std::uint64_t dice = xxh64({reinterpret_cast<const char*>(&work), sizeof work}, g.id.number);
+  const std::uint64_t dice =
+      xxh64({reinterpret_cast<const char*>(&work), sizeof work}, g.id.number + (std::uint64_t{g.id.array_index} << 32));
   const double noise = 1 + 0.006 * (static_cast<double>(dice >> 40) / 16777216.0 - 0.5);
   inbox.steps.push_back({utc(), g.id, g.attempt, static_cast<std::uint64_t>(work / g.step_ns),
                          static_cast<double>(g.step_ns) / 1e9 * stretch * noise});

@@ -8,20 +8,21 @@
 namespace muster::twin {
 
 enum class Tick : std::uint8_t {
-  report,       // the nodes of one slot of the minute report, and the jobs of that slot
-  ambient,      // the room has become warmer or colder: who has to say so?
-  arrival,      // a job of the mix is submitted
-  listed,       // a listed job is submitted
-  weather,      // a: node. A fault strikes
-  site_weather, // a fault strikes the site
-  fault,        // a: fault, b: its stage
-  gang,         // a: gang, b: its turn. A phase of it is over
-  gang_doom,    // a: gang, b: its life. It ends badly
-  gang_bug,     // a: gang, b: its life. Its own program misbehaves
-  storage,      // b: turn of the store. A checkpoint is written
-  order,        // a: order. It ends
-  unheard,      // a: node, b: its turn. The engine has not heard of it for too long
-  booted,       // a: node, b: its turn. Its boot is over
+  report,        // the nodes of one slot of the minute report, and the jobs of that slot
+  ambient,       // the room has become warmer or colder: who has to say so?
+  arrival,       // a job of the mix is submitted
+  listed,        // a listed job is submitted
+  weather,       // a: node. A fault strikes
+  site_weather,  // a fault strikes the site
+  fault,         // a: fault, b: its stage
+  gang,          // a: gang, b: its turn. A phase of it is over
+  gang_doom,     // a: gang, b: its life. It ends badly
+  gang_limit,    // a: gang, b: its life. Its time is up
+  gang_bug,      // a: gang, b: its life. Its own program misbehaves
+  storage,       // b: turn of the store. A checkpoint is written
+  order,         // a: order. It ends
+  unheard,       // a: node, b: its turn. The engine has not heard of it for too long
+  booted,        // a: node, b: its turn. Its boot is over
 };
 
 struct Scheduled {

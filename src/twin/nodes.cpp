@@ -41,8 +41,8 @@ void Cluster::set_life(NodeId n, Life life) {
 void Cluster::go_silent(NodeId n, Life life) {
   set_life(n, life);
   queue.push(now + kUnheardLimit, Tick::unheard, n.v, node(n).turn);
-  if (node(n).gang != kNone) {
-    doom(node(n).gang, kNcclTimeout, JobEnd::node_failed, fmt::format("collective timed out: no answer from {}", name(n)));
+  for (const std::uint32_t g : gangs_on(n, -1)) {
+    doom(g, kNcclTimeout, JobEnd::node_failed, fmt::format("collective timed out: no answer from {}", name(n)));
   }
 }
 
@@ -53,12 +53,14 @@ void Cluster::unheard(NodeId n, std::uint32_t turn) {
     x.condition = NodeCondition::down;
     emit(NodeChanged{n, NodeCondition::down, "not responding"});
   }
-  if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("node {} is not responding", name(n)));
+  for (const std::uint32_t g : gangs_on(n, -1)) {
+    end_gang(g, JobEnd::node_failed, fmt::format("node {} is not responding", name(n)));
+  }
 }
 
 void Cluster::start_boot(NodeId n, Life life, NodeCondition seen, const std::string& detail) {
   Node& x = node(n);
-  if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("node {}: {}", name(n), detail));
+  for (const std::uint32_t g : gangs_on(n, -1)) end_gang(g, JobEnd::node_failed, fmt::format("node {}: {}", name(n), detail));
   set_life(n, life);
   set_load(n, 0);
   if (x.condition != seen) {
@@ -69,12 +71,13 @@ void Cluster::start_boot(NodeId n, Life life, NodeCondition seen, const std::str
 
 void Cluster::finish_boot(NodeId n, const std::string& detail) {
   Node& x = node(n);
-  if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("node {} rebooted", name(n)));
+  for (const std::uint32_t g : gangs_on(n, -1)) end_gang(g, JobEnd::node_failed, fmt::format("node {} rebooted", name(n)));
   set_life(n, Life::up);
   ++x.boots;
   x.booted = now;
   x.records = 0;
   x.heat_from = 0;
+  if (x.split != kNone) splits[x.split].heat_from.fill(0);
   x.heat_at = now;
   for (std::uint32_t s = 0; s < per_node; ++s) {
     // Volatile counters begin anew; remapped rows are kept in the board.
@@ -97,28 +100,32 @@ void Cluster::finish_boot(NodeId n, const std::string& detail) {
   emit(NodeChanged{n, NodeCondition::up, detail});
 }
 
+float Cluster::gpu_speed(NodeId n, int slot) {
+  const Gpu& g = gpu(n, slot);
+  return g.stalled ? 0.0F : std::min(g.speed, g.hot_c > 0 ? g.clock : 1.0F);
+}
+
 void Cluster::update_speed(NodeId n) {
   Node& x = node(n);
-  float speed = x.stalls > 0 ? 0.0F : 1.0F;
-  for (std::uint32_t s = 0; s < per_node; ++s) {
-    const Gpu& g = gpu(n, static_cast<int>(s));
-    speed = std::min(speed, std::min(g.speed, g.hot_c > 0 ? g.clock : 1.0F));
-  }
-  if (speed == x.speed) return;
+  float speed = 1.0F;
+  for (std::uint32_t s = 0; s < per_node; ++s) speed = std::min(speed, gpu_speed(n, static_cast<int>(s)));
   x.speed = speed;
-  if (x.gang != kNone) speed_changed(x.gang);
+  for (const Tenant& t : x.tenants) speed_changed(t.gang);
 }
 
 double Cluster::heat_now(const Node& n) const {
   return relax(static_cast<double>(n.heat_from), static_cast<double>(n.load), now - n.heat_at);
 }
 
-double Cluster::inlet_now(NodeId n) const {
-  return inlet_c(xxh64("rack", config.seed + config.site.nodes[n.v].rack), utc());
-}
+double Cluster::inlet_now(NodeId n) const { return inlet_c(xxh64("rack", config.seed + config.site.nodes[n.v].rack), utc()); }
 
 void Cluster::set_load(NodeId n, double load) {
   Node& x = node(n);
+  if (x.split != kNone) {
+    std::array<float, kSlotsMax> loads{};
+    std::fill_n(loads.begin(), per_node, static_cast<float>(load));
+    return set_loads(n, loads);
+  }
   if (x.load == static_cast<float>(load)) return;
   x.heat_from = static_cast<float>(heat_now(x));
   x.heat_at = now;

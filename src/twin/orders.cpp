@@ -2,6 +2,8 @@
 // order ends with exactly one OrderEnded (and one more for each later inquiry).
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <bit>
 #include <set>
 
 #include "base/check.h"
@@ -23,7 +25,8 @@ constexpr Span duration_of(Verb v) {
     case Verb::requeue_job: return {1, 4};
     case Verb::restart_job: return {0, 0};  // see launch()
     case Verb::drain_node:
-    case Verb::undrain_node: return {0.5, 1.5};
+    case Verb::undrain_node:
+    case Verb::limit_power: return {0.5, 1.5};
     case Verb::probe_node: return {1.5, 2.5};
     case Verb::test_node: return {180, 300};
     case Verb::reset_gpu: return {60, 120};
@@ -61,17 +64,15 @@ Result<void> Cluster::accept(const Order& order) {
   order_of.emplace(order.key, o);
   const Action& a = orders[o].action;
   Prng prng(config.seed, "order/" + order.key);
-  if (a.verb == Verb::start_job) {
-    const std::string no = why_not_start(a);
+  if (a.verb == Verb::start_job || a.verb == Verb::restart_job) {
+    const std::string no = a.verb == Verb::start_job ? why_not_start(a) : why_not_restart(a);
+    const std::uint32_t g = find_gang(a.job);
     if (!no.empty()) {
       finish_order(o, Status::refused, no);
     } else {
-      launch(find_gang(a.job), std::vector<NodeId>(a.nodes), a.attempt, o, prng);
+      if (!gangs[g].nodes.empty()) end_gang(g, JobEnd::requeued, "restarted on request");
+      launch(g, orders[o].action, o, prng);
     }
-    return {};
-  }
-  if (a.verb == Verb::restart_job) {
-    finish_order(o, Status::refused, "this engine cannot restart a gang in place");
     return {};
   }
   if (on_node(a.verb)) {
@@ -108,6 +109,7 @@ void Cluster::finish_order(std::uint32_t o, Status status, std::string detail) {
   x.status = status;
   x.detail = std::move(detail);
   x.action.nodes = {};
+  x.action.slots = {};
   x.action.spec = {};
   emit(OrderEnded{x.key, x.status, x.detail});
 }
@@ -117,16 +119,60 @@ std::string Cluster::why_not_start(const Action& a) {
   if (g == kNone) return "no such job";
   const Gang& x = gangs[g];
   if (x.phase != Phase::queued) return "the job is not queued";
+  return why_not_there(a, g, false);
+}
+
+std::string Cluster::why_not_restart(const Action& a) {
+  const std::uint32_t g = find_gang(a.job);
+  if (g == kNone) return "no such job";
+  if (gangs[g].phase == Phase::queued) return "the job is queued";
+  if (gangs[g].phase == Phase::launching) return "the job is being started";
+  return why_not_there(a, g, true);
+}
+
+// Pieces lie within nodes: each node named carries a whole number of them.
+std::string Cluster::why_not_fit(const Action& a, const Gang& g) const {
+  const JobSpec& want = g.spec;
+  if (!a.slots.empty() && a.slots.size() != a.nodes.size()) {
+    return fmt::format("GPUs of {} nodes are named, and {} nodes", a.slots.size(), a.nodes.size());
+  }
+  const std::uint32_t per_piece = want.gpu_milli > 0 ? 1 : want.gpus_per_node > 0 ? want.gpus_per_node : per_node;
+  if (per_piece > per_node) return fmt::format("the job wants {} GPUs of a node, which has {}", per_piece, per_node);
+  if (want.gpu_milli > 1000) return fmt::format("the job wants {} thousandths of a GPU", want.gpu_milli);
+  std::uint32_t pieces = 0;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const std::uint16_t slots = a.slots.empty() ? all_slots() : a.slots[i];
+    const auto here = static_cast<std::uint32_t>(std::popcount(slots));
+    if ((slots & ~all_slots()) != 0) return "no such GPU";
+    if (here == 0 || here % per_piece != 0) {
+      return fmt::format("the job wants {} GPUs of a node, not {}", per_piece, here);
+    }
+    pieces += here / per_piece;
+  }
+  if (pieces != want.nodes) {
+    return fmt::format("the job wants {} {}, not {}", want.nodes, per_piece == per_node ? "nodes" : "pieces", pieces);
+  }
+  return {};
+}
+
+std::string Cluster::why_not_there(const Action& a, std::uint32_t g, bool again) {
+  const Gang& x = gangs[g];
   if (a.attempt != 0 && a.attempt <= x.attempt) return fmt::format("attempt {} has been made", a.attempt);
-  if (a.nodes.size() != x.spec.nodes) return fmt::format("the job wants {} nodes, not {}", x.spec.nodes, a.nodes.size());
+  const auto milli = x.spec.gpu_milli > 0 ? x.spec.gpu_milli : 1000;
+  const std::vector<NodeId>& mine = x.nodes.empty() ? x.had : x.nodes;
   std::set<NodeId> distinct;
   for (const NodeId n : a.nodes) {
     if (n.v >= nodes.size()) return "no such node";
     if (!distinct.insert(n).second) return fmt::format("node {} is listed twice", name(n));
+  }
+  if (std::string no = why_not_fit(a, x); !no.empty()) return no;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const NodeId n = a.nodes[i];
     const Node& y = node(n);
+    const bool kept = again && std::find(mine.begin(), mine.end(), n) != mine.end();
     if (y.condition != NodeCondition::up) return fmt::format("node {} is {}", name(n), name_of(y.condition));
-    if (y.drained) return fmt::format("node {} is drained", name(n));
-    if (y.gang != kNone) return fmt::format("node {} is busy", name(n));
+    if (y.drained && !kept) return fmt::format("node {} is drained", name(n));
+    if (!room_for(n, a.slots.empty() ? all_slots() : a.slots[i], milli, g)) return fmt::format("node {} is busy", name(n));
     if (y.order != kNone) return fmt::format("node {} is under {}", name(n), name_of(orders[y.order].action.verb));
   }
   return {};
@@ -139,7 +185,7 @@ std::string Cluster::why_not_on_node(const Action& a) {
   if (exclusive(a.verb) && x.order != kNone) {
     return fmt::format("node {} is under {}", name(a.node), name_of(orders[x.order].action.verb));
   }
-  if (a.verb == Verb::test_node && x.gang != kNone) return fmt::format("node {} is not empty", name(a.node));
+  if (a.verb == Verb::test_node && busy(a.node, -1)) return fmt::format("node {} is not empty", name(a.node));
   return {};
 }
 
@@ -153,7 +199,9 @@ void Cluster::begin_node_order(std::uint32_t o, Prng& prng) {
   switch (a.verb) {
     case Verb::reset_gpu:
       if (!answers) lasts = seconds(60);
-      if (x.gang != kNone) end_gang(x.gang, JobEnd::node_failed, fmt::format("a GPU of {} was reset", name(a.node)));
+      for (const std::uint32_t g : gangs_on(a.node, a.slot)) {
+        end_gang(g, JobEnd::node_failed, fmt::format("a GPU of {} was reset", name(a.node)));
+      }
       break;
     case Verb::reboot_node:
       if (answers) {
@@ -162,9 +210,7 @@ void Cluster::begin_node_order(std::uint32_t o, Prng& prng) {
         lasts = minutes(3);  // nobody there to ask
       }
       break;
-    case Verb::power_cycle_node:
-      start_boot(a.node, Life::booting, NodeCondition::booting, "power cycled on request");
-      break;
+    case Verb::power_cycle_node: start_boot(a.node, Life::booting, NodeCondition::booting, "power cycled on request"); break;
     case Verb::replace_node: start_boot(a.node, Life::away, NodeCondition::down, "taken out for repair"); break;
     case Verb::test_node:
       if (answers) set_load(a.node, 0.95);
@@ -216,16 +262,14 @@ void Cluster::end_node_order(std::uint32_t o) {
   const bool answers = x.life == Life::up;
   switch (a.verb) {
     case Verb::drain_node:
-    case Verb::undrain_node:
-      x.drained = a.verb == Verb::drain_node;
-      return finish_order(o, Status::done, {});
+    case Verb::undrain_node: x.drained = a.verb == Verb::drain_node; return finish_order(o, Status::done, {});
     case Verb::probe_node:
       if (!answers) return finish_order(o, Status::failed, "no answer from the node");
       full_scrape(n);
       return finish_order(o, Status::done, {});
     case Verb::test_node: {
       const std::string bad = test_verdict(o);
-      if (x.life == Life::up && x.gang == kNone) set_load(n, 0);
+      if (x.life == Life::up && !busy(n, -1)) set_load(n, 0);
       return bad.empty() ? finish_order(o, Status::done, "passed") : finish_order(o, Status::failed, bad);
     }
     case Verb::reset_gpu: {

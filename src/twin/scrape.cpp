@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kDriver = "580.159.04";
 constexpr std::uint16_t kAllSlots = 0xffff;
+constexpr double kPauseLoad = 0.08;  // of a gang that waits
 
 void append_number(std::string& out, double v, int decimals) {
   constexpr std::int64_t kTen[] = {1, 10, 100, 1000};
@@ -43,20 +44,38 @@ void append_escaped(std::string& out, std::string_view s) {
 
 ScrapeWriter::ScrapeWriter(Cluster& c, NodeId n, std::string& out) : c_(c), n_(n), out_(out) {
   out_.clear();
-  const Node& x = c.node(n);
-  heat_ = c.heat_now(x);
   inlet_ = c.inlet_now(n);
-  load_now_ = static_cast<double>(x.load);
-  waiting_ = 1;
-  if (x.gang != kNone) {
-    const Gang& g = c.gangs[x.gang];
-    if (g.phase == Phase::compute && g.speed > 0) waiting_ = g.speed;
-    if (g.phase == Phase::writing || g.phase == Phase::hung) load_now_ = std::min(load_now_, 0.08);
-  }
+  look();
+  const bool split = c.node(n).split != kNone;
+  const double heat = c.heat_now(c.node(n));
   for (std::uint32_t s = 0; s < c.per_node; ++s) {
-    const Gpu& g = c.gpu(n, static_cast<int>(s));
-    reading_[s] = read_sensors(board_of(c.identity(n, static_cast<int>(s))), inlet_, load_now_, heat_,
+    const auto slot = static_cast<int>(s);
+    const Gpu& g = c.gpu(n, slot);
+    reading_[s] = read_sensors(board_of(c.identity(n, slot)), inlet_, work_[s].load, split ? c.gpu_heat(n, slot) : heat,
                                static_cast<double>(g.hot_c), static_cast<double>(g.clock));
+  }
+}
+
+// A gang that writes or hangs does next to nothing, whatever it did before.
+void ScrapeWriter::look() {
+  const std::vector<Tenant>& tenants = c_.node(n_).tenants;
+  for (std::uint32_t s = 0; s < c_.per_node; ++s) {
+    const double load = c_.gpu_load(n_, static_cast<int>(s));
+    work_[s] = {load, tenants.empty() && load > 0.5 ? 1.0 : 0.0};  // without a gang it is a test
+  }
+  for (const Tenant& t : tenants) {
+    const Gang& g = c_.gangs[t.gang];
+    const bool pauses = g.phase == Phase::writing || g.phase == Phase::hung;
+    const double part = static_cast<double>(t.milli) / 1000;
+    const double load = static_cast<double>(t.load);
+    const double speed = g.phase == Phase::compute && g.speed > 0 ? g.speed : 1;
+    for (std::uint32_t s = 0; s < c_.per_node; ++s) {
+      if ((t.slots >> s & 1) == 0) continue;
+      if (load > 0.5 && !pauses) work_[s].active += part * speed;
+      if (!pauses) continue;
+      const double others = t.milli < 1000 ? work_[s].load - part * load : 0;
+      work_[s].load = others + std::min(work_[s].load - others, part * kPauseLoad);
+    }
   }
 }
 
@@ -109,7 +128,7 @@ void ScrapeWriter::each(std::string_view series, int decimals, F value) {
   series_head(series, false);
   for (std::uint32_t s = 0; s < c_.per_node; ++s) {
     const Gpu& g = c_.gpu(n_, static_cast<int>(s));
-    if (!g.lost) line(series, static_cast<int>(s), value(g, reading_[s]), decimals);
+    if (!g.lost) line(series, static_cast<int>(s), value(g, reading_[s], work_[s]), decimals);
   }
 }
 
@@ -123,19 +142,19 @@ void ScrapeWriter::each_count(std::string_view series, std::uint16_t slots, F va
 }
 
 void ScrapeWriter::load() {
-  each("DCGM_FI_DEV_SM_CLOCK", 0, [](const Gpu&, const Reading& r) { return r.sm_clock_mhz; });
-  each("DCGM_FI_DEV_POWER_USAGE", 1, [](const Gpu&, const Reading& r) { return r.power_w; });
-  each("DCGM_FI_DEV_GPU_UTIL", 0, [&](const Gpu&, const Reading&) { return load_now_ > 0.5 ? 99.0 : 100 * load_now_; });
+  each("DCGM_FI_DEV_SM_CLOCK", 0, [](const Gpu&, const Reading& r, const Work&) { return r.sm_clock_mhz; });
+  each("DCGM_FI_DEV_POWER_USAGE", 1, [](const Gpu&, const Reading& r, const Work&) { return r.power_w; });
+  each("DCGM_FI_DEV_GPU_UTIL", 0, [](const Gpu&, const Reading&, const Work& w) { return w.load > 0.5 ? 99.0 : 100 * w.load; });
   // A GPU slower than the others is busy all the time while they wait for it.
-  each("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", 3, [&](const Gpu& g, const Reading& r) {
+  each("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", 3, [](const Gpu& g, const Reading& r, const Work& w) {
     const double own = std::max(0.01, static_cast<double>(std::min(g.speed, r.throttled ? g.clock : 1.0F)));
-    return load_now_ > 0.5 ? std::min(0.9, 0.45 * waiting_ / own) : 0.0;
+    return std::min(0.9, 0.45 * w.active / own);
   });
 }
 
 void ScrapeWriter::temperatures() {
-  each("DCGM_FI_DEV_GPU_TEMP", 0, [](const Gpu&, const Reading& r) { return r.temp_c; });
-  if (full_) each("DCGM_FI_DEV_MEMORY_TEMP", 0, [](const Gpu&, const Reading& r) { return r.memory_temp_c; });
+  each("DCGM_FI_DEV_GPU_TEMP", 0, [](const Gpu&, const Reading& r, const Work&) { return r.temp_c; });
+  if (full_) each("DCGM_FI_DEV_MEMORY_TEMP", 0, [](const Gpu&, const Reading& r, const Work&) { return r.memory_temp_c; });
 }
 
 void ScrapeWriter::counters(std::uint16_t slots) {

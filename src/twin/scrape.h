@@ -12,10 +12,10 @@ class ScrapeWriter {
   // Clears `out` and writes into it.
   ScrapeWriter(Cluster& c, NodeId n, std::string& out);
 
-  void load();                               // utilisation, power, clock, tensor activity
+  void load();  // utilisation, power, clock, tensor activity
   void temperatures();
-  void counters(std::uint16_t slots);        // of those slots: errors, remaps, links
-  void full();                               // everything, beginning with "# muster full"
+  void counters(std::uint16_t slots);  // of those slots: errors, remaps, links
+  void full();                         // everything, beginning with "# muster full"
 
  private:
   void labels(int slot);
@@ -32,10 +32,14 @@ class ScrapeWriter {
   NodeId n_;
   std::string& out_;
   bool full_ = false;
-  double load_now_;
-  double heat_;
+  struct Work {  // of one GPU
+    double load = 0;
+    double active = 0;  // share of the time that it computes for gangs, and does not wait for their slowest
+  };
+  void look();  // fills work_
+
   double inlet_;
-  double waiting_;  // share of the time that members of the gang do not wait for the slowest
+  std::array<Work, kSlotsMax> work_;
   bool labelled_ = false;
   std::array<std::string, 16> label_;
   std::array<Reading, 16> reading_;

@@ -44,29 +44,29 @@ void Cluster::xid(NodeId n, int slot, int code, std::string_view tail) {
   kernel(n, fmt::format("NVRM: Xid (PCI:{}): {}, {}", pci, code, tail));
 }
 
-std::string Cluster::process(NodeId n, FaultLive& f) {
-  if (node(n).gang == kNone) return "pid='<unknown>', name=<unknown>";
+std::string Cluster::process(NodeId n, int slot, FaultLive& f) {
+  if (!busy(n, slot)) return "pid='<unknown>', name=<unknown>";
   return fmt::format("pid={}, name=python3", 4000 + f.prng.below(90000));
 }
 
-// The gang on the node is done for: at once where the launcher sees a rank exit, else when the collective times out.
+// The gangs on the part are done for: at once where the launcher sees a rank exit, else when the collective times out.
 void Cluster::break_gang(std::uint32_t f, double kill_share, const std::string& detail) {
   const NodeId n = faults[f].node;
-  const std::uint32_t g = node(n).gang;
   const bool quick = live[f].prng.chance(kill_share);
   const double soon_s = 2 + 14 * live[f].prng.unit();
-  if (g == kNone) return;
-  if (quick) {
-    doom(g, from_seconds(soon_s), JobEnd::node_failed, fmt::format("rank on {} exited: {}", name(n), detail));
-  } else {
-    doom(g, kNcclTimeout, JobEnd::node_failed, "watchdog: collective timed out after 600000 ms");
+  for (const std::uint32_t g : gangs_on(n, faults[f].slot)) {
+    if (quick) {
+      doom(g, from_seconds(soon_s), JobEnd::node_failed, fmt::format("rank on {} exited: {}", name(n), detail));
+    } else {
+      doom(g, kNcclTimeout, JobEnd::node_failed, "watchdog: collective timed out after 600000 ms");
+    }
   }
 }
 
 // A GPU's state is what its active faults make it.
 void Cluster::recompute_gpu(NodeId n, int slot) {
   Gpu& g = gpu(n, slot);
-  g.lost = g.remap_pending = g.remap_failed = false;
+  g.lost = g.remap_pending = g.remap_failed = g.stalled = false;
   g.link_up = true;
   g.pcie_width = 16;
   g.speed = g.clock = 1;
@@ -76,6 +76,7 @@ void Cluster::recompute_gpu(NodeId n, int slot) {
     if (t.slot != slot) continue;
     g.lost = g.lost || loses_gpu(t.kind);
     g.link_up = g.link_up && !drops_link(t.kind);
+    g.stalled = g.stalled || t.kind == FaultKind::nic_flap;
     g.remap_pending = g.remap_pending || t.kind == FaultKind::row_remap;
     g.remap_failed = g.remap_failed || t.kind == FaultKind::row_remap_failure;
     if (t.kind == FaultKind::pcie_degraded) g.pcie_width = 8;
@@ -107,10 +108,11 @@ void Cluster::show(std::uint32_t f) {
     case FaultKind::ecc_uncorrectable: fault_stage(f, kBite); break;
     case FaultKind::row_remap:
       ++gpu(n, slot).remapped_rows;
-      xid(n, slot, 63, fmt::format("{}, Row Remapper: New row marked for remapping, reset gpu to activate.", process(n, l)));
+      xid(n, slot, 63,
+          fmt::format("{}, Row Remapper: New row marked for remapping, reset gpu to activate.", process(n, slot, l)));
       break;
     case FaultKind::row_remap_failure:
-      xid(n, slot, 64, fmt::format("{}, Row Remapper: Error recording the new row: no spare row left.", process(n, l)));
+      xid(n, slot, 64, fmt::format("{}, Row Remapper: Error recording the new row: no spare row left.", process(n, slot, l)));
       if (l.prng.chance(0.5)) fault_stage(f, kBite);
       break;
     case FaultKind::nvlink_degraded: show_nvlink(f); break;
@@ -146,7 +148,7 @@ void Cluster::show(std::uint32_t f) {
     case FaultKind::app_bug: break;  // see bug()
   }
   const bool needs_load = t.kind == FaultKind::slow_gpu || t.kind == FaultKind::thermal;
-  t.shown = !needs_load || node(n).load > 0.5F;
+  t.shown = !needs_load || gpu_load(n, slot) > 0.5;
   if (slot >= 0) {
     recompute_gpu(n, slot);
     // What only its gang feels is in no counter.
@@ -162,7 +164,7 @@ void Cluster::show_nvlink(std::uint32_t f) {
   l.severity = static_cast<float>(0.6 + 0.3 * l.prng.unit());
   // One draw a statement, here and below: the order in which a call's arguments are evaluated differs between compilers.
   const std::uint64_t link = l.prng.below(18);
-  const std::string who = process(n, l);
+  const std::string who = process(n, faults[f].slot, l);
   xid(n, faults[f].slot, 74,
       fmt::format("{}, NVLink: fatal error detected on link {}(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", who, link));
   if (l.prng.chance(0.4)) break_gang(f, 1, "NCCL error: unhandled cuda error, NVLink");
@@ -172,12 +174,13 @@ void Cluster::show_nvlink(std::uint32_t f) {
 void Cluster::show_flap(std::uint32_t f) {
   const NodeId n = faults[f].node;
   const double down_s = std::min(300.0, 1.5 + live[f].prng.exponential(14));
-  ++node(n).stalls;
   show_again(f);
   // The NICs retry for half a minute; then the collective gives up.
-  if (down_s > 40 && node(n).gang != kNone) {
-    doom(node(n).gang, from_seconds(36), JobEnd::node_failed,
-         fmt::format("rank on {}: NET/IB: Got completion with status=12 opcode=0 len=0 vendor err 129", name(n)));
+  if (down_s > 40) {
+    for (const std::uint32_t g : gangs_on(n, faults[f].slot)) {
+      doom(g, from_seconds(36), JobEnd::node_failed,
+           fmt::format("rank on {}: NET/IB: Got completion with status=12 opcode=0 len=0 vendor err 129", name(n)));
+    }
   }
   queue.push(now + from_seconds(down_s), Tick::fault, f, kOver);
 }
@@ -229,7 +232,7 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
       Gpu& g = gpu(n, t.slot);
       if (alive && t.kind == FaultKind::nvlink_degraded) g.nvlink_errors += 20 + static_cast<std::uint32_t>(l.prng.below(400));
       if (alive && t.kind == FaultKind::pcie_degraded) g.pcie_replays += 5 + static_cast<std::uint32_t>(l.prng.below(120));
-      const bool hot = t.kind == FaultKind::thermal && alive && node(n).load > 0.5F;
+      const bool hot = t.kind == FaultKind::thermal && alive && gpu_load(n, t.slot) > 0.5;
       if (hot) g.thermal_us += 20'000'000 + l.prng.below(30'000'000);
       if (alive && (t.kind != FaultKind::thermal || hot)) tell(n, t.slot, hot ? kCounters | kTemp | kLoad : kCounters);
       queue.push(now + minutes(1), Tick::fault, f, kGrow);
@@ -247,14 +250,14 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
     }
     case kOver: end_fault(f, Fate::self_cleared); break;
     case kBite: {
-      if (!alive || (l.turn++ > 0 && node(n).gang == kNone)) break;
+      if (!alive || (l.turn++ > 0 && !busy(n, t.slot))) break;
       const int code = l.prng.chance(0.8) ? 94 : 95;
-      const std::string who = process(n, l);
+      const std::string who = process(n, t.slot, l);
       ++gpu(n, t.slot).ecc_dbe;
       xid(n, t.slot, code,
           who + (code == 94 ? ", Contained: CE User Channel (0x9). RST: No, D-RST: No"
                             : ", Uncontained: LTC TAG (0x2, 0x1). RST: Yes, D-RST: No"));
-      if (node(n).gang != kNone) xid(n, t.slot, 45, fmt::format("{}, Ch 00000009 caused by previous Xid {}", who, code));
+      if (busy(n, t.slot)) xid(n, t.slot, 45, fmt::format("{}, Ch 00000009 caused by previous Xid {}", who, code));
       xid(n, t.slot, 154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)");
       tell(n, t.slot, kCounters);
       break_gang(f, 1, "CUDA error: uncorrectable ECC error encountered");
@@ -271,7 +274,6 @@ void Cluster::undo(std::uint32_t f) {
     reschedule_store();
   }
   if (!t.node.some() || t.slot < 0 || t.kind == FaultKind::app_bug) return;
-  if (t.kind == FaultKind::nic_flap) --node(t.node).stalls;
   if (drops_link(t.kind)) {
     kernel(t.node, fmt::format("mlx5_core {} ibs{}: Link up", nic_pci(config.site, t.slot), t.slot), 6);
   }
@@ -281,13 +283,15 @@ void Cluster::undo(std::uint32_t f) {
 
 // A gang has been started on nodes whose faults are still there: it meets them.
 void Cluster::haunt(std::uint32_t g) {
-  const std::vector<NodeId> where = gangs[g].nodes;
-  for (const NodeId n : where) {
+  for (std::size_t i = 0; i < gangs[g].nodes.size(); ++i) {
+    const NodeId n = gangs[g].nodes[i];
+    const std::uint16_t slots = slots_of(gangs[g], i);
     if (node(n).life != Life::up) {
       doom(g, kNcclTimeout, JobEnd::node_failed, fmt::format("no answer from {}", name(n)));
     }
     const std::vector<std::uint32_t> active = node(n).faults;
     for (const std::uint32_t f : active) {
+      if (faults[f].slot >= 0 && (slots >> faults[f].slot & 1) == 0) continue;
       FaultLive& l = live[f];
       const double s = 60 + 120 * l.prng.unit();
       switch (faults[f].kind) {
@@ -310,8 +314,11 @@ void Cluster::bug(std::uint32_t g) {
   Gang& x = gangs[g];
   if (x.phase != Phase::init && x.phase != Phase::compute && x.phase != Phase::writing) return;
   Prng pick(config.seed, fmt::format("bug/{}/{}", render(x.id), x.attempt));
-  const NodeId n = x.nodes[pick.below(x.nodes.size())];
-  const auto slot = static_cast<int>(pick.below(per_node));
+  const std::size_t i = pick.below(x.nodes.size());
+  const NodeId n = x.nodes[i];
+  const std::uint16_t mine = slots_of(x, i);
+  auto slot = static_cast<int>(pick.below(per_node));
+  while ((mine >> slot & 1) == 0) slot = (slot + 1) % static_cast<int>(per_node);
   if (node(n).life != Life::up || gpu(n, slot).lost) return;
   begin_bug(g, n, slot, false);
 }
@@ -320,7 +327,7 @@ std::uint64_t Cluster::begin_bug(std::uint32_t g, NodeId n, int slot, bool by_ha
   const std::uint64_t id = begin_fault(FaultKind::app_bug, n, slot, by_hand);
   const auto f = static_cast<std::uint32_t>(id - 1);
   FaultLive& l = live[f];
-  const std::string who = process(n, l);
+  const std::string who = process(n, slot, l);
   std::string why = "exit code 1";
   switch (l.prng.below(4)) {
     case 0:

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <bit>
+
 #include "twin/cluster.h"
 
 namespace muster::twin {
@@ -15,9 +17,7 @@ Twin::Twin(Config config) : world_(std::make_unique<World>(std::move(config))) {
   world_->begin();
 }
 
-Twin::Twin(Config config, const State& state) : world_(std::make_unique<World>(std::move(config))) {
-  world_->fork(state);
-}
+Twin::Twin(Config config, const State& state) : world_(std::make_unique<World>(std::move(config))) { world_->fork(state); }
 
 Twin::~Twin() = default;
 
@@ -79,11 +79,11 @@ Result<std::uint64_t> Twin::inject(FaultKind kind, NodeId n, int slot) {
   }
   if (w.node(n).life != Life::up) return fail(Code::conflict, fmt::format("{} is not running", w.name(n)));
   if (kind == FaultKind::app_bug) {
-    const std::uint32_t g = w.node(n).gang;
-    if (g == kNone || w.gangs[g].phase == Phase::launching) {
-      return fail(Code::conflict, fmt::format("no job runs on {}", w.name(n)));
+    for (const Tenant& t : w.node(n).tenants) {
+      if (w.gangs[t.gang].phase == Phase::launching || (slot >= 0 && (t.slots >> slot & 1) == 0)) continue;
+      return w.begin_bug(t.gang, n, slot >= 0 ? slot : std::countr_zero(t.slots), true);
     }
-    return w.begin_bug(g, n, std::max(slot, 0), true);
+    return fail(Code::conflict, fmt::format("no job runs on {}", w.name(n)));
   }
   if (slot >= 0) {
     for (const std::uint32_t f : w.node(n).faults) {
@@ -110,8 +110,8 @@ double Twin::allocated_share() const {
   const World& w = *world_;
   const std::int64_t elapsed_ms = (w.now - w.started).ns / 1'000'000;
   if (elapsed_ms <= 0) return 0;
-  const std::int64_t busy = w.allocated_node_ms + w.allocated_nodes * ((w.now - w.allocated_since).ns / 1'000'000);
-  return static_cast<double>(busy) / (static_cast<double>(elapsed_ms) * static_cast<double>(w.nodes.size()));
+  const std::int64_t busy = w.allocated_milli_ms + w.allocated_milli * ((w.now - w.allocated_since).ns / 1'000'000);
+  return static_cast<double>(busy) / (static_cast<double>(elapsed_ms) * 1000.0 * static_cast<double>(w.gpus.size()));
 }
 
 }  // namespace muster::twin

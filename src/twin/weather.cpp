@@ -101,7 +101,7 @@ std::uint64_t Cluster::begin_fault(FaultKind kind, NodeId n, int slot, bool by_h
   t.kind = kind;
   t.node = n;
   t.slot = static_cast<std::int16_t>(cure_of(kind).on_gpu ? slot : -1);
-  if (n.some() && node(n).gang != kNone) t.job = gangs[node(n).gang].id;
+  if (n.some() && busy(n, t.slot)) t.job = gangs[gangs_on(n, t.slot).front()].id;
   t.began = utc();
   t.injected_by_hand = by_hand;
   const auto f = static_cast<std::uint32_t>(faults.size());
