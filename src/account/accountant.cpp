@@ -114,6 +114,11 @@ struct Keeper {
     if (it == a.jobs.end()) return;
     settle(it->second, p, kept);
     a.jobs.erase(it);
+    for (const std::string& key : s.open_orders) {  // nodes kept for a restart of it count for nobody until it starts there
+      const Action& act = s.orders.at(key).order.action;
+      if (act.verb != Verb::restart_job || act.job != id) continue;
+      for (NodeId n : act.nodes) turn_over(n);
+    }
     const Job* j = find_job(s, id);
     if (j == nullptr) return;
     for (NodeId n : j->nodes) turn_over(n);

@@ -100,9 +100,9 @@ Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, 
 
 }  // namespace
 
-Quotas quotas_of(const State& s) {
+Quotas quotas_of(const State& s, bool roomy) {
   Pool pool;
-  pool.capacity = whole_gpus(s.site.gpus());
+  pool.capacity = whole_gpus(std::int64_t{s.site.gpus()} * (roomy ? 1000 : 1));
   Quotas q(queue_specs(s), pool);
   std::vector<Usage> past(q.size());
   for (const auto& [name, use] : s.used) {
@@ -163,18 +163,30 @@ std::string held_back(const State& s, const ClusterView& view, const Quotas& quo
   if (shape.model != kAnyModel && shape.model >= view.layout().models.size()) {
     return fmt::format("no node has GPUs of the model {}: it can never start", j.spec.gpu_model);
   }
-  const QuotaVerdict v = quotas.may_start(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec));
-  return v.ok ? std::string() : v.why;
+  if (may_hope(s, quotas, quotas_of(s, true), j.spec)) return {};
+  return quotas.may_start(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec)).why;
+}
+
+bool may_hope(const State& s, const Quotas& quotas, const Quotas& roomy, const JobSpec& spec) {
+  const QueueIndex q = quotas.find(queue_of(spec));
+  const Amounts ask = ask_of(s, quotas, spec);
+  if (!roomy.allows(q, ask)) return false;
+  // The cluster is full: that is no matter of quotas, and the job may wait for room.
+  const auto gpus = static_cast<std::size_t>(Resource::gpus);
+  std::int64_t held = 0;
+  for (const auto& [name, use] : s.used) held += use.held[gpus];
+  return held + ask[gpus] > whole_gpus(s.site.gpus())[gpus] || quotas.allows(q, ask);
 }
 
 Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody) {
   Line line;
   const std::vector<double> factors = quotas.factors();
+  const Quotas roomy = quotas_of(s, true);
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
     if (j.hopeless || !j.waits_for.empty() || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
     if (!everybody) {
-      if (!quotas.allows(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec))) continue;
+      if (!may_hope(s, quotas, roomy, j.spec)) continue;
       if (!waits_for_price(s, j).empty()) continue;
     }
     line.waiting.push_back(waiter_of(s, view, quotas, factors, j));
