@@ -10,8 +10,8 @@
 namespace muster {
 namespace {
 
-enum class Mix : std::uint8_t { llm, research, mixed, none };
-constexpr std::array<std::string_view, 4> names(Mix) { return {"llm", "research", "mixed", "none"}; }
+enum class Mix : std::uint8_t { llm, research, mixed, shared, none };
+constexpr std::array<std::string_view, 5> names(Mix) { return {"llm", "research", "mixed", "shared", "none"}; }
 
 std::string mix_name(Mix m) { return m == Mix::none ? std::string() : std::string(name_of(m)); }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "twin/prices.h"
 
 namespace muster::twin {
 namespace {
@@ -27,6 +28,14 @@ Config completed(Config c) {
 
 }  // namespace
 
+std::uint32_t least_leaf(const Site& site) {
+  std::vector<std::uint32_t> size(site.leaves, 0);
+  for (const NodeSpec& n : site.nodes) {
+    if (n.leaf < size.size()) ++size[n.leaf];
+  }
+  return size.empty() ? 0 : *std::min_element(size.begin(), size.end());
+}
+
 Cluster::Cluster(Config given)
     : config(completed(std::move(given))),
       per_node(config.site.gpus_per_node),
@@ -38,7 +47,7 @@ Cluster::Cluster(Config given)
       silence_told(config.site.nodes.size(), 0),
       store(config.site.storage_write_gbs, kNodeWriteGbs),
       mix(config.workload.mix, config.workload.load, static_cast<std::uint32_t>(config.site.nodes.size()),
-          config.site.gpus_per_node, config.seed),
+          config.site.gpus_per_node, config.seed, least_leaf(config.site)),
       site_weather(config.seed, "weather/site") {
   MUSTER_CHECK(!nodes.empty() && per_node >= 1 && per_node <= 16);
   Prng uptime(config.seed, "nodes/uptime");
@@ -58,6 +67,7 @@ void Cluster::begin() {
   const auto& listed = config.workload.jobs;
   if (next_listed < listed.size()) queue.push(listed_at(next_listed), Tick::listed);
   if (!config.workload.mix.empty() && config.workload.load > 0) queue.push(now + mix.until_next(), Tick::arrival);
+  announce_prices();
 }
 
 void Cluster::step() {
@@ -73,7 +83,7 @@ void Cluster::step() {
       break;
     case Tick::arrival:
       if (calmed) break;
-      submit_job(mix.draw());
+      submit_job(mix.draw(utc(), next_job));
       queue.push(now + mix.until_next(), Tick::arrival);
       break;
     case Tick::listed: {
@@ -85,6 +95,7 @@ void Cluster::step() {
       if (++next_listed < listed.size()) queue.push(listed_at(next_listed), Tick::listed);
       break;
     }
+    case Tick::price: announce_prices(); break;
     case Tick::weather: strike(NodeId{e.a}); break;
     case Tick::site_weather: site_strike(); break;
     case Tick::fault: fault_stage(e.a, e.b); break;
@@ -109,6 +120,15 @@ void Cluster::step() {
     case Tick::booted:
       if (nodes[e.a].turn == e.b) finish_boot(NodeId{e.a}, "node came back by itself after an unexpected reboot");
       break;
+  }
+}
+
+void Cluster::announce_prices() {
+  if (config.prices.hours() == 0) return;
+  if (auto p = announced(config.prices, config.carbon, utc())) emit(std::move(*p));
+  const Time noon = next_noon(utc());
+  if (noon < config.prices.begins + hours(static_cast<std::int64_t>(config.prices.hours()))) {
+    queue.push(now + (noon - utc()), Tick::price);
   }
 }
 

@@ -20,6 +20,7 @@ namespace muster::twin {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 constexpr std::size_t kSlotsMax = 16;  // GPUs of a node
+constexpr std::uint32_t kArrayMax = 100'000;  // members of one array
 constexpr Duration kUnheardLimit = minutes(5);   // the engine calls a node down after this
 constexpr Duration kNcclTimeout = minutes(10);   // a gang with a missing member gives up after this
 
@@ -137,6 +138,9 @@ struct OrderState {
   bool ended = false;
 };
 
+// Nodes of the smallest leaf.
+std::uint32_t least_leaf(const Site& site);
+
 struct Cluster {
   explicit Cluster(Config config);
 
@@ -146,6 +150,7 @@ struct Cluster {
   void run_to(Time steady);         // all events up to then
   void begin();                     // first events of a fresh cluster
   Time listed_at(std::size_t i) const;
+  void announce_prices();           // what is known now; and again at noon
   void fork(const State& state);    // fork.cpp, as the three below
   void fork_nodes(const State& state);
   void fork_jobs(const State& state);

@@ -1,6 +1,7 @@
 // The least controller there can be, for tests and measurements of the twin: starts queued jobs in order on the first free
-// nodes, requeues what broke, and repairs nothing unless asked.
+// nodes, or GPUs of them, requeues what broke, and repairs nothing unless asked.
 #pragma once
+#include <bit>
 #include <deque>
 #include <map>
 #include <set>
@@ -9,13 +10,15 @@
 
 #include "base/hash.h"
 #include "model/codec.h"
+#include "model/state.h"
 #include "twin/twin.h"
 
 namespace muster::twin {
 
 class FirstFit {
  public:
-  explicit FirstFit(Twin& twin, std::size_t nodes) : twin_(twin), job_of_(nodes), up_(nodes, true), drained_(nodes, false) {
+  explicit FirstFit(Twin& twin, std::size_t nodes, std::uint32_t per_node = 8)
+      : twin_(twin), per_node_(per_node), held_(nodes), up_(nodes, true), drained_(nodes, false) {
     for (std::size_t i = 0; i < nodes; ++i) free_.insert(NodeId{static_cast<std::uint32_t>(i)});
   }
 
@@ -83,7 +86,7 @@ class FirstFit {
     }
   }
   void refit(NodeId n) {
-    if (up_[n.v] && !drained_[n.v] && !job_of_[n.v].some()) {
+    if (up_[n.v] && !drained_[n.v] && held_[n.v].empty()) {
       free_.insert(n);
     } else {
       free_.erase(n);
@@ -107,10 +110,7 @@ class FirstFit {
     } else if (const auto* e = std::get_if<JobEnded>(&a.body)) {
       ends.push_back(*e);
       wall_ms.push_back((a.utc - started_[e->job]).ns / 1'000'000);
-      for (const NodeId n : running[e->job].nodes) {
-        job_of_[n.v] = {};
-        refit(n);
-      }
+      leave(e->job, running[e->job].nodes);
       running.erase(e->job);
       if (requeues && (e->end == JobEnd::node_failed || e->end == JobEnd::app_failed)) {
         Action r;
@@ -134,10 +134,7 @@ class FirstFit {
       const auto it = starting_.find(o->key);
       if (it != starting_.end()) {
         if (o->status != Status::done) {
-          for (const NodeId n : it->second.nodes) {
-            job_of_[n.v] = {};
-            refit(n);
-          }
+          leave(it->second.job, it->second.nodes);
           queue_.push_front(it->second.job);
         }
         starting_.erase(it);
@@ -147,23 +144,58 @@ class FirstFit {
   void place() {
     while (!queue_.empty()) {
       const JobId j = queue_.front();
-      const std::uint32_t want = specs[j].nodes;
-      if (want > free_.size()) return;
       Action a;
       a.verb = Verb::start_job;
       a.job = j;
-      for (auto it = free_.begin(); a.nodes.size() < want; ++it) a.nodes.push_back(*it);
-      for (const NodeId n : a.nodes) {
-        job_of_[n.v] = j;
-        free_.erase(n);
+      if (!choose(specs[j], a)) return;
+      const auto milli = static_cast<std::uint16_t>(specs[j].gpu_milli > 0 ? specs[j].gpu_milli : 1000);
+      for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+        held_[a.nodes[i].v].push_back({j, a.slots.empty() ? std::uint16_t{0xffff} : a.slots[i], milli});
+        free_.erase(a.nodes[i]);
       }
       queue_.pop_front();
       starting_[order(a)] = a;
     }
   }
+  bool choose(const JobSpec& spec, Action& a) const {
+    if (spec.gpus_per_node == 0 && spec.gpu_milli == 0) {
+      if (spec.nodes > free_.size()) return false;
+      for (auto it = free_.begin(); a.nodes.size() < spec.nodes; ++it) a.nodes.push_back(*it);
+      return true;
+    }
+    const std::uint32_t each = spec.gpu_milli > 0 ? 1 : spec.gpus_per_node;
+    const std::uint32_t milli = spec.gpu_milli > 0 ? spec.gpu_milli : 1000;
+    std::uint32_t left = spec.nodes * each;
+    for (std::uint32_t n = 0; n < held_.size() && left > 0; ++n) {
+      if (!up_[n] || drained_[n]) continue;
+      std::uint16_t open = 0;
+      for (std::uint32_t s = 0; s < per_node_; ++s) {
+        std::uint32_t used = milli;
+        for (const Share& h : held_[n]) used += (h.slots >> s & 1) != 0 ? h.milli : 0;
+        if (used <= 1000) open = static_cast<std::uint16_t>(open | 1u << s);
+      }
+      std::uint32_t take = std::min(left, static_cast<std::uint32_t>(std::popcount(open)) / each * each);
+      if (take == 0) continue;
+      left -= take;
+      std::uint16_t mine = 0;
+      for (; take > 0; --take, open = static_cast<std::uint16_t>(open & (open - 1))) {
+        mine = static_cast<std::uint16_t>(mine | (open & -open));
+      }
+      a.nodes.push_back(NodeId{n});
+      a.slots.push_back(mine);
+    }
+    return left == 0;
+  }
+  void leave(JobId j, const std::vector<NodeId>& nodes) {
+    for (const NodeId n : nodes) {
+      std::erase_if(held_[n.v], [&](const Share& h) { return h.job == j; });
+      refit(n);
+    }
+  }
 
   Twin& twin_;
-  std::vector<JobId> job_of_;
+  std::uint32_t per_node_;
+  std::vector<std::vector<Share>> held_;
   std::vector<bool> up_;
   std::vector<bool> drained_;
   std::set<NodeId> free_;

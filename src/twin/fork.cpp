@@ -138,8 +138,8 @@ void Cluster::fork(const State& s) {
     boot = it->second.boot;
     engine_seq = it->second.seq;
   }
-  mix = Mix(config.workload.mix, config.workload.load, static_cast<std::uint32_t>(nodes.size()), per_node,
-            config.seed + s.seq);  // other jobs than those the state has seen
+  mix = Mix(config.workload.mix, config.workload.load, static_cast<std::uint32_t>(nodes.size()), per_node, config.seed + s.seq,
+            least_leaf(config.site));  // other jobs than those the state has seen
   const Duration elapsed = s.now.utc - config.start_utc;
   while (next_listed < config.workload.jobs.size() && config.workload.jobs[next_listed].at <= elapsed) ++next_listed;
   begin();
@@ -155,8 +155,8 @@ void Cluster::backlog() {
   const double want = std::min(1.15, config.workload.load) * static_cast<double>(nodes.size());
   double have = 0;
   while (have < want) {
-    const JobSpec j = mix.draw_running();
-    have += j.nodes;
+    const JobSpec j = mix.draw_running(utc(), next_job);
+    have += static_cast<double>(std::max(1U, j.array)) * static_cast<double>(milli_gpus(config.site, j)) / (1000.0 * per_node);
     submit_job(j);
   }
 }

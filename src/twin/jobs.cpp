@@ -64,8 +64,18 @@ std::uint32_t Cluster::find_gang(JobId id) const {
 
 JobId Cluster::submit_job(const JobSpec& spec) {
   const JobId id{next_job++, 0};
-  add_gang(id, spec);
-  emit(JobSubmitted{id, spec});
+  if (spec.array == 0) {
+    add_gang(id, spec);
+    emit(JobSubmitted{id, spec});
+    return id;
+  }
+  for (std::uint32_t i = 0; i < std::min(spec.array, kArrayMax); ++i) {
+    JobSpec member = spec;
+    member.array = 0;
+    member.name = fmt::format("{}_{}", spec.name, i);
+    add_gang({id.number, i + 1}, member);
+    emit(JobSubmitted{{id.number, i + 1}, std::move(member)});
+  }
   return id;
 }
 

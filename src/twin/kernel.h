@@ -12,6 +12,7 @@ enum class Tick : std::uint8_t {
   ambient,       // the room has become warmer or colder: who has to say so?
   arrival,       // a job of the mix is submitted
   listed,        // a listed job is submitted
+  price,         // noon: what power will cost tomorrow
   weather,       // a: node. A fault strikes
   site_weather,  // a fault strikes the site
   fault,         // a: fault, b: its stage

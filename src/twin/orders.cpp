@@ -313,6 +313,9 @@ void Cluster::end_node_order(std::uint32_t o) {
 void Cluster::end_job_order(std::uint32_t o) {
   const Action a = orders[o].action;
   if (a.verb == Verb::submit_job) {
+    if (a.spec.array > kArrayMax) {
+      return finish_order(o, Status::refused, fmt::format("an array has at most {} members", kArrayMax));
+    }
     const JobId id = submit_job(a.spec);
     return finish_order(o, Status::done, render(id));
   }

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "model/price.h"
 #include "model/site.h"
 #include "model/state.h"
 #include "model/workload.h"
@@ -23,6 +24,8 @@ struct Config {
   Workload workload;
   Weather weather;
   std::uint64_t seed = 1;
+  PriceSeries prices;                         // of power, beginning in utc; no hours: nothing is announced
+  PriceSeries carbon;                         // likewise, in g per kWh
   Time start_utc{1'767'225'600'000'000'000};  // 2026-01-01T00:00:00Z
   Duration report_every = minutes(1);         // how often every node reports at least
   bool full_scrapes = false;                  // true (in step with the wall clock): each report is a whole scrape
