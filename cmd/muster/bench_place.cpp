@@ -21,7 +21,7 @@ using trial::PlaceFigures;
 constexpr std::uint32_t kSizes[] = {1'000, 3'000, 10'000, 30'000, 98'304, 300'000, 1'000'000};
 
 PlaceFigures run(const BenchPlaceOptions& o, std::uint32_t gpus, trial::Placement placement, trial::GangMix mix = {}) {
-  return run_place_bench({gpus, o.load, o.seed, o.decisions, mix, placement});
+  return trial::run_place_bench({gpus, o.load, o.seed, o.decisions, mix, placement});
 }
 
 void write_fields(JsonWriter& w, const PlaceFigures& f) {

@@ -179,9 +179,9 @@ class Parser {
               [&t](const std::string& s) { t.cluster = checked(parse_words("--cluster", s, 4096)); },
               {WordKind::file, preset_cluster_names()});
     gpus->excludes(cluster);
-    value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed or a workload file [mix:mixed]",
+    value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed, mix:shared or a workload file [mix:mixed]",
           [&t](const std::string& s) { t.jobs = checked(parse_jobs(s)); },
-          {WordKind::file, {"mix:llm", "mix:research", "mix:mixed"}});
+          {WordKind::file, {"mix:llm", "mix:research", "mix:mixed", "mix:shared"}});
     add_policy(sub, t.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
     auto* weather = value(sub, "--weather", "xN", "Multiply the published fault rates by N [x1]",
                           [&t](const std::string& s) { t.weather = checked(parse_weather(s)); });
