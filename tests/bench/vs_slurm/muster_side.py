@@ -6,7 +6,7 @@ import subprocess
 from figures import Ran
 
 START_UP = 'init: 0s, '  # the program of a job here has no start-up: it is `sleep`
-LIMIT = 'limit: {}m, '
+LIMIT = 'time_limit: {}m, '
 
 
 def write_cluster(stream, path):

@@ -53,7 +53,7 @@ class Stream:
         return [leaf for leaf, size in enumerate(self.leaves) for _ in range(size)]
 
     def least_leaves(self):
-        """For each number of nodes, how few leaves of the empty cluster hold them: ceil(nodes / leaf size) where all are alike."""
+        """How few leaves of the empty cluster hold N nodes, by N: ceil(N / leaf size) where all leaves are alike."""
         least, held = [0], 0
         for count, size in enumerate(sorted(self.leaves, reverse=True), 1):
             held += size
