@@ -21,6 +21,7 @@ ROWS = (
     ('wait_max_s', 'wait, longest, s', '{:.2f}'),
     ('overhead_mean_s', 'nodes held beyond the run time, mean per job, s', '{:.2f}'),
 )
+OVERHEAD_MAX = 0.05  # of the mean run time
 
 
 class Ran:
@@ -100,6 +101,13 @@ def verdicts(ours, theirs):
         asked = 'better' if key == 'leaves_ratio' else 'no worse'
         out.append((held, f'{words}: {a:.4f} against {b:.4f}, must be {asked}'))
     return out
+
+
+def fair(stream, slurm):
+    """(held, sentence): whether Slurm had the CPU that it needs. A Slurm that is starved of it proves nothing."""
+    share = slurm['overhead_mean_s'] / (sum(j.run_s for j in stream.jobs) / len(stream.jobs))
+    return share <= OVERHEAD_MAX, (f'Slurm was not starved: it held nodes {100 * share:.1f} % longer than the jobs ran, at most '
+                                   f'{100 * OVERHEAD_MAX:.0f} %')
 
 
 def table(columns):

@@ -6,7 +6,7 @@ import subprocess
 from figures import Ran
 
 START_UP = 'init: 0s, '  # the program of a job here has no start-up: it is `sleep`
-LIMIT = 'limit: {}m, '
+LIMIT = 'time_limit: {}m, '
 
 
 def write_cluster(stream, path):
@@ -24,8 +24,8 @@ def write_jobs(stream, path, optional):
         f.write('jobs:\n')
         for i, j in enumerate(stream.jobs):
             extra = ''.join(o.format(j.limit_min) for o in optional)
-            f.write(f'  - {{name: "j{i}", at: {round(j.at * 1000)}ms, nodes: {j.nodes}, step_s: 0.1, steps: {round(j.run_s * 10)}, '
-                    f'{extra}checkpoint_every: 0s}}\n')
+            f.write(f'  - {{name: "j{i}", at: {round(j.at * 1000)}ms, nodes: {j.nodes}, step_s: 0.1, '
+                    f'steps: {round(j.run_s * 10)}, {extra}checkpoint_every: 0s}}\n')
 
 
 def read_journal(stream, text):
@@ -61,9 +61,9 @@ def run(muster, stream, folder, flags=(), optional=(START_UP, LIMIT)):
     length = 1.5 * max(stream.work / stream.nodes, stream.jobs[-1].at) + 2000
     for attempt in range(4):
         journal = os.path.join(folder, f'journal{attempt}.db')
-        done = subprocess.run([muster, 'twin', 'run', '--cluster', cluster, '--jobs', jobs, '--no-weather', '--seed', '1', '--days',
-                               f'{length / 86400:.6f}', '--journal', journal, '-o', 'json', '--progress', 'never', *flags],
-                              capture_output=True, text=True, timeout=900)
+        done = subprocess.run([muster, 'twin', 'run', '--cluster', cluster, '--jobs', jobs, '--no-weather', '--seed', '1',
+                               '--days', f'{length / 86400:.6f}', '--journal', journal, '-o', 'json', '--progress', 'never',
+                               *flags], capture_output=True, text=True, timeout=900)
         if done.returncode != 0:
             raise RuntimeError(f'muster twin run: exit {done.returncode}\n{done.stdout[-1000:]}{done.stderr[-2000:]}')
         export = subprocess.run([muster, 'journal', 'export', journal], capture_output=True, text=True, timeout=300)

@@ -12,14 +12,14 @@ import time
 
 from figures import Ran
 
-PROGRAMS = ('munged', 'slurmctld', 'slurmd', 'sbatch', 'scancel', 'scontrol', 'sinfo')
+PROGRAMS = ('munged', 'slurmctld', 'slurmd', 'sbatch', 'scancel', 'scontrol', 'sdiag', 'sinfo')
 PATH = os.environ.get('PATH', '') + ':/usr/sbin:/sbin'
 SUBMITS_AT_ONCE = 6
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
-# Scheduling as eager as Slurm can be set to: a look at the whole queue whenever something changes, a backfill pass each second over
-# all jobs, with a time map of one second.
+# Scheduling as eager as Slurm can be set to: a look at the whole queue whenever something changes, a backfill pass each second
+# over all jobs, with a time map of one second.
 SCHEDULER = ('batch_sched_delay=0', 'sched_min_interval=20000', 'sched_interval=1', 'default_queue_depth=5000', 'bf_interval=1',
              'bf_continue', 'bf_max_job_test=5000', 'bf_max_job_start=5000', 'bf_resolution=1', 'bf_window=60', 'bf_max_time=30',
              'bf_yield_interval=1000000', 'bf_yield_sleep=100000')
@@ -63,12 +63,14 @@ InactiveLimit=0
 MinJobAge=10
 MaxJobCount=100000
 KillWait=5
+OverTimeLimit=10
 MessageTimeout=60
 TCPTimeout=10
 TreeWidth=64
 JobRequeue=0
 HealthCheckInterval=0
-NodeName=n[0001-{nodes:04}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first_port}-{last_port}] CPUs=1 RealMemory=1000 State=UNKNOWN
+NodeName=n[0001-{nodes:04}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first_port}-{last_port}] CPUs=1 \
+  RealMemory=1000 State=UNKNOWN
 PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP {oversubscribe}
 '''
 
@@ -187,8 +189,8 @@ class Slurm:
         first = free_ports(nodes + 1)
         linear = self.select == 'linear'
         with open(f'{d}/slurm.conf', 'w', encoding='utf-8') as f:
-            f.write(CONFIG.format(dir=d, port=first, first_port=first + 1, last_port=first + nodes, nodes=nodes, select=self.select,
-                                  select_parameters='' if linear else 'SelectTypeParameters=CR_CPU',
+            f.write(CONFIG.format(dir=d, port=first, first_port=first + 1, last_port=first + nodes, nodes=nodes,
+                                  select=self.select, select_parameters='' if linear else 'SelectTypeParameters=CR_CPU',
                                   oversubscribe='' if linear else 'OverSubscribe=EXCLUSIVE', scheduler=','.join(SCHEDULER)))
         with open(f'{d}/topology.conf', 'w', encoding='utf-8') as f:
             node = 0
@@ -246,7 +248,8 @@ class Slurm:
         for n in range(self.stream.nodes):
             self.daemon('slurmd', '-D', '-f', f'{d}/slurm.conf', '-N', f'n{n + 1:04}')
         count = self.stream.nodes
-        self.await_('nodes idle', 300, lambda: len(self.ask('sinfo', '-h', '-N', '-t', 'idle', '-o', '%N').stdout.split()) == count)
+        idle = ('sinfo', '-h', '-N', '-t', 'idle', '-o', '%N')
+        self.await_('nodes idle', 300, lambda: len(self.ask(*idle).stdout.split()) == count)
         self.say(f'Slurm {version()}: {count} nodes idle after {time.monotonic() - began:.1f} s')
 
     def stop(self):
@@ -328,13 +331,25 @@ class Slurm:
             return sum(1 for _ in f)
 
     def run(self, switches=None):
-        """Returns (ran by number of the job, how late the latest submission was, CPU seconds of slurmctld)."""
+        """Returns (ran by number of the job, what tells whether Slurm had the CPU it needs)."""
         bound = 3 * self.stream.work / self.stream.nodes + 300
+        began, loads = time.monotonic(), []
         late = self.feed(switches)
-        self.await_('all jobs over', bound, lambda: self.completed() >= len(self.stream.jobs))
+
+        def over():
+            loads.append(os.getloadavg()[1])
+            return self.completed() >= len(self.stream.jobs)
+        self.await_('all jobs over', bound, over)
+        seconds = time.monotonic() - began
         with open(f'/proc/{self.daemons[1].pid}/stat', encoding='utf-8') as f:
             ticks = f.read().rpartition(')')[2].split()[11:13]
-        return self.read(), late, sum(map(int, ticks)) / os.sysconf('SC_CLK_TCK')
+        diag = self.ask('sdiag').stdout.partition('Backfilling stats')[2]
+        cycles, mean = (re.search(rf'{what}:\s+(\d+)', diag) for what in ('Total cycles', 'Mean cycle'))
+        return self.read(), {'seconds': round(seconds, 1), 'submit_late_max_s': round(late, 2),
+                             'slurmctld_cpu_s': sum(map(int, ticks)) / os.sysconf('SC_CLK_TCK'),
+                             'backfill_cycles_per_s': round(int(cycles[1]) / seconds, 3) if cycles else 0,
+                             'backfill_cycle_mean_ms': int(mean[1]) / 1000 if mean else 0,
+                             'load_average': round(sum(loads) / len(loads), 1), 'cores': os.cpu_count()}
 
     def read(self):
         """Slurm's own record of each job; times in whole seconds."""

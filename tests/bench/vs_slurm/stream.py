@@ -23,7 +23,7 @@ class Scale:
 
 
 # `small` is for a test that must be over within a minute; its figures mean little.
-SCALES = {'full': Scale(30.0, 0.8, 8.0, 240.0, 1.15), 'small': Scale(5.0, 0.5, 2.0, 12.0, 1.2)}
+SCALES = {'full': Scale(30.0, 0.8, 8.0, 120.0, 1.15), 'small': Scale(5.0, 0.5, 2.0, 12.0, 1.2)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Stream:
         return [leaf for leaf, size in enumerate(self.leaves) for _ in range(size)]
 
     def least_leaves(self):
-        """For each number of nodes, how few leaves of the empty cluster hold them: ceil(nodes / leaf size) where all are alike."""
+        """How few leaves of the empty cluster hold N nodes, by N: ceil(N / leaf size) where all leaves are alike."""
         least, held = [0], 0
         for count, size in enumerate(sorted(self.leaves, reverse=True), 1):
             held += size
