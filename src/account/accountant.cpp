@@ -41,8 +41,14 @@ struct Keeper {
     if (c.jobs != owners) {
       const Owners before = std::move(c.jobs);
       c.jobs = owners;
-      for (const auto& [job, milli] : before) resize(job, -milli);
-      for (const auto& [job, milli] : owners) resize(job, milli);
+      // Who has what he had is left alone: his time goes on.
+      const auto in = [](const Owners& o, const auto& x) { return std::find(o.begin(), o.end(), x) != o.end(); };
+      for (const auto& x : before) {
+        if (!in(owners, x)) resize(x.first, -x.second);
+      }
+      for (const auto& x : owners) {
+        if (!in(before, x)) resize(x.first, x.second);
+      }
     }
     c.since_ms = now;
     c.waste = waste_of(s, n);

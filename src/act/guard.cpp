@@ -18,8 +18,8 @@ Verdict stop_for_the_queue(const State& s, const Action& a) {
   const Job* j = find_job(s, a.job);
   if (j == nullptr || j->phase != JobPhase::running) return {true, "needs none", {}, {}, false};
   std::uint32_t stops = 0;
-  for (const Harm& h : s.harms) stops += stops_job(h.verb) && h.job == a.job ? 1 : 0;
-  const std::uint32_t limit = s.policy.limits.job_requeues_per_day;
+  for (const Harm& h : s.harms) stops += stops_job(h.verb) && h.job == a.job && !h.node.some() ? 1 : 0;
+  const std::uint32_t limit = s.policy.scheduling.stops_per_day;
   if (stops + 1 > limit) {
     return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), stops, limit), s.mono() + hours(1));
   }

@@ -14,6 +14,7 @@
 namespace muster::decide {
 namespace {
 
+constexpr double kWorthMoving_gpu_h = 0.5;  // less is not worth anybody's attention
 constexpr std::size_t kAskers = 4;  // the first so many of the order that may take from others
 
 // Somebody has been asked to leave and has not left: what comes of that is waited for.
@@ -37,11 +38,18 @@ Wanted stop(const State& s, JobId id, std::string rule, std::string sentence, st
   return w;
 }
 
+// How often the queue has stopped or moved it within a day.
+std::uint32_t stops_of(const State& s, JobId id) {
+  return static_cast<std::uint32_t>(
+      std::count_if(s.harms.begin(), s.harms.end(), [&](const Harm& h) { return !h.node.some() && h.job == id; }));
+}
+
 std::vector<Gang> running_gangs(const State& s, ClusterView& view, const Quotas& quotas, const Line& line) {
   std::vector<Gang> gangs;
   for (const Runner& r : line.running) {
     const Job& j = s.jobs.at(r.id);
-    if (j.phase == JobPhase::running) gangs.push_back(gang_of(s, view, quotas, j));
+    if (j.phase == JobPhase::running && stops_of(s, j.id) < s.policy.scheduling.stops_per_day)
+      gangs.push_back(gang_of(s, view, quotas, j));
   }
   std::sort(gangs.begin(), gangs.end(), [](const Gang& a, const Gang& b) { return a.id < b.id; });
   return gangs;
@@ -63,7 +71,8 @@ std::vector<JobId> askers(const State& s, const Quotas& quotas, const Line& line
     const Job& j = s.jobs.at(line.waiting[r.index].id);
     const QueueIndex q = quotas.find(queue_of(j.spec));
     const bool entitled = quotas.within_guarantee(q, ask_of(s, quotas, j.spec));
-    if (starts.count(j.id) != 0 || r.band == Band::paused || !(j.spec.priority > lowest || entitled)) continue;
+    const bool patient = s.mono() - j.queued < s.policy.scheduling.preempt_after;
+    if (starts.count(j.id) != 0 || r.band == Band::paused || !((j.spec.priority > lowest && !patient) || entitled)) continue;
     out.push_back(j.id);
     if (out.size() == kAskers) return out;
   }
@@ -93,6 +102,9 @@ bool preempt(const State& s, ClusterView& view, const Quotas& quotas, const Line
     ask.use = ask_of(s, quotas, j.spec);
     const Preemption p = choose_victims(view.tree(), view.layout(), gangs, ask, rules, &quotas);
     if (!p.found || p.victims.empty()) continue;
+    const double work_ms = static_cast<double>(milli_gpus(s.site, j.spec)) * expected_run(s, j).seconds();
+    const bool entitled = quotas.within_guarantee(ask.queue, ask.use);
+    if (!entitled && static_cast<double>(p.loss_gpu_ms) > s.policy.scheduling.preempt_loss * work_ms) continue;
     for (const JobId v : p.victims) {
       out.push_back(stop(s, v, "queue/preempt",
                          fmt::format("makes room for job {} ({}); {:.2f} GPU-hours are lost: {}", render(id),
@@ -110,6 +122,7 @@ bool pause(const State& s, ClusterView& view, const Line& line, const Pass& pass
   for (const Runner& r : line.running) {
     const Job& j = s.jobs.at(r.id);
     if (j.phase != JobPhase::running || j.spec.checkpoint_every_s <= 0) continue;
+    if (stops_of(s, j.id) >= s.policy.scheduling.stops_per_day) continue;
     Pausable p;
     p.id = j.id;
     p.priority = j.spec.priority;
@@ -149,7 +162,8 @@ bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line&
   std::vector<Gang> gangs;
   for (const JobId id : s.checkpointed) {
     const Job* j = find_job(s, id);
-    if (j != nullptr && j->phase == JobPhase::running) gangs.push_back(gang_of(s, view, quotas, *j));
+    if (j != nullptr && j->phase == JobPhase::running && stops_of(s, id) < s.policy.scheduling.stops_per_day)
+      gangs.push_back(gang_of(s, view, quotas, *j));
   }
   std::vector<Waiting> waiting;
   for (const Reservation& r : pass.reservations) {
@@ -165,7 +179,7 @@ bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line&
   DefragRules rules;
   rules.moves_max = 1;
   const auto plan = plan_defrag(view.tree(), view.layout(), gangs, waiting, rules);
-  if (!plan) return false;
+  if (!plan || plan->gain_gpu_h - plan->cost_gpu_h < kWorthMoving_gpu_h) return false;
   for (const Move& m : plan->moves) {
     const Job& j = s.jobs.at(m.id);
     Wanted w = stop(s, m.id, "queue/defrag",

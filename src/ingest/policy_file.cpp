@@ -79,6 +79,9 @@ void read_scheduling(Form& outer, const Value& v, std::string_view file, Schedul
   f.duration("half_life", s.half_life, seconds(0), days(3650));
   f.flag("preempt", s.preempt);
   f.duration("preempt_protects", s.preempt_protects, seconds(0), days(30));
+  f.duration("preempt_after", s.preempt_after, seconds(0), days(30));
+  f.number("preempt_loss", s.preempt_loss, 0, 1000);
+  f.whole("stops_per_day", s.stops_per_day, 0, kCountMax);
   f.flag("pause", s.pause);
   f.flag("repair", s.repair);
   f.number("spare_confidence", s.spare_confidence, 0, 0.999);

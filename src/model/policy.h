@@ -69,6 +69,9 @@ struct Scheduling {
   Duration half_life = days(7);      // of what a queue has used, for its fair share; 0: only what it holds now
   bool preempt = true;               // stop work of lower priority, or that borrowed another's guarantee
   Duration preempt_protects = minutes(10);  // who has run for less is left alone
+  Duration preempt_after = minutes(5);      // by priority: only for who has waited so long
+  double preempt_loss = 0.25;               // and only if no more is lost than this part of the work it will do
+  std::uint32_t stops_per_day = 2;          // no job is stopped or moved for the queue's sake more often
   bool pause = false;                // long runs step aside, at a checkpoint, for short jobs that wait
   bool repair = true;                // replace failed nodes of a gang near it, without sending it back to the queue
   double spare_confidence = 0;       // nodes kept free in each pod so that so many failures find a spare; 0: none
@@ -145,6 +148,9 @@ void fields(V& v, Scheduling& s) {
   v("half_life", s.half_life);
   v("preempt", s.preempt);
   v("preempt_protects", s.preempt_protects);
+  v("preempt_after", s.preempt_after);
+  v("preempt_loss", s.preempt_loss);
+  v("stops_per_day", s.stops_per_day);
   v("pause", s.pause);
   v("repair", s.repair);
   v("spare_confidence", s.spare_confidence);
