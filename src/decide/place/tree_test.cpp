@@ -201,6 +201,35 @@ TEST(Place, TheCertificateReadsAsASentence) {
       "none on an empty cluster either.");
 }
 
+TEST(Place, TheCheckerRefusesWhatIsNotTrue) {
+  const Layout layout = ragged();
+  Tree tree(layout);
+  place(tree, {.pieces = 8});
+  const Shape shape{.pieces = 14};
+  const Occupancy now = tree.occupancy();
+  const Choice good = *tree.find(shape);
+  const auto refused = [&](auto change) {
+    Choice bad = good;
+    change(bad);
+    return !certificate_holds(layout, now, shape, bad);
+  };
+  EXPECT_TRUE(certificate_holds(layout, now, shape, good));
+  EXPECT_TRUE(refused([](Choice& c) { ++c.certificate.leaves_min; }));
+  EXPECT_TRUE(refused([](Choice& c) { ++c.certificate.leaves; }));
+  EXPECT_TRUE(refused([](Choice& c) { --c.certificate.leaves_empty; }));
+  EXPECT_TRUE(refused([](Choice& c) { ++c.certificate.best_below[2]; }));
+  EXPECT_TRUE(refused([](Choice& c) {
+    c.certificate.level = Level::leaf;
+    c.certificate.best_below.pop_back();
+  }));
+  EXPECT_TRUE(refused([](Choice& c) { c.nodes[0] = {45}; }));  // taken already: a node of the leaf of 8
+  EXPECT_TRUE(refused([](Choice& c) { c.slots[0] = 0x7f; }));
+  EXPECT_TRUE(refused([](Choice& c) {
+    c.nodes.pop_back();
+    c.slots.pop_back();
+  }));
+}
+
 RC_GTEST_PROP(PlaceProperty, EveryChoiceIsFreeAndItsCertificateTrue, (std::uint32_t seed, bool costs)) {
   Prng r(seed, "cluster");
   const Layout layout = random_layout(r);
