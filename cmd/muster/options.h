@@ -17,6 +17,7 @@ struct TwinChoice {
   std::string cluster;             // preset name or file; empty: plain
   std::string jobs = "mix:mixed";  // "mix:NAME" or a file
   std::string policy;              // preset name or file; empty: the shipped policy
+  std::string prices;              // file with hourly prices of power; empty: none are announced
   double weather = 1;              // multiplies the published fault rates; 0: no faults at all
   std::uint64_t seed = 1;
 };

@@ -183,6 +183,8 @@ class Parser {
           [&t](const std::string& s) { t.jobs = checked(parse_jobs(s)); },
           {WordKind::file, {"mix:llm", "mix:research", "mix:mixed", "mix:shared"}});
     add_policy(sub, t.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
+    words(sub, "--prices", "FILE", "Hourly prices of power, announced a day ahead: CSV, the first hour is the start", t.prices,
+          {WordKind::file, {}});
     auto* weather = value(sub, "--weather", "xN", "Multiply the published fault rates by N [x1]",
                           [&t](const std::string& s) { t.weather = checked(parse_weather(s)); });
     auto* none = sub->add_flag_callback(

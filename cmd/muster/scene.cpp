@@ -13,7 +13,9 @@
 #include "ingest/cluster_file.h"
 #include "ingest/embedded.h"
 #include "ingest/policy_file.h"
+#include "ingest/price_file.h"
 #include "ingest/workload_file.h"
+#include "model/job_check.h"
 
 namespace muster::cmd {
 namespace {
@@ -80,13 +82,22 @@ Result<Scene> build_scene(const TwinChoice& c) {
   auto workload = workload_from_flag(c.jobs, jobs_text);
   if (!workload) return tl::unexpected(workload.error());
   for (const TimedJob& j : workload->jobs) {
-    if (j.spec.nodes <= scene.twin.site.nodes.size()) continue;
-    return fail(Code::bad_input,
-                fmt::format("{}: job '{}' asks for {} nodes and the cluster has {}", c.jobs, printable(j.spec.name), j.spec.nodes,
-                            scene.twin.site.nodes.size()),
-                "it could never start: ask for fewer, or give a larger cluster");
+    JobSpec spec = j.spec;
+    if (j.deadline_in.ns > 0) spec.deadline = scene.twin.start_utc;  // it will have one
+    const std::string wrong = problem_with(spec, &scene.twin.site);
+    if (wrong.empty()) continue;
+    return fail(Code::bad_input, fmt::format("{}: job '{}': {}", c.jobs, printable(j.spec.name), wrong),
+                "it could never start: ask for less, or give a larger cluster");
   }
   scene.twin.workload = std::move(*workload);
+  if (!c.prices.empty()) {
+    const auto text = read_file(c.prices);
+    if (!text) return tl::unexpected(text.error());
+    auto prices = parse_prices(*text, c.prices);
+    if (!prices) return tl::unexpected(prices.error());
+    prices->begins = scene.twin.start_utc;  // whenever the hours were: they are the first ones of this history
+    scene.twin.prices = std::move(*prices);
+  }
   auto policy = load_policy(c.policy);
   if (!policy) return tl::unexpected(policy.error());
   scene.policy = std::move(*policy);

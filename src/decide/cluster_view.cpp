@@ -14,6 +14,7 @@ constexpr std::uint32_t kCostOfIncident = 8;  // each so far, up to
 constexpr std::uint32_t kCostOfPast = 80;
 constexpr std::uint32_t kCostOfTraffic = 60;  // when every other node of the leaf talks to other leaves
 
+constexpr double kIdlePart = 0.25;  // of its busy power, drawn by a node at rest
 constexpr double kFailuresPerNodeHour = 6.5e-4;  // of published fleets, for a node of eight; data/fault_rates.csv
 constexpr double kRepairHours = 1.5;
 
@@ -21,6 +22,7 @@ constexpr double kRepairHours = 1.5;
 
 void ClusterView::update(const State& s) {
   if (!tree_ || held_.size() != s.nodes.size()) return build(s);
+  open_spares();
   std::set<std::uint32_t> leaves;
   for (NodeId n : s.dirty_nodes) {
     sync(s, n);
@@ -29,6 +31,7 @@ void ClusterView::update(const State& s) {
   for (std::uint32_t n = 0; !s.dirty_rows.empty() && n < s.nodes.size(); ++n) {
     if (s.dirty_rows.count(row_of(s.site, NodeId{n})) != 0) leaves.insert(layout_.nodes[n].leaf);
   }
+  if (power_) power_->apply(*tree_);
   for (const std::uint32_t leaf : leaves) weigh(s, leaf);
   choose_spares(s);
   std::erase_if(places_, [&](const auto& p) { return s.jobs.count(p.first) == 0; });
@@ -52,7 +55,12 @@ void ClusterView::build(const State& s) {
   tree_.emplace(layout_);
   held_.resize(s.nodes.size());
   in_service_.assign(s.nodes.size(), 1);
+  if (s.site.rack_kw > 0 || s.site.row_kw > 0) {
+    const double busy_w = s.policy.scheduling.gpu_kw * 1000 * s.site.gpus_per_node;
+    power_.emplace(s.site, busy_w, busy_w * kIdlePart);
+  }
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) sync(s, NodeId{n});
+  if (power_) power_->apply(*tree_);
   for (std::uint32_t leaf = 0; leaf < leaf_nodes_.size(); ++leaf) weigh(s, leaf);
   choose_spares(s);
 }
@@ -65,6 +73,11 @@ void ClusterView::sync(const State& s, NodeId n) {
     held_[n.v] = now;
   }
   const bool serves = placeable(s, n);
+  if (power_) {
+    in_service_[n.v] = serves ? 1 : 0;
+    power_->set_busy(n, !now.empty());
+    return power_->set_usable(n, serves);
+  }
   if (serves == (in_service_[n.v] != 0)) return;
   in_service_[n.v] = serves ? 1 : 0;
   if (serves)
@@ -95,9 +108,6 @@ void ClusterView::weigh(const State& s, std::uint32_t leaf) {
 
 // The free nodes least welcome to others are the spares: they serve a gang in need as well as any.
 void ClusterView::choose_spares(const State& s) {
-  for (NodeId n : spares_) {
-    if (in_service_[n.v] != 0) tree_->open(n);
-  }
   spares_.clear();
   if (s.policy.scheduling.spare_confidence <= 0) return;
   SparesAsk ask;
@@ -109,7 +119,7 @@ void ClusterView::choose_spares(const State& s) {
   for (std::size_t p = 0; p < pod_nodes_.size(); ++p) {
     std::uint32_t kept = 0;
     for (auto n = pod_nodes_[p].rbegin(); n != pod_nodes_[p].rend() && kept < wanted[p]; ++n) {
-      if (in_service_[n->v] == 0 || !held_[n->v].empty()) continue;
+      if (!may_open(*n) || !held_[n->v].empty()) continue;
       spares_.push_back(*n);
       ++kept;
     }
@@ -118,7 +128,9 @@ void ClusterView::choose_spares(const State& s) {
 }
 
 void ClusterView::open_spares() {
-  for (NodeId n : spares_) tree_->open(n);
+  for (NodeId n : spares_) {
+    if (may_open(n)) tree_->open(n);
+  }
 }
 void ClusterView::close_spares() {
   for (NodeId n : spares_) tree_->close(n);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "decide/energy/power.h"
 #include "decide/moves/gang.h"
 #include "decide/place/tree.h"
 #include "decide/schedule/backfill.h"
@@ -43,7 +44,10 @@ class ClusterView {
   void weigh(const State& s, std::uint32_t leaf);
   void choose_spares(const State& s);
 
+  bool may_open(NodeId n) const { return in_service_[n.v] != 0 && (!power_ || power_->open(n)); }
+
   std::optional<Tree> tree_;
+  std::optional<PowerBudget> power_;  // where the site has caps
   Layout layout_;
   std::vector<std::vector<Share>> held_;  // as the tree has it
   std::vector<char> in_service_;          // whether the state would let it take work

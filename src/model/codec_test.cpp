@@ -93,7 +93,8 @@ std::vector<Body> one_of_each() {
           OrderIntended{order(), {Level::pod, 2, 1, 1, {3, 4}, "why"}},
           OrderRefused{order().action, reason(), "limit", Time{9}},
           CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"},
-          PriceAnnounced{Time{5}, {20.5, 31}, {300}}};
+          PriceAnnounced{Time{5}, {20.5, 31}, {300}},
+          RowMeasured{3, 31.5, 80.25, 0.75}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {
