@@ -14,8 +14,10 @@ namespace muster::decide {
 inline Layout random_layout(Prng& r, std::uint32_t leaves_max = 9) {
   Layout out;
   out.models = {"a", "b"};
-  const auto leaves = static_cast<std::uint32_t>(1 + r.below(leaves_max)), pods = static_cast<std::uint32_t>(1 + r.below(3));
-  const std::uint64_t domain_style = r.below(3), gpu_style = r.below(3);
+  const auto leaves = static_cast<std::uint32_t>(1 + r.below(leaves_max));
+  const auto pods = static_cast<std::uint32_t>(1 + r.below(3));
+  const std::uint64_t domain_style = r.below(3);
+  const std::uint64_t gpu_style = r.below(3);
   std::uint32_t domain = 0;
   for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
     const auto nodes = static_cast<std::uint32_t>(1 + r.below(11));

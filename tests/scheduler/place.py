@@ -1,0 +1,52 @@
+"""place.py MUSTER: the promised figures of gang placement, on seeds that no rule was tuned on."""
+import json
+import subprocess
+import sys
+
+MUSTER = sys.argv[1]
+failed = 0
+
+
+def check(held, sentence):
+    global failed
+    failed += not held
+    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
+
+
+def bench(*args):
+    done = subprocess.run([MUSTER, 'bench', 'place', *args, '-o', 'json'], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f'not ok - muster bench place {" ".join(args)}\n    exit {done.returncode}: {done.stderr[-500:]}')
+        sys.exit(1)
+    return json.loads(done.stdout)
+
+
+def times(r, p99_max, what):
+    check(r['p99_us'] <= p99_max, f"{what}: p50 {r['p50_us']:.2f}, p99 {r['p99_us']:.2f} us of thread CPU, at most {p99_max}")
+    check(r['max_us'] <= 1000, f"{what}: longest decision {r['max_us']:.0f} us, at most 1000")
+
+
+for seed in ('1', '2', '3'):
+    r = bench('--gpus', '98304', '--load', '0.97', '--seed', seed, '--decisions', '120000')
+    what = f'98,304 GPUs at load 0.97, seed {seed}'
+    times(r, 10, what)
+    check(r['leaves_ratio'] <= 1.05, f"{what}: leaves over minimum {r['leaves_ratio']:.4f}, at most 1.05")
+    check(r['at_minimum_pct'] >= 92, f"{what}: {r['at_minimum_pct']:.2f} % of gangs at the minimum, at least 92")
+    check(0.96 <= r['load_seen'] <= 0.98, f"{what}: load seen {r['load_seen']:.4f}, rejected {r['rejected_pct']:.2f} %")
+    check({'decisions', 'rss_mb', 'clock_us'} <= set(r), f"{what}: {r['decisions']} decisions, {r['rss_mb']:.0f} MB")
+
+again = [bench('--gpus', '10000', '--decisions', '20000', '--seed', '7') for _ in range(2)]
+check(again[0]['leaves_ratio'] == again[1]['leaves_ratio'] and again[0]['at_minimum_pct'] == again[1]['at_minimum_pct'],
+      f"the same seed gives the same placements: ratio {again[0]['leaves_ratio']:.6f}")
+
+r = bench('--gpus', '98304', '--decisions', '40000', '--peer')
+first_fit = next(b for b in r['beside'] if b['name'] == 'first-fit')
+check(first_fit['leaves_ratio'] > r['leaves_ratio'],
+      f"first-fit on the same stream: {first_fit['leaves_ratio']:.3f} leaves over minimum, ours {r['leaves_ratio']:.3f}")
+
+big = bench('--gpus', '1000000', '--load', '0.97', '--decisions', '100000')
+times(big, 50, '1,000,000 GPUs at load 0.97')
+small = bench('--gpus', '10000', '--load', '0.97', '--decisions', '100000')
+check(big['p99_us'] <= 12 * small['p99_us'],
+      f"a cluster 100 times as large: p99 {small['p99_us']:.2f} to {big['p99_us']:.2f} us, not 100 times as long")
+sys.exit(1 if failed else 0)
