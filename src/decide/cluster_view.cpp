@@ -14,11 +14,43 @@ constexpr std::uint32_t kCostOfIncident = 8;  // each so far, up to
 constexpr std::uint32_t kCostOfPast = 80;
 constexpr std::uint32_t kCostOfTraffic = 60;  // when every other node of the leaf talks to other leaves
 
-constexpr double kIdlePart = 0.25;  // of its busy power, drawn by a node at rest
+constexpr double kIdlePart = 0.25;               // of its busy power, drawn by a node at rest
 constexpr double kFailuresPerNodeHour = 6.5e-4;  // of published fleets, for a node of eight; data/fault_rates.csv
 constexpr double kRepairHours = 1.5;
 
 }  // namespace
+
+Layout layout_of(const Site& site) {
+  Layout out;
+  out.models = {site.gpu_model};
+  for (const NodeSpec& n : site.nodes) {
+    const std::string& model = n.gpu_model.empty() ? site.gpu_model : n.gpu_model;
+    auto at = std::find(out.models.begin(), out.models.end(), model);
+    if (at == out.models.end()) at = out.models.insert(at, model);
+    out.nodes.push_back({n.domain, n.leaf, n.pod, site.gpus_per_node, static_cast<std::uint32_t>(at - out.models.begin())});
+  }
+  return out;
+}
+
+std::uint32_t model_of(const Layout& layout, std::string_view name) {
+  if (name.empty()) return kAnyModel;
+  const auto at = std::find(layout.models.begin(), layout.models.end(), name);
+  return static_cast<std::uint32_t>(at - layout.models.begin());
+}
+
+Shape shape_of(const Layout& layout, const JobSpec& spec) {
+  Shape x;
+  x.pieces = spec.nodes;
+  x.gpus = spec.gpus_per_node;
+  x.segment = spec.segment;
+  x.required = spec.within;
+  x.model = model_of(layout, spec.gpu_model);
+  if (spec.gpu_milli > 0) {
+    x.pieces = x.gpus = 1;
+    x.milli = spec.gpu_milli;
+  }
+  return x;
+}
 
 void ClusterView::update(const State& s) {
   if (!tree_ || held_.size() != s.nodes.size()) return build(s);
@@ -39,18 +71,12 @@ void ClusterView::update(const State& s) {
 
 void ClusterView::build(const State& s) {
   *this = ClusterView{};
-  layout_.models = {s.site.gpu_model};
+  layout_ = layout_of(s.site);
   leaf_nodes_.resize(s.site.leaves);
   pod_nodes_.resize(s.site.pods);
   for (std::uint32_t i = 0; i < s.site.nodes.size(); ++i) {
-    const NodeSpec& n = s.site.nodes[i];
-    const std::string& model = n.gpu_model.empty() ? s.site.gpu_model : n.gpu_model;
-    auto at = std::find(layout_.models.begin(), layout_.models.end(), model);
-    if (at == layout_.models.end()) at = layout_.models.insert(at, model);
-    layout_.nodes.push_back(
-        {n.domain, n.leaf, n.pod, s.site.gpus_per_node, static_cast<std::uint32_t>(at - layout_.models.begin())});
-    leaf_nodes_[n.leaf].push_back(NodeId{i});
-    pod_nodes_[n.pod].push_back(NodeId{i});
+    leaf_nodes_[s.site.nodes[i].leaf].push_back(NodeId{i});
+    pod_nodes_[s.site.nodes[i].pod].push_back(NodeId{i});
   }
   tree_.emplace(layout_);
   held_.resize(s.nodes.size());
@@ -134,26 +160,6 @@ void ClusterView::open_spares() {
 }
 void ClusterView::close_spares() {
   for (NodeId n : spares_) tree_->close(n);
-}
-
-std::uint32_t ClusterView::model_of(std::string_view name) const {
-  if (name.empty()) return kAnyModel;
-  const auto at = std::find(layout_.models.begin(), layout_.models.end(), name);
-  return static_cast<std::uint32_t>(at - layout_.models.begin());
-}
-
-Shape ClusterView::shape_of(const JobSpec& spec) const {
-  Shape x;
-  x.pieces = spec.nodes;
-  x.gpus = spec.gpus_per_node;
-  x.segment = spec.segment;
-  x.required = spec.within;
-  x.model = model_of(spec.gpu_model);
-  if (spec.gpu_milli > 0) {
-    x.pieces = x.gpus = 1;
-    x.milli = spec.gpu_milli;
-  }
-  return x;
 }
 
 Shape ClusterView::wanted_shape(const State& s, const Job& j) const {

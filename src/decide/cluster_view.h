@@ -14,6 +14,11 @@
 
 namespace muster::decide {
 
+Layout layout_of(const Site& site);
+// kAnyModel for an empty name; layout.models.size() for an unknown one.
+std::uint32_t model_of(const Layout& layout, std::string_view name);
+Shape shape_of(const Layout& layout, const JobSpec& spec);
+
 class ClusterView {
  public:
   // Takes over the changes of s.dirty_nodes; builds everything on the first call or for another site.
@@ -21,8 +26,7 @@ class ClusterView {
 
   Tree& tree() { return *tree_; }
   const Layout& layout() const { return layout_; }
-  std::uint32_t model_of(std::string_view name) const;  // kAnyModel for an empty name; layout().models.size() for an unknown one
-  Shape shape_of(const JobSpec& spec) const;
+  Shape shape_of(const JobSpec& spec) const { return decide::shape_of(layout_, spec); }
   // As shape_of, but while it may still hope for its preferred level, that level is required.
   Shape wanted_shape(const State& s, const Job& j) const;
   // Where a job that holds nodes has its GPUs; kept until it starts elsewhere.

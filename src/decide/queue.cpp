@@ -100,6 +100,7 @@ std::string why_now(const State& s, const Line& line, const Pass& pass, const St
 Placement placement_of(const Choice& c, const Shape& shape) {
   Placement p;
   p.level = c.certificate.level;
+  p.group = c.certificate.group;
   p.leaves = c.certificate.leaves;
   p.leaves_min = c.certificate.leaves_min;
   p.leaves_empty = c.certificate.leaves_empty;

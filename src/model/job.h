@@ -113,6 +113,7 @@ constexpr std::array<std::string_view, 5> names(JobEnd) {
 // Why the nodes are the best that could be had: a certificate that can be checked without trust in who made it.
 struct Placement {
   Level level = Level::core;       // lowest level of which one group held the gang
+  std::uint32_t group = 0;         // that group
   std::uint32_t leaves = 0;        // used
   std::uint32_t leaves_min = 0;    // proven lower bound at that moment
   std::uint32_t leaves_empty = 0;  // least on an empty cluster
@@ -123,6 +124,7 @@ struct Placement {
 template <class V>
 void fields(V& v, Placement& p) {
   v("level", p.level);
+  v("group", p.group);
   v("leaves", p.leaves);
   v("leaves_min", p.leaves_min);
   v("leaves_empty", p.leaves_empty);

@@ -5,9 +5,12 @@
 #include <numeric>
 
 #include "account/accountant.h"
+#include "decide/cluster_view.h"
+#include "decide/place/certificate.h"
 
 namespace muster::trial {
 namespace {
+constexpr std::size_t kCheckedNodes = 128;
 constexpr std::size_t kViolationsMax = 20;  // the first ones tell the story
 
 std::uint32_t limit_of(double pct, std::uint32_t floor, std::size_t of) {
@@ -15,7 +18,59 @@ std::uint32_t limit_of(double pct, std::uint32_t floor, std::size_t of) {
 }
 }  // namespace
 
-Checker::Checker(const Site& site, Policy policy) : site_(site), policy_(std::move(policy)) {}
+Checker::Checker(const Site& site, Policy policy) : site_(site), layout_(decide::layout_of(site)), policy_(std::move(policy)) {}
+
+// The certificate of a start, against the state as it was before: by brute force, so only where the cluster is small, and only
+// where nothing else that was decided in the same moment has changed what is free since.
+void Checker::check_certificate(const Event& e, const OrderIntended& o, const State& s) {
+  const Action& a = o.order.action;
+  const Job* j = find_job(s, a.job);
+  const bool capped = site_.rack_kw > 0 || site_.row_kw > 0 || policy_.scheduling.spare_confidence > 0;
+  if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
+  decide::Occupancy now;
+  for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
+    decide::Occupancy::Node x;
+    x.taken.assign(site_.gpus_per_node, 0);
+    for (const Share& share : s.nodes[n].shares) {
+      for (std::uint32_t slot = 0; share.job != a.job && slot < site_.gpus_per_node; ++slot) {
+        if ((share.slots >> slot & 1) != 0) x.taken[slot] = static_cast<std::uint16_t>(x.taken[slot] + share.milli);
+      }
+    }
+    for (std::uint32_t slot = 0; slot < site_.gpus_per_node; ++slot) {
+      if (x.taken[slot] == 0) x.free = static_cast<std::uint16_t>(x.free | 1U << slot);
+    }
+    x.open = placeable(s, NodeId{n});
+    now.nodes.push_back(std::move(x));
+  }
+  decide::Shape shape = decide::shape_of(layout_, j->spec);
+  const bool hoped = j->spec.prefer < shape.required && o.placement.level <= j->spec.prefer;
+  if (hoped) shape.required = j->spec.prefer;
+  decide::Choice c;
+  c.nodes = a.nodes;
+  c.slots = a.slots;
+  if (c.slots.empty()) c.slots.assign(a.nodes.size(), all_slots(site_));
+  const Placement& p = o.placement;
+  c.certificate = {p.level, p.group, p.leaves, p.leaves_min, p.leaves_empty, p.best_below};
+  std::string why_not;
+  if (!decide::certificate_holds(layout_, now, shape, c, &why_not))
+    violation(e, fmt::format("the certificate of job {} is wrong: {}", render(a.job), why_not));
+}
+
+// No queue beyond its limit, nor beyond its guarantee where it may not borrow.
+void Checker::check_quotas(const Event& e, const State& s) {
+  const auto gpus = static_cast<std::size_t>(Resource::gpus);
+  const auto held = [&](const std::string& name, const auto& self) -> std::int64_t {
+    const auto it = s.used.find(name);
+    std::int64_t sum = it == s.used.end() ? 0 : it->second.held[gpus];
+    for (const QueueSpec& q : policy_.queues) sum += q.parent == name ? self(q.name, self) : 0;
+    return sum;
+  };
+  for (const QueueSpec& q : policy_.queues) {
+    const std::int64_t most = !q.borrow ? q.guaranteed_gpus : q.limit_gpus > 0 ? q.limit_gpus : INT32_MAX;
+    const std::int64_t has = held(q.name, held);
+    if (has > most * 1000) violation(e, fmt::format("queue {} has {} GPUs, its quota is {}", q.name, has / 1000, most));
+  }
+}
 
 void Checker::violation(const Event& e, std::string what) {
   if (violations_.size() < kViolationsMax)
@@ -137,7 +192,16 @@ void Checker::on_outcome(const OrderEnded& b) {
 void Checker::on_event(const Event& e, const State& s) {
   if (const auto* f = std::get_if<FindingOpened>(&e.body)) named_[f->finding.id] = f->finding.node;
   if (const auto* f = std::get_if<FindingCleared>(&e.body)) cleared_.insert(f->id);
-  if (const auto* o = std::get_if<OrderIntended>(&e.body)) on_order(e, o->order, s);
+  if (std::holds_alternative<TurnBegan>(e.body)) only_starts_ = true;
+  if (const auto* o = std::get_if<OrderIntended>(&e.body)) {
+    on_order(e, o->order, s);
+    if (o->order.action.verb == Verb::start_job) {
+      check_certificate(e, *o, s);
+      check_quotas(e, s);
+    }
+  }
+  const auto* order = std::get_if<OrderIntended>(&e.body);
+  if (decided(e.body) && (order == nullptr || order->order.action.verb != Verb::start_job)) only_starts_ = false;
   if (const auto* o = std::get_if<OrderEnded>(&e.body)) on_outcome(*o);
   if (const auto* j = std::get_if<JobEnded>(&e.body)) leave(j->job);
   if (const auto* j = std::get_if<JobGone>(&e.body)) leave(j->job);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "decide/place/shape.h"
 #include "model/accounts.h"
 #include "model/state.h"
 
@@ -27,10 +28,14 @@ class Checker {
   void on_start(const Event& e, const Order& o, const State& s);
   void hold(const Event& e, JobId job, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots, const State& s);
   void leave(JobId job);
+  void check_certificate(const Event& e, const OrderIntended& o, const State& s);
+  void check_quotas(const Event& e, const State& s);
   void on_health_act(const Event& e, const Order& o, const State& s);
   void on_outcome(const OrderEnded& b);
 
   const Site& site_;
+  decide::Layout layout_;
+  bool only_starts_ = true;  // nothing but starts was decided in this turn so far
   Policy policy_;
   bool paused_ = false;
   std::map<NodeId, std::vector<Share>> held_;
