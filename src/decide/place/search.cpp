@@ -50,7 +50,6 @@ std::uint32_t leaves_needed(std::span<const Entry> order, std::uint32_t pieces, 
 
 // Mean cost of a leaf's nodes that have room.
 std::uint32_t leaf_cost(const Sight& sight, std::uint32_t leaf) {
-  if (!sight.costly) return 0;
   std::uint32_t sum = 0, count = 0;
   const std::uint32_t end = sight.plan.leaf_nodes[leaf + 1];
   for (std::uint32_t at = sight.lens.next_with_room(sight.plan.leaf_nodes[leaf], end); at < end;
@@ -93,12 +92,15 @@ std::vector<Share> share_out(const Sight& sight, std::span<const Entry> order, s
   }
   if (places < needed) return share_all(order.first(k), segment, rest);
   std::uint32_t spare = places - needed;
+  std::vector<std::uint32_t> costs(sight.costly ? order.size() : 0);
+  for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = leaf_cost(sight, order[i].leaf());
+  const auto cost_at = [&](std::uint32_t i) { return costs.empty() ? 0 : costs[i]; };
   for (std::uint32_t i = 0; i < k && (spare > 0 || sight.costly); ++i) {
     const std::uint32_t have = order[i].room() / segment;
-    std::uint32_t best = i, best_cost = leaf_cost(sight, order[i].leaf());
+    std::uint32_t best = i, best_cost = cost_at(i);
     for (std::uint32_t j = k; j < order.size() && order[j].room() / segment + spare >= have; ++j) {
       if (order[j].room() < segment || std::find(chosen.begin(), chosen.begin() + i, j) != chosen.begin() + i) continue;
-      const std::uint32_t cost = leaf_cost(sight, order[j].leaf());
+      const std::uint32_t cost = cost_at(j);
       if (cost > best_cost || (cost == best_cost && order[j].room() == order[best].room())) continue;
       best = j;
       best_cost = cost;
@@ -131,34 +133,43 @@ std::vector<Pick> fill(const Sight& sight, std::vector<Share> shares) {
   return picks;
 }
 
+// A node for a whole-node piece: in the leaf, or the NVLink domain, with the least room.
+std::vector<Pick> pick_whole_node(const Sight& sight) {
+  std::vector<Pick> picks;
+  if (sight.plan.lone_domains) {
+    fill_leaf(sight, sight.lens.leaves().first_at_least(1), 1, picks);
+  } else {
+    const std::uint32_t d = sight.lens.domains().first_at_least(1);
+    fill_run(sight, sight.plan.domain_nodes[d], sight.plan.domain_nodes[d + 1], 1, picks);
+  }
+  return picks;
+}
+
+// A node for part-node pieces: with the fewest free GPUs that do, in the leaf with the fewest whole nodes.
+std::vector<Pick> pick_broken_node(const Sight& sight, std::uint32_t pieces) {
+  const Lens& lens = sight.lens;
+  for (std::uint32_t free = pieces * lens.kind().gpus;; ++free) {
+    MUSTER_CHECK(free <= 16);
+    std::uint32_t best = kNoGroup;
+    const auto words = lens.leaves_with(free);
+    for (std::uint32_t w = 0; w < words.size(); ++w) {
+      for (std::uint64_t left = words[w]; left != 0; left &= left - 1) {
+        const std::uint32_t leaf = w * 64 + static_cast<std::uint32_t>(std::countr_zero(left));
+        if (best == kNoGroup || lens.whole_nodes(leaf) < lens.whole_nodes(best)) best = leaf;
+      }
+    }
+    if (best == kNoGroup) continue;
+    std::uint32_t at = sight.plan.leaf_nodes[best];
+    while (lens.node_free(at) != free) ++at;
+    return {{at, pieces}};
+  }
+}
+
 std::vector<Pick> pick_node(const Sight& sight, std::uint32_t pieces) {
   const Lens& lens = sight.lens;
-  const Kind& kind = lens.kind();
-  if (!sight.costly && kind.gpus == 0) {
-    std::vector<Pick> picks;
-    if (sight.plan.lone_domains) {
-      fill_leaf(sight, lens.leaves().first_at_least(1), 1, picks);
-    } else {
-      const std::uint32_t d = lens.domains().first_at_least(1);
-      fill_run(sight, sight.plan.domain_nodes[d], sight.plan.domain_nodes[d + 1], 1, picks);
-    }
-    return picks;
-  }
-  if (!sight.costly && kind.milli == 1000) {
-    for (std::uint32_t free = pieces * kind.gpus; free <= 16; ++free) {
-      std::uint32_t best = kNoGroup;
-      const auto words = lens.leaves_with(free);
-      for (std::uint32_t w = 0; w < words.size(); ++w) {
-        for (std::uint64_t left = words[w]; left != 0; left &= left - 1) {
-          const std::uint32_t leaf = w * 64 + static_cast<std::uint32_t>(std::countr_zero(left));
-          if (best == kNoGroup || lens.whole_nodes(leaf) < lens.whole_nodes(best)) best = leaf;
-        }
-      }
-      if (best == kNoGroup) continue;
-      std::uint32_t at = sight.plan.leaf_nodes[best];
-      while (lens.node_free(at) != free) ++at;
-      return {{at, pieces}};
-    }
+  if (lens.kind().milli == 1000) {
+    auto picks = lens.kind().gpus == 0 ? pick_whole_node(sight) : pick_broken_node(sight, pieces);
+    if (!sight.costly || cost_of(sight, picks) == 0) return picks;
   }
   std::uint32_t best = kNoGroup;
   const auto key = [&](std::uint32_t at) { return std::tuple(sight.books.cost[at], std::popcount(sight.books.free[at])); };
@@ -169,17 +180,24 @@ std::vector<Pick> pick_node(const Sight& sight, std::uint32_t pieces) {
   return {{best, pieces}};
 }
 
-// The group of `ranks` that holds the pieces: least cost, then least room, then lowest.
-template <class Fill>
-std::vector<Pick> pick_group(const Sight& sight, const Ranks& ranks, std::uint32_t pieces, Fill fill_group) {
-  std::vector<Pick> best;
-  if (!sight.costly) {
-    fill_group(ranks.first_at_least(pieces), best);
-    return best;
+// No choice of so many pieces within a run of positions costs less.
+std::uint64_t cost_floor(const Sight& sight, std::uint32_t begin, std::uint32_t end, std::uint32_t pieces) {
+  std::uint64_t least = 255;
+  for (std::uint32_t at = sight.lens.next_with_room(begin, end); at < end; at = sight.lens.next_with_room(at + 1, end)) {
+    least = std::min<std::uint64_t>(least, sight.books.cost[at]);
   }
+  return least * pieces;
+}
+
+// The group of `ranks` that holds the pieces: least cost, then least room, then lowest. `runs` are the groups' positions.
+template <class Fill>
+std::vector<Pick> pick_group(const Sight& sight, const Ranks& ranks, const Starts& runs, std::uint32_t pieces, Fill fill_group) {
+  std::vector<Pick> best;
+  fill_group(ranks.first_at_least(pieces), best);
+  if (!sight.costly || cost_of(sight, best) == 0) return best;  // the tightest, and nothing is cheaper
   std::tuple<std::uint64_t, std::uint32_t> least{UINT64_MAX, 0};
   for (std::uint32_t g = 0; g < ranks.size(); ++g) {
-    if (ranks[g] < pieces) continue;
+    if (ranks[g] < pieces || std::tuple{cost_floor(sight, runs[g], runs[g + 1], pieces), ranks[g]} >= least) continue;
     std::vector<Pick> picks;
     fill_group(g, picks);
     const std::tuple now{cost_of(sight, picks), ranks[g]};
@@ -211,8 +229,8 @@ std::optional<std::vector<Pick>> pick_pod(const Sight& sight, std::uint32_t piec
     fewest = k;
   }
   if (best == kNoGroup) return std::nullopt;
-  if (!sight.costly) return fill(sight, share_out(sight, sight.lens.order(sight.plan, best), fewest, pieces));
-  std::vector<Pick> picks;
+  auto picks = fill(sight, share_out(sight, sight.lens.order(sight.plan, best), fewest, pieces));
+  if (!sight.costly || cost_of(sight, picks) == 0) return picks;
   std::tuple<std::uint64_t, std::uint32_t> least{UINT64_MAX, 0};
   for (const std::uint32_t pod : equals) {
     auto here = fill(sight, share_out(sight, sight.lens.order(sight.plan, pod), fewest, pieces));
@@ -305,13 +323,13 @@ std::optional<Choice> search(const Sight& sight, const Shape& shape) {
   const std::uint32_t pieces = shape.pieces;
   if (lens.node_room_max() >= pieces) return finish(sight, shape, Level::node, pick_node(sight, pieces), 0);
   if (shape.required >= Level::domain && !plan.lone_domains && lens.domains().max() >= pieces) {
-    auto picks = pick_group(sight, lens.domains(), pieces, [&](std::uint32_t d, std::vector<Pick>& out) {
+    auto picks = pick_group(sight, lens.domains(), plan.domain_nodes, pieces, [&](std::uint32_t d, std::vector<Pick>& out) {
       fill_run(sight, plan.domain_nodes[d], plan.domain_nodes[d + 1], pieces, out);
     });
     return finish(sight, shape, Level::domain, std::move(picks), 0);
   }
   if (shape.required >= Level::leaf && lens.leaves().max() >= pieces) {
-    auto picks = pick_group(sight, lens.leaves(), pieces,
+    auto picks = pick_group(sight, lens.leaves(), plan.leaf_nodes, pieces,
                             [&](std::uint32_t leaf, std::vector<Pick>& out) { fill_leaf(sight, leaf, pieces, out); });
     return finish(sight, shape, Level::leaf, std::move(picks), 0);
   }
