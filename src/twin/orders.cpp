@@ -312,6 +312,13 @@ void Cluster::end_node_order(std::uint32_t o) {
 
 void Cluster::end_job_order(std::uint32_t o) {
   const Action a = orders[o].action;
+  if (a.verb == Verb::limit_power) {
+    if (a.limit_pct == 0 || a.limit_pct > 100) return finish_order(o, Status::refused, "no such limit");
+    for (const NodeId n : a.nodes) {
+      if (n.v < nodes.size() && node(n).life == Life::up) limit_power(n, a.limit_pct / 100.0);
+    }
+    return finish_order(o, Status::done, {});
+  }
   if (a.verb == Verb::submit_job) {
     if (a.spec.array > kArrayMax) {
       return finish_order(o, Status::refused, fmt::format("an array has at most {} members", kArrayMax));
