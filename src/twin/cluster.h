@@ -169,6 +169,10 @@ struct Cluster {
   Node& node(NodeId n) { return nodes[n.v]; }
   Gpu& gpu(NodeId n, int slot) { return gpus[n.v * per_node + static_cast<std::uint32_t>(slot)]; }
   const std::string& name(NodeId n) const { return config.site.nodes[n.v].name; }
+  const std::string& model(NodeId n) const {
+    const std::string& own = config.site.nodes[n.v].gpu_model;
+    return own.empty() ? config.site.gpu_model : own;
+  }
   std::uint64_t identity(NodeId n, int slot) const;   // of the board in that slot
   std::string uuid(NodeId n, int slot);
   std::uint64_t boot_id(NodeId n) const;

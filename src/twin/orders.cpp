@@ -169,6 +169,9 @@ std::string Cluster::why_not_there(const Action& a, std::uint32_t g, bool again)
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     const NodeId n = a.nodes[i];
     const Node& y = node(n);
+    if (!x.spec.gpu_model.empty() && x.spec.gpu_model != model(n)) {
+      return fmt::format("node {} has no {}", name(n), x.spec.gpu_model);
+    }
     const bool kept = again && std::find(mine.begin(), mine.end(), n) != mine.end();
     if (y.condition != NodeCondition::up) return fmt::format("node {} is {}", name(n), name_of(y.condition));
     if (y.drained && !kept) return fmt::format("node {} is drained", name(n));

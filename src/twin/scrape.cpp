@@ -91,7 +91,7 @@ void ScrapeWriter::labels(int slot) {
       std::string& l = label_[s];
       l = fmt::format("{{gpu=\"{}\",UUID=\"{}\",pci_bus_id=\"0000{}.0\",device=\"nvidia{}\",modelName=\"NVIDIA ", index,
                       c_.uuid(n_, static_cast<int>(s)), c_.config.site.gpu_pci[s], index);
-      append_escaped(l, c_.config.site.gpu_model);
+      append_escaped(l, c_.model(n_));
       l += "\",Hostname=\"";
       append_escaped(l, c_.name(n_));
       l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", kDriver);
