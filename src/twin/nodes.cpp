@@ -76,8 +76,8 @@ void Cluster::finish_boot(NodeId n, const std::string& detail) {
   ++x.boots;
   x.booted = now;
   x.records = 0;
-  x.heat_from = 0;
-  if (x.split != kNone) splits[x.split].heat_from.fill(0);
+  x.heat_from = x.load = 0;
+  if (x.split != kNone) splits[x.split] = {};
   x.heat_at = now;
   x.limit = x.draw = 1;  // a boot forgets power limits
   for (std::uint32_t s = 0; s < per_node; ++s) {

@@ -129,7 +129,7 @@ class Monkey {
     EXPECT_GE(p.steps, p.durable_steps);
     // Whatever is not start, checkpoint or slowness is steps; a gang that hung before it ended has lost time besides.
     const std::int64_t wall_ms = (at - k.began).ns / 1'000'000;
-    const auto step_ms = static_cast<std::int64_t>(k.spec.step_s * 1000);
+    const auto step_ms = static_cast<std::int64_t>(k.spec.step_s * 1000 + 0.5);
     const std::int64_t rest =
         wall_ms - p.init_ms - p.checkpoint_ms - p.slow_ms - static_cast<std::int64_t>(p.steps - k.durable) * step_ms;
     EXPECT_GE(rest, -10);
@@ -212,10 +212,10 @@ TEST(SharesProperty, NoGpuIsGivenTwiceAndEveryOrderEndsOnce) {
   std::uint64_t completed = 0;
   std::uint64_t refused = 0;
   std::uint64_t shared = 0;
-  for (std::uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 8 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Monkey m(seed);
-    m.run(days(3));
+    m.run(days(2));
     m.settle();
     starts += m.starts;
     restarts += m.restarts;

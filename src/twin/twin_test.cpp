@@ -329,6 +329,7 @@ TEST(Twin, CalmLeadsToQuiet) {
 
 TEST(Twin, FullScrapesCarryEverySeriesEveryMinute) {
   Config c = quiet(2);
+  c.site.rack_row = {0};
   c.full_scrapes = true;
   Twin twin(std::move(c));
   twin.advance_to(twin.now().steady + minutes(5));
