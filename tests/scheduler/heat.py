@@ -25,12 +25,13 @@ def bench(seed):
 for seed in (1, 2, 3):
     text, r = bench(seed)
     blind, aware = r["blind"], r["aware"]
-    check(blind["throttled_gpu_h"] > 20, f"seed {seed}: blind, {blind['throttled_gpu_h']:.1f} GPU-hours throttle in {r['fault_h']:.1f} h")
+    check(blind["throttled_gpu_h"] > 20,
+          f"seed {seed}: blind, {blind['throttled_gpu_h']:.1f} GPU-hours throttle in {r['fault_h']:.1f} h")
     check(r["throttled_less_pct"] >= LESS_PCT, f"seed {seed}: throttled GPU-hours fall by {r['throttled_less_pct']:.1f} % "
           f"(to {aware['throttled_gpu_h']:.1f})")
     check(r["useful_ratio"] >= USEFUL, f"seed {seed}: useful GPU-hours are {100 * r['useful_ratio']:.1f} % of the blind run's")
-    check(60 <= aware["least_limit_pct"] < 100 and aware["limits_lifted"], f"seed {seed}: power limited to {aware['least_limit_pct']} % "
-          f"in {aware['limit_orders']} steps, and lifted again")
+    check(60 <= aware["least_limit_pct"] < 100 and aware["limits_lifted"],
+          f"seed {seed}: power limited to {aware['least_limit_pct']} % in {aware['limit_orders']} steps, and lifted again")
     check(blind["limit_orders"] == 0, f"seed {seed}: the blind run limits nothing")
 again, _ = bench(1)
 first, _ = bench(1)
