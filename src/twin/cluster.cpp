@@ -53,6 +53,7 @@ Cluster::Cluster(Config given)
   Prng uptime(config.seed, "nodes/uptime");
   for (Node& n : nodes) n.booted = Time{0} - from_seconds(3600.0 + 40 * 86400.0 * uptime.unit());
   const auto every_s = static_cast<std::uint32_t>(config.report_every.ns / 1'000'000'000);
+  make_rows();
   report_slots = std::max<std::uint32_t>(1, std::min<std::uint32_t>(every_s, static_cast<std::uint32_t>(nodes.size())));
 }
 
@@ -116,6 +117,7 @@ void Cluster::step() {
       break;
     case Tick::storage: store_done(e.b); break;
     case Tick::order: order_due(e.a); break;
+    case Tick::cooling: cool_row(e.a); break;
     case Tick::unheard: unheard(NodeId{e.a}, e.b); break;
     case Tick::booted:
       if (nodes[e.a].turn == e.b) finish_boot(NodeId{e.a}, "node came back by itself after an unexpected reboot");

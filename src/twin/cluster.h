@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "twin/cooling.h"
 #include "twin/cures.h"
 #include "twin/heat.h"
 #include "twin/kernel.h"
@@ -43,6 +44,7 @@ struct Gpu {
   bool remap_pending = false;
   bool remap_failed = false;
   bool link_up = true;
+  bool row_hot = false;  // throttled because its row is hot
   bool stalled = false;  // its link is down for a moment
   std::uint32_t swaps = 0;
 };
@@ -77,6 +79,8 @@ struct Node {
   std::uint32_t order = kNone;   // the one that has the node to itself: test, reset, boot, replace
   float speed = 1;               // of its slowest GPU
   float load = 0;                // mean of its GPUs
+  float limit = 1;               // of power, share of what the boards may draw
+  float draw = 1;                // power above idle, of what the load would draw: by the limit and by heat
   float heat_from = 0;           // thermal load at heat_at, on its way to `load`
   float heat_reported = 0;
   float inlet_reported = 0;
@@ -165,6 +169,10 @@ struct Cluster {
   Node& node(NodeId n) { return nodes[n.v]; }
   Gpu& gpu(NodeId n, int slot) { return gpus[n.v * per_node + static_cast<std::uint32_t>(slot)]; }
   const std::string& name(NodeId n) const { return config.site.nodes[n.v].name; }
+  const std::string& model(NodeId n) const {
+    const std::string& own = config.site.nodes[n.v].gpu_model;
+    return own.empty() ? config.site.gpu_model : own;
+  }
   std::uint64_t identity(NodeId n, int slot) const;   // of the board in that slot
   std::string uuid(NodeId n, int slot);
   std::uint64_t boot_id(NodeId n) const;
@@ -178,6 +186,18 @@ struct Cluster {
   void set_load(NodeId n, double load);             // of all its GPUs
   double heat_now(const Node& n) const;
   double inlet_now(NodeId n) const;
+
+  // ---- cooling.cpp
+  void make_rows();
+  void set_cooling(std::uint32_t row, double capacity);
+  double show_cooling(std::uint32_t f);
+  bool mend_cooling(std::uint32_t f);
+  double row_heat(const CoolingRow& r) const;
+  double settled_heat(const Node& n) const { return static_cast<double>(n.load) * static_cast<double>(n.draw); }
+  void cool_row(std::uint32_t row);
+  void heat_gpus(NodeId n, Duration passed);
+  void update_draw(NodeId n);
+  void limit_power(NodeId n, double share);
 
   // ---- shares.cpp: which gang has which GPUs
   std::uint16_t all_slots() const { return static_cast<std::uint16_t>((1u << per_node) - 1); }
@@ -282,6 +302,7 @@ struct Cluster {
 
   std::vector<Node> nodes;
   std::vector<Gpu> gpus;
+  std::vector<CoolingRow> rows;      // empty: not known
   std::vector<std::uint8_t> pulse;   // per node: bit 0 it answers, bit 1 it has something to say
   std::vector<std::uint8_t> silence_told;  // per node: the scraper's first failure has been reported
   std::vector<GpuLoads> splits;

@@ -28,10 +28,12 @@ enum class FaultKind : std::uint8_t {
   slow_gpu,
   storage_stall,
   app_bug,  // not a fault of the cluster: a user's program misbehaves. Draining a node for it is a false alarm
+  cooling_fault,  // a row's cooling unit does a part of its work, for hours; the slot is the row, no node is named
 };
-constexpr std::array<std::string_view, 15> names(FaultKind) {
+constexpr std::array<std::string_view, 16> names(FaultKind) {
   return {"gpu_off_bus", "ecc_uncorrectable", "row_remap", "row_remap_failure", "nvlink_degraded", "pcie_degraded", "thermal",
-          "gsp_hang", "nic_flap", "cable_down", "node_hang", "host_crash", "slow_gpu", "storage_stall", "app_bug"};
+          "gsp_hang", "nic_flap", "cable_down", "node_hang", "host_crash", "slow_gpu", "storage_stall", "app_bug",
+          "cooling_fault"};
 }
 
 struct FaultRate {
@@ -62,8 +64,8 @@ constexpr std::array<std::string_view, 3> names(Fate) { return {"active", "cured
 struct FaultTruth {
   std::uint64_t id = 0;
   FaultKind kind = FaultKind::gpu_off_bus;
-  NodeId node;             // none: the site (storage_stall)
-  std::int16_t slot = -1;
+  NodeId node;             // none: the site (storage_stall) or a row (cooling_fault)
+  std::int16_t slot = -1;  // of a GPU, or the row
   JobId job;               // that it hit
   Time began;              // utc
   Time ended;              // utc; 0 while active

@@ -37,15 +37,18 @@ double relax(double from, double to, Duration dt) {
   return to + (from - to) * det_exp(-t / kTau_s);
 }
 
-Reading read_sensors(const Board& board, double inlet, double load, double heat, double hot_c, double clock) {
+double gpu_temp_c(const Board& board, double inlet, double heat) { return inlet + kIdleRise_c + board.rise_c * heat; }
+
+Reading read_sensors(const Board& board, double inlet, double load, double heat, double hot_c, double clock, double draw,
+                     double speed) {
   Reading r;
-  r.temp_c = inlet + kIdleRise_c + board.rise_c * heat + hot_c * heat;
+  r.temp_c = gpu_temp_c(board, inlet, heat) + hot_c * heat;
   r.throttled = hot_c > 0 && r.temp_c >= kThrottleC && load > 0.5;
   const double share = r.throttled ? clock : 1.0;
   if (hot_c > 0) r.temp_c = std::min(r.temp_c, kThrottleC + 0.12 * hot_c);
   r.memory_temp_c = r.temp_c + 4 + 6 * heat;
-  r.sm_clock_mhz = load > 0.02 ? kClockMax_mhz * share - (load > 0.5 ? 30 : 0) : 345;
-  r.power_w = board.idle_w + board.span_w * load * share;
+  r.sm_clock_mhz = load > 0.02 ? kClockMax_mhz * share * speed - (load > 0.5 ? 30 : 0) : 345;
+  r.power_w = board.idle_w + board.span_w * load * share * draw;
   return r;
 }
 

@@ -23,6 +23,8 @@ double inlet_c(std::uint64_t rack_identity, Time utc);
 // A node warms up and cools down with one time constant: its thermal load `dt` after it was `from` and began to move to `to`.
 double relax(double from, double to, Duration dt);
 
+double gpu_temp_c(const Board& board, double inlet, double heat);
+
 struct Reading {
   double temp_c = 0;
   double memory_temp_c = 0;
@@ -31,7 +33,8 @@ struct Reading {
   bool throttled = false;
 };
 // load: now, 0 to 1; heat: the thermal load that follows it; hot_c: what a cooling fault adds at full load; clock: share of
-// the clock left by a cooling fault.
-Reading read_sensors(const Board& board, double inlet, double load, double heat, double hot_c, double clock);
+// the clock left by a cooling fault. draw: power above idle, and speed: of the clock, left by a power limit or a hot row.
+Reading read_sensors(const Board& board, double inlet, double load, double heat, double hot_c, double clock, double draw = 1,
+                     double speed = 1);
 
 }  // namespace muster::twin

@@ -24,6 +24,7 @@ enum class Tick : std::uint8_t {
   order,         // a: order. It ends
   unheard,       // a: node, b: its turn. The engine has not heard of it for too long
   booted,        // a: node, b: its turn. Its boot is over
+  cooling,       // a: row. Its air has moved
 };
 
 struct Scheduled {

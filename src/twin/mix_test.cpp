@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "twin/heat.h"
 
 namespace muster::twin {
@@ -31,6 +33,41 @@ TEST(Mix, NoJobIsTooBigForTheCluster) {
       EXPECT_GT(j.steps, 0U);
       EXPECT_GT(j.checkpoint_gb, 0);
     }
+  }
+}
+
+TEST(Mix, SharedOffersTheAskedLoadAndUsesEverything) {
+  Mix m("shared", 0.9, 200, 8, 7, 16);
+  double gpu_s = 0;
+  double clock_s = 0;
+  std::map<std::string, int> seen;
+  std::uint32_t number = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const Time utc{1'800'000'000'000'000'000};
+    const JobSpec j = m.draw(utc, ++number);
+    const double run_s = j.step_s * static_cast<double>(j.steps);
+    const double gpus = j.gpu_milli > 0 ? j.gpu_milli / 1000.0 : j.nodes * (j.gpus_per_node > 0 ? j.gpus_per_node : 8);
+    gpu_s += std::max(1U, j.array) * gpus * run_s;
+    clock_s += m.until_next().seconds();
+    seen["part"] += j.gpus_per_node > 0 && j.gpu_milli == 0;
+    seen["share"] += j.gpu_milli > 0;
+    seen["whole"] += j.gpus_per_node == 0;
+    seen["array"] += j.array > 0;
+    seen["leaf"] += j.within == Level::leaf;
+    seen["prefer"] += j.prefer == Level::leaf;
+    seen["deadline"] += j.deadline.ns != 0;
+    seen["deferrable"] += j.deferrable;
+    seen["after"] += !j.after.empty();
+    seen["priority"] += j.priority != 0;
+    seen["value"] += j.value_per_gpu_h > 0;
+    EXPECT_GE(j.time_limit_s, 1.2 * run_s);
+    EXPECT_TRUE(j.deadline.ns == 0 || j.deadline > utc + from_seconds(run_s));
+    for (const JobId id : j.after) EXPECT_LT(id.number, number);
+  }
+  EXPECT_NEAR(gpu_s / (clock_s * 200 * 8), 0.9, 0.1);
+  for (const char* what :
+       {"part", "share", "whole", "array", "leaf", "prefer", "deadline", "deferrable", "after", "priority", "value"}) {
+    EXPECT_GT(seen[what], 100) << what;
   }
 }
 

@@ -79,11 +79,13 @@ void Cluster::finish_boot(NodeId n, const std::string& detail) {
   x.heat_from = 0;
   if (x.split != kNone) splits[x.split].heat_from.fill(0);
   x.heat_at = now;
+  x.limit = x.draw = 1;  // a boot forgets power limits
   for (std::uint32_t s = 0; s < per_node; ++s) {
     // Volatile counters begin anew; remapped rows are kept in the board.
     Gpu& g = gpu(n, static_cast<int>(s));
     g.ecc_sbe = g.ecc_dbe = g.nvlink_errors = g.pcie_replays = g.link_downed = 0;
     g.thermal_us = 0;
+    g.row_hot = false;
   }
   // A person's or an order's boot has cured what it could before this; a crash is over when the node is back.
   const std::vector<std::uint32_t> still = x.faults;
@@ -102,7 +104,11 @@ void Cluster::finish_boot(NodeId n, const std::string& detail) {
 
 float Cluster::gpu_speed(NodeId n, int slot) {
   const Gpu& g = gpu(n, slot);
-  return g.stalled ? 0.0F : std::min(g.speed, g.hot_c > 0 ? g.clock : 1.0F);
+  if (g.stalled) return 0;
+  float speed = std::min(g.speed, g.hot_c > 0 ? g.clock : 1.0F);
+  if (g.row_hot) speed = std::min(speed, static_cast<float>(kHotClock));
+  if (node(n).limit < 1) speed = std::min(speed, static_cast<float>(limited_speed(static_cast<double>(node(n).limit))));
+  return speed;
 }
 
 void Cluster::update_speed(NodeId n) {
@@ -114,10 +120,13 @@ void Cluster::update_speed(NodeId n) {
 }
 
 double Cluster::heat_now(const Node& n) const {
-  return relax(static_cast<double>(n.heat_from), static_cast<double>(n.load), now - n.heat_at);
+  return relax(static_cast<double>(n.heat_from), settled_heat(n), now - n.heat_at);
 }
 
-double Cluster::inlet_now(NodeId n) const { return inlet_c(xxh64("rack", config.seed + config.site.nodes[n.v].rack), utc()); }
+double Cluster::inlet_now(NodeId n) const {
+  const double room = inlet_c(xxh64("rack", config.seed + config.site.nodes[n.v].rack), utc());
+  return rows.empty() ? room : room + rows[row_of(config.site, n)].rise_c;
+}
 
 void Cluster::set_load(NodeId n, double load) {
   Node& x = node(n);

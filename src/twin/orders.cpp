@@ -169,6 +169,9 @@ std::string Cluster::why_not_there(const Action& a, std::uint32_t g, bool again)
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     const NodeId n = a.nodes[i];
     const Node& y = node(n);
+    if (!x.spec.gpu_model.empty() && x.spec.gpu_model != model(n)) {
+      return fmt::format("node {} has no {}", name(n), x.spec.gpu_model);
+    }
     const bool kept = again && std::find(mine.begin(), mine.end(), n) != mine.end();
     if (y.condition != NodeCondition::up) return fmt::format("node {} is {}", name(n), name_of(y.condition));
     if (y.drained && !kept) return fmt::format("node {} is drained", name(n));
@@ -312,6 +315,13 @@ void Cluster::end_node_order(std::uint32_t o) {
 
 void Cluster::end_job_order(std::uint32_t o) {
   const Action a = orders[o].action;
+  if (a.verb == Verb::limit_power) {
+    if (a.limit_pct == 0 || a.limit_pct > 100) return finish_order(o, Status::refused, "no such limit");
+    for (const NodeId n : a.nodes) {
+      if (n.v < nodes.size() && node(n).life == Life::up) limit_power(n, a.limit_pct / 100.0);
+    }
+    return finish_order(o, Status::done, {});
+  }
   if (a.verb == Verb::submit_job) {
     if (a.spec.array > kArrayMax) {
       return finish_order(o, Status::refused, fmt::format("an array has at most {} members", kArrayMax));

@@ -48,11 +48,13 @@ ScrapeWriter::ScrapeWriter(Cluster& c, NodeId n, std::string& out) : c_(c), n_(n
   look();
   const bool split = c.node(n).split != kNone;
   const double heat = c.heat_now(c.node(n));
+  const auto limit = static_cast<double>(c.node(n).limit);
   for (std::uint32_t s = 0; s < c.per_node; ++s) {
     const auto slot = static_cast<int>(s);
     const Gpu& g = c.gpu(n, slot);
     reading_[s] = read_sensors(board_of(c.identity(n, slot)), inlet_, work_[s].load, split ? c.gpu_heat(n, slot) : heat,
-                               static_cast<double>(g.hot_c), static_cast<double>(g.clock));
+                               static_cast<double>(g.hot_c), static_cast<double>(g.clock),
+                               g.row_hot ? kHotDraw : limited_draw(limit), g.row_hot ? kHotClock : limited_speed(limit));
   }
 }
 
@@ -89,7 +91,7 @@ void ScrapeWriter::labels(int slot) {
       std::string& l = label_[s];
       l = fmt::format("{{gpu=\"{}\",UUID=\"{}\",pci_bus_id=\"0000{}.0\",device=\"nvidia{}\",modelName=\"NVIDIA ", index,
                       c_.uuid(n_, static_cast<int>(s)), c_.config.site.gpu_pci[s], index);
-      append_escaped(l, c_.config.site.gpu_model);
+      append_escaped(l, c_.model(n_));
       l += "\",Hostname=\"";
       append_escaped(l, c_.name(n_));
       l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", kDriver);
@@ -154,6 +156,11 @@ void ScrapeWriter::load() {
 
 void ScrapeWriter::temperatures() {
   each("DCGM_FI_DEV_GPU_TEMP", 0, [](const Gpu&, const Reading& r, const Work&) { return r.temp_c; });
+  if (!c_.rows.empty()) {
+    out_ += "ipmi_temperature_celsius{id=\"4\",name=\"Inlet Temp\"} ";
+    append_number(out_, inlet_, 1);
+    out_ += '\n';
+  }
   if (full_) each("DCGM_FI_DEV_MEMORY_TEMP", 0, [](const Gpu&, const Reading& r, const Work&) { return r.memory_temp_c; });
 }
 

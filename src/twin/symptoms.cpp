@@ -15,6 +15,7 @@ enum Stage : std::uint32_t {
   kOver = 3,     // it goes away by itself
   kRelapse = 4,  // a crashed host crashes again: a new fault
   kBite = 5,     // a gang that was started on the bad part meets it
+  kMend = 6,     // a cooling unit does a little more again
 };
 
 bool loses_gpu(FaultKind k) { return k == FaultKind::gpu_off_bus || k == FaultKind::gsp_hang; }
@@ -146,10 +147,11 @@ void Cluster::show(std::uint32_t f) {
       later(600 + 3000 * l.prng.unit(), kOver);
       break;
     case FaultKind::app_bug: break;  // see bug()
+    case FaultKind::cooling_fault: later(show_cooling(f), kMend); break;
   }
   const bool needs_load = t.kind == FaultKind::slow_gpu || t.kind == FaultKind::thermal;
   t.shown = !needs_load || gpu_load(n, slot) > 0.5;
-  if (slot >= 0) {
+  if (n.some() && slot >= 0) {
     recompute_gpu(n, slot);
     // What only its gang feels is in no counter.
     if (!needs_load && t.kind != FaultKind::app_bug) {
@@ -249,6 +251,9 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
       break;
     }
     case kOver: end_fault(f, Fate::self_cleared); break;
+    case kMend:
+      if (mend_cooling(f)) queue.push(now + minutes(5), Tick::fault, f, kMend);
+      break;
     case kBite: {
       if (!alive || (l.turn++ > 0 && !busy(n, t.slot))) break;
       const int code = l.prng.chance(0.8) ? 94 : 95;
@@ -273,6 +278,7 @@ void Cluster::undo(std::uint32_t f) {
     store.set_factor(now, 1);
     reschedule_store();
   }
+  if (t.kind == FaultKind::cooling_fault) set_cooling(static_cast<std::uint32_t>(t.slot), 1);
   if (!t.node.some() || t.slot < 0 || t.kind == FaultKind::app_bug) return;
   if (drops_link(t.kind)) {
     kernel(t.node, fmt::format("mlx5_core {} ibs{}: Link up", nic_pci(config.site, t.slot), t.slot), 6);

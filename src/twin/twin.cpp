@@ -74,6 +74,12 @@ Result<std::uint64_t> Twin::inject(FaultKind kind, NodeId n, int slot) {
     return id;
   }
   if (!n.some() || n.v >= w.nodes.size()) return fail(Code::not_found, "no such node");
+  if (kind == FaultKind::cooling_fault) {
+    if (w.rows.empty()) return fail(Code::conflict, "the cluster's rows are not known", "give racks_per_row in the cluster file");
+    const std::uint64_t id = w.begin_fault(kind, NodeId{}, static_cast<int>(row_of(w.config.site, n)), true);
+    if (id == 0) return fail(Code::conflict, fmt::format("the cooling of {}'s row fails already", w.name(n)));
+    return id;
+  }
   if (slot < -1 || slot >= static_cast<int>(w.per_node)) {
     return fail(Code::bad_input, fmt::format("slot must be 0 to {}, is {}", w.per_node - 1, slot));
   }

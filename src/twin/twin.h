@@ -40,6 +40,7 @@ struct Counters {
   std::uint64_t refused_lines = 0;  // that the parser did not take: a defect of the twin
   std::uint64_t orders = 0;
   std::uint64_t duplicate_orders = 0;
+  std::uint64_t throttled_gpu_ms = 0;  // of GPUs slowed because their row is hot
 };
 
 class Twin final : public Clock, public Observatory, public Actuator {
@@ -62,7 +63,8 @@ class Twin final : public Clock, public Observatory, public Actuator {
   // For a twin in step with a wall clock: runs up to `steady`, whatever happens. True if something urgent is there to poll.
   bool advance_to(Time steady);
 
-  Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot);  // slot -1: chosen by the twin
+  // slot -1: chosen by the twin. cooling_fault strikes the row of the node.
+  Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot);
   // No more weather and no more new jobs: what is there goes on to its end. Faults that have not shown yet never will.
   void calm();
 

@@ -9,7 +9,9 @@ namespace {
 
 constexpr double kLookAhead_h = 24 * 365 * 5;  // what would strike later than this is left out
 
-bool strikes_nodes(FaultKind k) { return k != FaultKind::storage_stall && k != FaultKind::app_bug; }
+bool strikes_nodes(FaultKind k) {
+  return k != FaultKind::storage_stall && k != FaultKind::app_bug && k != FaultKind::cooling_fault;
+}
 
 }  // namespace
 
@@ -91,7 +93,7 @@ std::uint64_t Cluster::begin_fault(FaultKind kind, NodeId n, int slot, bool by_h
     if (cure_of(kind).on_gpu && slot < 0) return 0;
   } else {
     for (const FaultTruth& t : faults) {
-      if (t.kind == kind && t.fate == Fate::active) return 0;  // a stalled store stalls no further
+      if (t.kind == kind && t.fate == Fate::active && t.slot == slot) return 0;  // a stalled store stalls no further
     }
     l.prng = Prng(config.seed, fmt::format("fault/site/{}", faults.size()));
   }
@@ -100,7 +102,7 @@ std::uint64_t Cluster::begin_fault(FaultKind kind, NodeId n, int slot, bool by_h
   t.id = faults.size() + 1;
   t.kind = kind;
   t.node = n;
-  t.slot = static_cast<std::int16_t>(cure_of(kind).on_gpu ? slot : -1);
+  t.slot = static_cast<std::int16_t>(cure_of(kind).on_gpu || kind == FaultKind::cooling_fault ? slot : -1);
   if (n.some() && busy(n, t.slot)) t.job = gangs[gangs_on(n, t.slot).front()].id;
   t.began = utc();
   t.injected_by_hand = by_hand;
