@@ -527,8 +527,8 @@ struct Folder {
       }
     }
     Job* j = job(a.job);
-    if (a.verb == Verb::restart_job && !done && (j == nullptr || j->attempt < a.attempt)) {
-      // It did not happen: what was kept for it is free again.
+    if (a.verb == Verb::restart_job && (j == nullptr || j->attempt < a.attempt)) {
+      // It did not happen, whatever the engine says: it would run there by now. What was kept for it is free again.
       release(a.job, a.nodes);
       if (j != nullptr && j->phase == JobPhase::running) occupy(*j, j->nodes, j->slots);
     }
