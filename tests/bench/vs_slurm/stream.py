@@ -8,7 +8,7 @@ import random
 # Sizes in nodes and their weights: mostly small gangs, mostly powers of two, a few that need several leaves. What is larger than
 # LARGEST_SHARE of the cluster is drawn again.
 SIZES = ((1, 30), (2, 20), (3, 4), (4, 16), (5, 2), (6, 3), (8, 11), (10, 1.5), (12, 2), (16, 6), (20, 0.6), (24, 1.2), (32, 2),
-         (48, 0.4), (64, 0.5), (128, 0.2))
+         (48, 0.4), (64, 0.5))
 LARGEST_SHARE = 0.26
 
 
@@ -23,7 +23,7 @@ class Scale:
 
 
 # `small` is for a test that must be over within a minute; its figures mean little.
-SCALES = {'full': Scale(60.0, 0.6, 15.0, 160.0, 1.15), 'small': Scale(5.0, 0.5, 2.0, 12.0, 1.2)}
+SCALES = {'full': Scale(30.0, 0.8, 8.0, 240.0, 1.15), 'small': Scale(5.0, 0.5, 2.0, 12.0, 1.2)}
 
 
 @dataclasses.dataclass(frozen=True)
