@@ -282,6 +282,10 @@ struct Folder {
     j->phase = JobPhase::broken;
     j->ended = e.utc;
     s.queue_dirty = true;
+    for (const std::string& key : s.open_orders) {  // a restart under way keeps its nodes, those it had among them
+      const Action& a = s.orders.at(key).order.action;
+      if (a.verb == Verb::restart_job && a.job == j->id && a.attempt > j->attempt) occupy(*j, a.nodes, a.slots);
+    }
   }
   // Run time that counts: all of it for a run that completed, else what reached the last checkpoint.
   void add_run(Job& j, const JobEnded& b) {
@@ -687,14 +691,5 @@ void refresh(State& s) {
   }
   s.queue_dirty = true;
 }
-
-bool decided(const Body& b) {
-  return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
-         std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
-         std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
-         std::holds_alternative<CauseFrozen>(b);
-}
-
-bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
 
 }  // namespace muster

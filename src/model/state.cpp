@@ -59,4 +59,13 @@ NodeId find_node(const Site& site, std::string_view name) {
   return {};
 }
 
+bool decided(const Body& b) {
+  return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
+         std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
+         std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
+         std::holds_alternative<CauseFrozen>(b);
+}
+
+bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
+
 }  // namespace muster

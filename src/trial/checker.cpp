@@ -209,7 +209,13 @@ void Checker::on_event(const Event& e, const State& s) {
   const auto* order = std::get_if<OrderIntended>(&e.body);
   if (decided(e.body) && (order == nullptr || order->order.action.verb != Verb::start_job)) only_starts_ = false;
   if (const auto* o = std::get_if<OrderEnded>(&e.body)) on_outcome(*o);
-  if (const auto* j = std::get_if<JobEnded>(&e.body)) leave(j->job);
+  if (const auto* j = std::get_if<JobEnded>(&e.body)) {
+    leave(j->job);
+    for (const auto& [key, a] : open_) {  // what is kept for its restart stays kept
+      const bool goes_on = j->end != JobEnd::completed && j->end != JobEnd::cancelled && a.attempt > j->attempt;
+      if (a.verb == Verb::restart_job && a.job == j->job && goes_on) hold(e, a.job, a.nodes, a.slots, s);
+    }
+  }
   if (const auto* j = std::get_if<JobGone>(&e.body)) leave(j->job);
   if (const auto* j = std::get_if<JobStarted>(&e.body)) {
     leave(j->job);
