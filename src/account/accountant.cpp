@@ -119,15 +119,20 @@ struct Keeper {
     const auto it = a.jobs.find(id);
     if (it == a.jobs.end()) return;
     settle(it->second, p, kept);
+    std::int64_t left = it->second.milli;
     a.jobs.erase(it);
-    for (const std::string& key : s.open_orders) {  // nodes kept for a restart of it count for nobody until it starts there
-      const Action& act = s.orders.at(key).order.action;
-      if (act.verb != Verb::restart_job || act.job != id) continue;
-      for (NodeId n : act.nodes) turn_over(n);
+    const auto give_up = [&](NodeId n) {
+      if (n.v >= a.nodes.size()) return;
+      left -= owned(n, id);
+      turn_over(n);
+    };
+    if (const Job* j = find_job(s, id)) {
+      for (NodeId n : j->nodes) give_up(n);
     }
-    const Job* j = find_job(s, id);
-    if (j == nullptr) return;
-    for (NodeId n : j->nodes) turn_over(n);
+    // Nodes kept for a restart of it count for nobody until it starts there.
+    for (std::uint32_t n = 0; left != 0 && n < a.nodes.size(); ++n) {
+      if (owned(NodeId{n}, id) != 0) give_up(NodeId{n});
+    }
   }
 
   void on(const SiteDeclared&) {

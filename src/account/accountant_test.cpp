@@ -152,6 +152,22 @@ TEST(Books, GoodputIsTheUsefulShareOfWhatWasUsed) {
   EXPECT_DOUBLE_EQ(goodput(g), 0.9);
 }
 
+TEST(Books, JobsThatShareANodeHaveTheirOwnTimeEach) {
+  Kept k(1);
+  const JobId half = k.t.submit(1);
+  const JobId other = k.t.submit(1);
+  k.t.tell(JobStarted{half, 1, {kN0}, {0x0f}});
+  k.t.pass(minutes(10));
+  k.t.tell(JobStarted{other, 1, {kN0}, {0x30}});  // whoever comes beside it takes nothing of its time
+  k.t.pass(minutes(20));
+  k.t.tell(JobEnded{half, 1, JobEnd::completed, {1000, 1000, 0, 0, 0}, {}});
+  EXPECT_EQ(k.now()[Waste::useful], 4 * 30 * kMinute);
+  EXPECT_EQ(k.now()[Waste::unsettled], 2 * 20 * kMinute);
+  EXPECT_EQ(k.now()[Waste::idle], 4 * 10 * kMinute + 2 * 20 * kMinute);
+  EXPECT_EQ(k.now()[Waste::lost_restart], 0);
+  expect_exact(k);
+}
+
 // ---------------------------------------------------------------- any history
 
 struct Chaos {
@@ -167,14 +183,25 @@ struct Chaos {
     const NodeId b = node();
     const Job* j = find_job(k.t.s, id);
     if (j == nullptr) {
-      k.t.submit(1);
+      const bool shared = prng.chance(0.4);
+      JobSpec spec;
+      spec.name = "chaos";
+      if (shared) spec.gpu_milli = static_cast<std::uint32_t>(1 + prng.below(999));
+      k.t.tell(JobSubmitted{id, spec});
       return;
     }
     const auto end = static_cast<JobEnd>(prng.below(5));
     const auto more = static_cast<std::int64_t>(prng.below(400'000));
     const std::vector<NodeId> where = a == b ? std::vector<NodeId>{a} : std::vector<NodeId>{std::min(a, b), std::max(a, b)};
     Progress& p = progress[id];
-    switch (prng.below(8)) {
+    std::vector<std::uint16_t> slots;
+    if (j->spec.gpu_milli > 0 || prng.chance(0.4)) slots.assign(where.size(), static_cast<std::uint16_t>(1U << prng.below(8)));
+    switch (prng.below(10)) {
+      case 8: return k.t.tell(JobStarted{id, j->attempt + 1, where, slots});
+      case 9: {
+        k.t.order_restart(id, where, slots);
+        return;
+      }
       case 0: return j->phase == JobPhase::queued ? void(k.t.order_start(id, where)) : void();
       case 1: p = {}; return k.t.tell(JobStarted{id, j->attempt, j->nodes});
       case 2: p = {}; return k.t.tell(JobStarted{id, j->attempt + 1, where});  // not as ordered, or by nobody's order

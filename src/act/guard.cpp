@@ -164,7 +164,8 @@ std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r
 Verdict power_limit(const State& s, const Action& a, const Reason& r) {
   constexpr std::uint32_t kFloorPct = 60;
   if (a.limit_pct >= 100) return {true, "lifts a limit", {}, {}, false};
-  if (a.limit_pct < kFloorPct) return refuse(fmt::format("a power limit of {} percent: {} is the least", a.limit_pct, kFloorPct), kNever);
+  if (a.limit_pct < kFloorPct)
+    return refuse(fmt::format("a power limit of {} percent: {} is the least", a.limit_pct, kFloorPct), kNever);
   for (const NodeId n : a.nodes) {
     const auto row = s.hot_rows.find(row_of(s.site, n));
     const bool named = row != s.hot_rows.end() && row->second.finding.some() &&

@@ -3,8 +3,8 @@
 namespace muster {
 
 bool destroys_work(Verb v) {
-  return v == Verb::requeue_job || v == Verb::restart_job || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
-         v == Verb::replace_node;
+  return v == Verb::requeue_job || v == Verb::restart_job || v == Verb::reset_gpu || v == Verb::reboot_node ||
+         v == Verb::power_cycle_node || v == Verb::replace_node;
 }
 
 bool harmful(Verb v) { return v == Verb::drain_node || destroys_work(v); }

@@ -282,6 +282,10 @@ struct Folder {
     j->phase = JobPhase::broken;
     j->ended = e.utc;
     s.queue_dirty = true;
+    for (const std::string& key : s.open_orders) {  // a restart under way keeps its nodes, those it had among them
+      const Action& a = s.orders.at(key).order.action;
+      if (a.verb == Verb::restart_job && a.job == j->id && a.attempt > j->attempt) occupy(*j, a.nodes, a.slots);
+    }
   }
   // Run time that counts: all of it for a run that completed, else what reached the last checkpoint.
   void add_run(Job& j, const JobEnded& b) {
@@ -418,7 +422,10 @@ struct Folder {
     const Job* stopped = job(o.action.job);
     const bool stops = destroys_work(o.action.verb) && stopped != nullptr && stopped->phase == JobPhase::running;
     if (health || stops) s.harms.push_back({s.mono(), o.action.verb, health ? o.action.node : NodeId{}, o.action.job, cause});
-    if (o.action.verb == Verb::drain_node) recount_out(o.action.node);
+    if (o.action.verb == Verb::drain_node) {
+      recount_out(o.action.node);
+      s.dirty_nodes.insert(o.action.node);  // it takes no new work from now on
+    }
     if (o.action.verb == Verb::limit_power) limit_intended(o.action);
     if (o.action.verb == Verb::start_job) reserve(b);
     if (o.action.verb == Verb::restart_job) reserve_more(b);
@@ -524,8 +531,8 @@ struct Folder {
       }
     }
     Job* j = job(a.job);
-    if (a.verb == Verb::restart_job && !done && (j == nullptr || j->attempt < a.attempt)) {
-      // It did not happen: what was kept for it is free again.
+    if (a.verb == Verb::restart_job && (j == nullptr || j->attempt < a.attempt)) {
+      // It did not happen, whatever the engine says: it would run there by now. What was kept for it is free again.
       release(a.job, a.nodes);
       if (j != nullptr && j->phase == JobPhase::running) occupy(*j, j->nodes, j->slots);
     }
@@ -683,69 +690,6 @@ void refresh(State& s) {
     if (about_broken(r.order.action.verb)) s.broken_jobs.erase(r.order.action.job);
   }
   s.queue_dirty = true;
-}
-
-bool decided(const Body& b) {
-  return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
-         std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
-         std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
-         std::holds_alternative<CauseFrozen>(b);
-}
-
-bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
-
-bool placeable(const State& s, NodeId id) {
-  const NodeState& n = s.nodes[id.v];
-  if (n.condition != NodeCondition::up || n.hold != Hold::none) return false;
-  if (s.out_nodes.count(id) != 0) return false;  // its drain is under way
-  const Incident* i = find_incident(s, n.incident);
-  if (i == nullptr || i->stage == Stage::watching) return true;
-  const bool held_back = i->stage == Stage::opened && i->due.ns != 0;
-  return held_back && !leaves_nothing_to_run_on(i->cause);
-}
-
-std::uint16_t all_slots(const Site& site) { return static_cast<std::uint16_t>((1U << site.gpus_per_node) - 1); }
-
-bool room_for(const State& s, NodeId id, std::uint16_t slots, std::uint32_t milli, JobId job) {
-  for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
-    if ((slots >> slot & 1) == 0) continue;
-    std::uint32_t used = milli;
-    for (const Share& x : s.nodes[id.v].shares) {
-      if (x.job != job && (x.slots >> slot & 1) != 0) used += x.milli;
-    }
-    if (used > 1000) return false;
-  }
-  return true;
-}
-
-std::int64_t milli_gpus(const Site& site, const JobSpec& spec) {
-  if (spec.gpu_milli > 0) return spec.gpu_milli;
-  return std::int64_t{1000} * spec.nodes * (spec.gpus_per_node > 0 ? spec.gpus_per_node : site.gpus_per_node);
-}
-
-std::string command_digest(const CommandGiven& c) {
-  CommandGiven plain = c;
-  plain.id.clear();
-  return render_hex(sha256(encode_body(plain))).substr(0, 16);
-}
-
-const Job* find_job(const State& s, JobId id) {
-  const auto it = s.jobs.find(id);
-  return it == s.jobs.end() ? nullptr : &it->second;
-}
-const Incident* find_incident(const State& s, IncidentId id) {
-  const auto it = s.incidents.find(id);
-  return it == s.incidents.end() ? nullptr : &it->second;
-}
-const Finding* find_finding(const State& s, FindingId id) {
-  const auto it = s.findings.find(id);
-  return it == s.findings.end() ? nullptr : &it->second;
-}
-NodeId find_node(const Site& site, std::string_view name) {
-  for (std::uint32_t i = 0; i < site.nodes.size(); ++i) {
-    if (site.nodes[i].name == name) return NodeId{i};
-  }
-  return {};
 }
 
 }  // namespace muster

@@ -40,6 +40,63 @@ TEST(FoldJobs, AGangHasItsNodesFromTheOrderToItsEnd) {
   EXPECT_EQ(t.s.totals.jobs_completed, 1U);
 }
 
+TEST(FoldJobs, ARestartKeepsNewNodesForTheGangUntilItRunsThere) {
+  Story t;
+  const JobId j = t.running({kN0, kN1});
+  const std::string key = t.order_restart(j, {kN0, kN2});
+  EXPECT_EQ(t.s.nodes[2].first_job(), j) << "kept for it";
+  EXPECT_EQ(t.s.nodes[1].first_job(), j) << "and the old one is still its own";
+  t.tell(JobEnded{j, 1, JobEnd::node_failed, {}, {}});
+  EXPECT_EQ(t.s.nodes[2].first_job(), j);
+  EXPECT_FALSE(t.s.nodes[1].busy());
+  t.tell(JobStarted{j, 2, {kN0, kN2}});
+  t.ends(key);
+  EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::running);
+  EXPECT_EQ(t.s.jobs.at(j).nodes, (std::vector<NodeId>{kN0, kN2}));
+  EXPECT_TRUE(t.s.broken_jobs.empty()) << "nothing is left to decide";
+}
+
+TEST(FoldJobs, ARestartThatDidNotHappenGivesBackWhatWasKept) {
+  Story t;
+  const JobId j = t.running({kN0, kN1});
+  t.ends(t.order_restart(j, {kN0, kN2}), Status::refused);
+  EXPECT_FALSE(t.s.nodes[2].busy());
+  EXPECT_EQ(t.s.nodes[1].first_job(), j);
+  EXPECT_EQ(t.s.nodes[0].first_job(), j);
+}
+
+TEST(FoldJobs, GpusAreSharedUpToTheWhole) {
+  Story t;
+  JobSpec spec;
+  spec.gpu_milli = 400;
+  for (std::uint32_t i = 1; i <= 2; ++i) {
+    t.tell(JobSubmitted{JobId{i, 0}, spec});
+    t.tell(JobStarted{JobId{i, 0}, 1, {kN0}, {1}});
+  }
+  EXPECT_EQ(t.s.nodes[0].shares.size(), 2U);
+  EXPECT_TRUE(room_for(t.s, kN0, 1, 200));
+  EXPECT_FALSE(room_for(t.s, kN0, 1, 201));
+  EXPECT_TRUE(room_for(t.s, kN0, 2, 1000));
+  EXPECT_EQ(t.s.used.at("").held[0], 800);
+  t.tell(JobEnded{JobId{1, 0}, 1, JobEnd::completed, {}, {}});
+  EXPECT_EQ(t.s.used.at("").held[0], 400);
+}
+
+TEST(FoldJobs, UseOfAQueueIsRememberedAndFades) {
+  Story t;
+  JobSpec spec;
+  spec.account = "lab";
+  t.tell(JobSubmitted{JobId{1, 0}, spec});
+  t.tell(JobStarted{JobId{1, 0}, 1, {kN0}});
+  t.pass(hours(1));
+  t.tell(JobEnded{JobId{1, 0}, 1, JobEnd::completed, {}, {}});
+  const double then = t.s.used.at("lab").past.amount[0];
+  EXPECT_GT(then, 0);
+  Usage later = t.s.used.at("lab").past;
+  accrue(later, {}, t.s.mono() + t.s.policy.scheduling.half_life, t.s.policy.scheduling.half_life);
+  EXPECT_NEAR(later.amount[0], then / 2, then * 1e-6);
+}
+
 TEST(FoldJobs, AStartThatDidNotHappenPutsTheJobBackInItsPlace) {
   Story t;
   const JobId first = t.submit(2);

@@ -1,5 +1,5 @@
-// Levels of a cluster's tree, from the inside out. Groups of a level lie within one group of the next; a level at which a site has
-// nothing to tell apart (one pod, an NVLink domain that is the node) has groups all the same.
+// Levels of a cluster's tree, from the inside out. Groups of a level lie within one group of the next; a level at which a site
+// has nothing to tell apart (one pod, an NVLink domain that is the node) has groups all the same.
 #pragma once
 #include <array>
 #include <cstdint>

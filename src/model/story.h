@@ -117,6 +117,17 @@ class Story {
     tell(OrderIntended{o, {}});
     return o.key;
   }
+  std::string order_restart(JobId job, std::vector<NodeId> nodes, std::vector<std::uint16_t> slots = {}) {
+    Order o;
+    o.key = "j-" + std::to_string(s.totals.orders + 1);
+    o.action.verb = Verb::restart_job;
+    o.action.job = job;
+    o.action.attempt = s.jobs.at(job).attempt + 1;
+    o.action.nodes = std::move(nodes);
+    o.action.slots = std::move(slots);
+    tell(OrderIntended{o, {}});
+    return o.key;
+  }
   void ends(const std::string& key, Status status = Status::done, std::string detail = {}) {
     tell(OrderEnded{key, status, std::move(detail)});
   }

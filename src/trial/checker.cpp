@@ -20,40 +20,44 @@ std::uint32_t limit_of(double pct, std::uint32_t floor, std::size_t of) {
 
 Checker::Checker(const Site& site, Policy policy) : site_(site), layout_(decide::layout_of(site)), policy_(std::move(policy)) {}
 
-// The certificate of a start, against the state as it was before: by brute force, so only where the cluster is small, and only
-// where nothing else that was decided in the same moment has changed what is free since.
-void Checker::check_certificate(const Event& e, const OrderIntended& o, const State& s) {
+// The certificate of a start, against what was free before it. The state is that of the turn's end; who has which GPU at this
+// very event is in the checker's own books.
+void Checker::keep_certificate(const Event& e, const OrderIntended& o, const State& s) {
   const Action& a = o.order.action;
   const Job* j = find_job(s, a.job);
   const bool capped = site_.rack_kw > 0 || site_.row_kw > 0 || policy_.scheduling.spare_confidence > 0;
   if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
-  decide::Occupancy now;
+  Claim c{e, a.job, {}, decide::shape_of(layout_, j->spec), {}};
   for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
     decide::Occupancy::Node x;
     x.taken.assign(site_.gpus_per_node, 0);
-    for (const Share& share : s.nodes[n].shares) {
-      for (std::uint32_t slot = 0; share.job != a.job && slot < site_.gpus_per_node; ++slot) {
+    const auto here = held_.find(NodeId{n});
+    for (std::uint32_t slot = 0; slot < site_.gpus_per_node; ++slot) {
+      for (const Share& share : here == held_.end() ? std::vector<Share>{} : here->second) {
         if ((share.slots >> slot & 1) != 0) x.taken[slot] = static_cast<std::uint16_t>(x.taken[slot] + share.milli);
       }
-    }
-    for (std::uint32_t slot = 0; slot < site_.gpus_per_node; ++slot) {
       if (x.taken[slot] == 0) x.free = static_cast<std::uint16_t>(x.free | 1U << slot);
     }
     x.open = placeable(s, NodeId{n});
-    now.nodes.push_back(std::move(x));
+    c.before.nodes.push_back(std::move(x));
   }
-  decide::Shape shape = decide::shape_of(layout_, j->spec);
-  const bool hoped = j->spec.prefer < shape.required && o.placement.level <= j->spec.prefer;
-  if (hoped) shape.required = j->spec.prefer;
-  decide::Choice c;
-  c.nodes = a.nodes;
-  c.slots = a.slots;
-  if (c.slots.empty()) c.slots.assign(a.nodes.size(), all_slots(site_));
   const Placement& p = o.placement;
-  c.certificate = {p.level, p.group, p.leaves, p.leaves_min, p.leaves_empty, p.best_below};
-  std::string why_not;
-  if (!decide::certificate_holds(layout_, now, shape, c, &why_not))
-    violation(e, fmt::format("the certificate of job {} is wrong: {}", render(a.job), why_not));
+  if (j->spec.prefer < c.shape.required && p.level <= j->spec.prefer) c.shape.required = j->spec.prefer;
+  c.choice.nodes = a.nodes;
+  c.choice.slots = a.slots;
+  if (c.choice.slots.empty()) c.choice.slots.assign(a.nodes.size(), all_slots(site_));
+  c.choice.certificate = {p.level, p.group, p.leaves, p.leaves_min, p.leaves_empty, p.best_below};
+  claims_.push_back(std::move(c));
+}
+
+// By brute force, so only where the cluster is small.
+void Checker::check_certificates() {
+  for (const Claim& c : claims_) {
+    std::string why_not;
+    if (only_starts_ && !decide::certificate_holds(layout_, c.before, c.shape, c.choice, &why_not))
+      violation(c.event, fmt::format("the certificate of job {} is wrong: {}", render(c.job), why_not));
+  }
+  claims_.clear();
 }
 
 // No queue beyond its limit, nor beyond its guarantee where it may not borrow.
@@ -192,18 +196,26 @@ void Checker::on_outcome(const OrderEnded& b) {
 void Checker::on_event(const Event& e, const State& s) {
   if (const auto* f = std::get_if<FindingOpened>(&e.body)) named_[f->finding.id] = f->finding.node;
   if (const auto* f = std::get_if<FindingCleared>(&e.body)) cleared_.insert(f->id);
-  if (std::holds_alternative<TurnBegan>(e.body)) only_starts_ = true;
+  if (std::holds_alternative<TurnBegan>(e.body)) {
+    check_certificates();
+    only_starts_ = true;
+  }
   if (const auto* o = std::get_if<OrderIntended>(&e.body)) {
+    if (o->order.action.verb == Verb::start_job) keep_certificate(e, *o, s);
     on_order(e, o->order, s);
-    if (o->order.action.verb == Verb::start_job) {
-      check_certificate(e, *o, s);
-      check_quotas(e, s);
-    }
+    // A restart holds its old nodes and its new ones for a moment; what is started must fit beside even that.
+    if (o->order.action.verb == Verb::start_job) check_quotas(e, s);
   }
   const auto* order = std::get_if<OrderIntended>(&e.body);
   if (decided(e.body) && (order == nullptr || order->order.action.verb != Verb::start_job)) only_starts_ = false;
   if (const auto* o = std::get_if<OrderEnded>(&e.body)) on_outcome(*o);
-  if (const auto* j = std::get_if<JobEnded>(&e.body)) leave(j->job);
+  if (const auto* j = std::get_if<JobEnded>(&e.body)) {
+    leave(j->job);
+    for (const auto& [key, a] : open_) {  // what is kept for its restart stays kept
+      const bool goes_on = j->end != JobEnd::completed && j->end != JobEnd::cancelled && a.attempt > j->attempt;
+      if (a.verb == Verb::restart_job && a.job == j->job && goes_on) hold(e, a.job, a.nodes, a.slots, s);
+    }
+  }
   if (const auto* j = std::get_if<JobGone>(&e.body)) leave(j->job);
   if (const auto* j = std::get_if<JobStarted>(&e.body)) {
     leave(j->job);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "decide/place/shape.h"
+#include "decide/place/tree.h"
 #include "model/accounts.h"
 #include "model/state.h"
 
@@ -28,14 +28,24 @@ class Checker {
   void on_start(const Event& e, const Order& o, const State& s);
   void hold(const Event& e, JobId job, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots, const State& s);
   void leave(JobId job);
-  void check_certificate(const Event& e, const OrderIntended& o, const State& s);
+  void keep_certificate(const Event& e, const OrderIntended& o, const State& s);
+  void check_certificates();
   void check_quotas(const Event& e, const State& s);
   void on_health_act(const Event& e, const Order& o, const State& s);
   void on_outcome(const OrderEnded& b);
 
   const Site& site_;
   decide::Layout layout_;
-  bool only_starts_ = true;  // nothing but starts was decided in this turn so far
+  // Starts of this turn with what was free before each: looked at when the turn is over, if nothing but starts was decided in it.
+  struct Claim {
+    Event event;
+    JobId job;
+    decide::Occupancy before;
+    decide::Shape shape;
+    decide::Choice choice;
+  };
+  std::vector<Claim> claims_;
+  bool only_starts_ = true;
   Policy policy_;
   bool paused_ = false;
   std::map<NodeId, std::vector<Share>> held_;

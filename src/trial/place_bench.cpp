@@ -215,8 +215,8 @@ PlaceFigures Churn::figures() const {
 
 PlaceFigures Churn::run() {
   while (static_cast<double>(taken_) <= bench_.load * nodes_ * 0.999 && running_.size() < nodes_) step(false);
-  // The first fill is tidier than what churn makes of it: all that runs then is replaced several times over first.
-  const std::uint64_t warm = std::max<std::uint64_t>(bench_.decisions / 4, 4 * running_.size());
+  // The first fill is tidier than what churn makes of it: all that runs is replaced fifteen times over first.
+  const std::uint64_t warm = std::max<std::uint64_t>(bench_.decisions / 4, 15 * running_.size());
   for (std::uint64_t i = 0; i < warm; ++i) step(false);
   us_.reserve(bench_.decisions);
   for (std::uint64_t i = 0; i < bench_.decisions; ++i) step(true);

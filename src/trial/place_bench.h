@@ -1,4 +1,5 @@
-// Placement under churn: a synthetic stream of whole-node gangs on a large cluster, each decision timed.
+// Placement under churn: a synthetic stream of whole-node gangs on a large cluster, each decision timed. Figures:
+// docs/scheduler/placement.md.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -190,7 +190,10 @@ struct Cluster {
   // ---- cooling.cpp
   void make_rows();
   void set_cooling(std::uint32_t row, double capacity);
+  double show_cooling(std::uint32_t f);
+  bool mend_cooling(std::uint32_t f);
   double row_heat(const CoolingRow& r) const;
+  double settled_heat(const Node& n) const { return static_cast<double>(n.load) * static_cast<double>(n.draw); }
   void cool_row(std::uint32_t row);
   void heat_gpus(NodeId n, Duration passed);
   void update_draw(NodeId n);

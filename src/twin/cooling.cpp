@@ -58,6 +58,26 @@ void Cluster::set_cooling(std::uint32_t row, double capacity) {
   queue.push(now + kCoolingTick, Tick::cooling, row);
 }
 
+// Seconds until it begins to be mended.
+double Cluster::show_cooling(std::uint32_t f) {
+  Prng& prng = live[f].prng;
+  live[f].severity = static_cast<float>(0.25 + 0.12 * prng.unit());
+  set_cooling(static_cast<std::uint32_t>(faults[f].slot), static_cast<double>(live[f].severity));
+  return 3600 * (3 + 3 * prng.unit());
+}
+
+// A step; false when it is whole again.
+bool Cluster::mend_cooling(std::uint32_t f) {
+  constexpr float kStep = 0.1F;
+  live[f].severity += kStep;
+  if (live[f].severity >= 1) {
+    end_fault(f, Fate::self_cleared);
+    return false;
+  }
+  set_cooling(static_cast<std::uint32_t>(faults[f].slot), static_cast<double>(live[f].severity));
+  return true;
+}
+
 double Cluster::row_heat(const CoolingRow& r) const {
   double sum = 0;
   for (const NodeId n : r.nodes) {

@@ -120,7 +120,7 @@ void Cluster::update_speed(NodeId n) {
 }
 
 double Cluster::heat_now(const Node& n) const {
-  return relax(static_cast<double>(n.heat_from), static_cast<double>(n.load) * static_cast<double>(n.draw), now - n.heat_at);
+  return relax(static_cast<double>(n.heat_from), settled_heat(n), now - n.heat_at);
 }
 
 double Cluster::inlet_now(NodeId n) const {

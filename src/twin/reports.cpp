@@ -52,7 +52,7 @@ void Cluster::report(NodeId n) {
   // Where GPUs differ, the mean moves by a fraction of what one of them does.
   const double share = x.split == kNone ? 1.0 : 1.0 / per_node;
   if (std::abs(heat - static_cast<double>(x.heat_reported)) > kHeatMaterial * share) x.dirty |= kTemp;
-  if (x.warming && std::abs(heat - static_cast<double>(x.load) * static_cast<double>(x.draw)) < kSettled * share) x.warming = false;
+  if (x.warming && std::abs(heat - settled_heat(x)) < kSettled * share) x.warming = false;
   if (x.dirty != kClean) {
     ScrapeWriter w(*this, n, text);
     if (x.dirty & kLoad) w.load();
@@ -85,7 +85,7 @@ void Cluster::full_scrape(NodeId n) {
   const double heat = heat_now(x);
   x.heat_reported = static_cast<float>(heat);
   x.inlet_reported = static_cast<float>(inlet_now(n));
-  x.warming = std::abs(heat - static_cast<double>(x.load) * static_cast<double>(x.draw)) >= kSettled / (x.split == kNone ? 1.0 : per_node);
+  x.warming = std::abs(heat - settled_heat(x)) >= kSettled / (x.split == kNone ? 1.0 : per_node);
   x.dirty = kClean;
   x.dirty_slots = 0;
   if (!x.warming) pulse[n.v] &= static_cast<std::uint8_t>(~2u);

@@ -149,7 +149,8 @@ double Cluster::gpu_heat(NodeId n, int slot) const {
   if (x.split == kNone || slot < 0) return heat_now(x);
   const GpuLoads& y = splits[x.split];
   const auto s = static_cast<std::size_t>(slot);
-  return relax(static_cast<double>(y.heat_from[s]), static_cast<double>(y.load[s]) * static_cast<double>(x.draw), now - x.heat_at);
+  const double settled = static_cast<double>(y.load[s]) * static_cast<double>(x.draw);
+  return relax(static_cast<double>(y.heat_from[s]), settled, now - x.heat_at);
 }
 
 }  // namespace muster::twin

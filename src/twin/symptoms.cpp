@@ -147,16 +147,11 @@ void Cluster::show(std::uint32_t f) {
       later(600 + 3000 * l.prng.unit(), kOver);
       break;
     case FaultKind::app_bug: break;  // see bug()
-    case FaultKind::cooling_fault:
-      l.severity = static_cast<float>(0.25 + 0.12 * l.prng.unit());
-      set_cooling(static_cast<std::uint32_t>(slot), static_cast<double>(l.severity));
-      later(3600 * (3 + 3 * l.prng.unit()), kMend);
-      t.shown = true;
-      return;
+    case FaultKind::cooling_fault: later(show_cooling(f), kMend); break;
   }
   const bool needs_load = t.kind == FaultKind::slow_gpu || t.kind == FaultKind::thermal;
   t.shown = !needs_load || gpu_load(n, slot) > 0.5;
-  if (slot >= 0) {
+  if (n.some() && slot >= 0) {
     recompute_gpu(n, slot);
     // What only its gang feels is in no counter.
     if (!needs_load && t.kind != FaultKind::app_bug) {
@@ -256,14 +251,9 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
       break;
     }
     case kOver: end_fault(f, Fate::self_cleared); break;
-    case kMend: {
-      constexpr float kStep = 0.1F;
-      l.severity += kStep;
-      if (l.severity >= 1) return end_fault(f, Fate::self_cleared);
-      set_cooling(static_cast<std::uint32_t>(t.slot), static_cast<double>(l.severity));
-      queue.push(now + minutes(5), Tick::fault, f, kMend);
+    case kMend:
+      if (mend_cooling(f)) queue.push(now + minutes(5), Tick::fault, f, kMend);
       break;
-    }
     case kBite: {
       if (!alive || (l.turn++ > 0 && !busy(n, t.slot))) break;
       const int code = l.prng.chance(0.8) ? 94 : 95;

@@ -9,7 +9,9 @@ namespace {
 
 constexpr double kLookAhead_h = 24 * 365 * 5;  // what would strike later than this is left out
 
-bool strikes_nodes(FaultKind k) { return k != FaultKind::storage_stall && k != FaultKind::app_bug && k != FaultKind::cooling_fault; }
+bool strikes_nodes(FaultKind k) {
+  return k != FaultKind::storage_stall && k != FaultKind::app_bug && k != FaultKind::cooling_fault;
+}
 
 }  // namespace
 

@@ -34,14 +34,16 @@ for market in ("PJM", "DE"):
         what = f"{market}, {t['stream']}, prices {t['prices']}"
         check(t["late"] == 0, f"{what}: {t['late']} of {t['jobs']} jobs late")
         cells = t["cells"]
-        shown = ", ".join(f"{c['utilisation']:.0%} {c['saving_pct']:.1f}/{c['optimum_pct']:.1f}" for c in cells if c["idle_share"] == 0)
+        shown = ", ".join(f"{c['utilisation']:.0%} {c['saving_pct']:.1f}/{c['optimum_pct']:.1f}"
+                          for c in cells if c["idle_share"] == 0)
         check(all(c["saving_pct"] <= c["optimum_pct"] + 1e-9 for c in cells), f"{what}: nobody beats the optimum")
         if t["stream"] == "daily":
             low = min(cells, key=lambda c: c["of_optimum"])
             check(len(cells) == 15 and low["of_optimum"] >= PROMISED,
-                  f"{what}: at least {low['of_optimum']:.3f} of the optimum in all {len(cells)} cells (saved/possible %: {shown})")
+                  f"{what}: at least {low['of_optimum']:.3f} of the optimum in all {len(cells)} cells "
+                  f"(saved/possible %: {shown})")
         else:
-            # A deadline of its own for each job lets the optimum carry work over days, which no forecast reaches: see the docs.
+            # A deadline of its own for each job lets the optimum carry work over days: see the docs.
             rest = [c for c in cells if c["utilisation"] < 0.85]
             low = min(rest, key=lambda c: c["of_optimum"])
             top = min((c for c in cells if c["utilisation"] > 0.85), key=lambda c: c["of_optimum"])
@@ -50,6 +52,7 @@ for market in ("PJM", "DE"):
     reached = [f"{c['utilisation']:.0%}" for c in report["tables"][0]["cells"] if c["reaches_18_pct"]]
     print(f"# {market}: 18 % of the bill is reached at {', '.join(reached) or 'no'} utilisation (daily work)")
 
-broken = subprocess.run([muster, "bench", "price", "--prices", os.path.join(data, "power_limit_curves.csv")], capture_output=True, text=True)
+other = os.path.join(data, "power_limit_curves.csv")
+broken = subprocess.run([muster, "bench", "price", "--prices", other], capture_output=True, text=True)
 check(broken.returncode == 2 and "power_limit_curves.csv:1:" in broken.stderr, "a file without prices is refused with its line")
 sys.exit(1 if bad else 0)

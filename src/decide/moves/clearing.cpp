@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace muster::decide {
 namespace {
-
-// All nodes are looked at anew after each that was cleared; beyond so many looks the simpler orders must do.
-constexpr std::size_t kLooks = 100'000;
 
 std::uint32_t bits(std::uint16_t mask) { return static_cast<std::uint32_t>(std::popcount(mask)); }
 
@@ -17,32 +15,52 @@ class Clearing {
  public:
   Clearing(const Tree& tree, const Layout& layout, const Shape& shape, std::span<const NodeId> nodes,
            std::span<const Candidate> candidates)
-      : layout_(layout), shape_(shape), candidates_(candidates), chosen_(candidates.size()) {
+      : shape_(shape), candidates_(candidates), chosen_(candidates.size()), parts_(candidates.size()) {
     for (const NodeId n : nodes) {
       if (!tree.is_open(n) || (shape.model != kAnyModel && layout.nodes[n.v].model != shape.model)) continue;
-      Node& x = nodes_[n];
-      x.free = decide::free_gpus(tree, layout, shape, n);
-      room_ += x.free / piece(n);
+      nodes_.push_back({n, decide::free_gpus(tree, layout, shape, n), piece_gpus(layout, shape, n), 0, {}});
+      room_ += nodes_.back().room();
     }
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
+    for (std::uint32_t i = 0; i < candidates.size(); ++i) {
       const Gang& g = *candidates[i].gang;
       for (std::size_t k = 0; k < g.nodes.size(); ++k) {
-        const auto it = nodes_.find(g.nodes[k]);
-        if (it != nodes_.end()) it->second.on.emplace_back(i, bits(g.slots[k]));
+        const auto it =
+            std::lower_bound(nodes_.begin(), nodes_.end(), g.nodes[k], [](const Node& x, NodeId n) { return x.id < n; });
+        if (it == nodes_.end() || it->id != g.nodes[k]) continue;
+        parts_[i].push_back({static_cast<std::uint32_t>(it - nodes_.begin()), bits(g.slots[k])});
+        it->on.push_back({i, bits(g.slots[k])});
       }
     }
-    std::erase_if(nodes_, [](const auto& x) { return x.second.on.empty(); });
+    freed_.resize(nodes_.size());
   }
 
+  // The best offer is looked at again when it comes up, since what was stopped since may have changed it; if it is no longer the
+  // best it goes back. Nodes that got something free are offered anew, because that can only make them cheaper.
   std::vector<Candidate> order() {
     std::vector<Candidate> out;
-    for (std::size_t looks = nodes_.size(); room_ < shape_.pieces && looks < kLooks; looks += nodes_.size()) {
-      const std::vector<std::size_t> victims = cheapest();
-      if (victims.empty()) break;
-      for (const std::size_t i : victims) {
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) offer(n);
+    while (room_ < shape_.pieces && !offers_.empty()) {
+      const Offer top = *offers_.begin();
+      offers_.erase(offers_.begin());
+      if (top.version != nodes_[top.node].version) continue;
+      const std::vector<std::uint32_t> victims = for_one_more(nodes_[top.node]);
+      if (victims.empty()) continue;
+      const Offer now = priced(top.node, victims);
+      if (!offers_.empty() && *offers_.begin() < now) {
+        offers_.insert(now);
+        continue;
+      }
+      for (const std::uint32_t i : victims) {
         chosen_[i] = true;
         out.push_back(candidates_[i]);
-        free_all(i);
+        for (const Part& p : parts_[i]) {
+          room_ -= nodes_[p.node].room();
+          nodes_[p.node].free += p.gpus;
+          room_ += nodes_[p.node].room();
+        }
+      }
+      for (const std::uint32_t i : victims) {
+        for (const Part& p : parts_[i]) offer(p.node);
       }
     }
     const std::size_t cleared = out.size();
@@ -54,83 +72,83 @@ class Clearing {
   }
 
  private:
+  struct On {
+    std::uint32_t candidate = 0;
+    std::uint32_t gpus = 0;
+  };
+  struct Part {
+    std::uint32_t node = 0;
+    std::uint32_t gpus = 0;
+  };
   struct Node {
+    NodeId id;
     std::uint32_t free = 0;
-    std::vector<std::pair<std::size_t, std::uint32_t>> on;  // candidate, GPUs
+    std::uint32_t piece = 0;
+    std::uint32_t version = 0;
+    std::vector<On> on;
+    std::uint32_t room() const { return free / piece; }
+  };
+  struct Offer {
+    double price = 0;  // loss for each piece won
+    std::int64_t loss = 0;
+    std::uint32_t node = 0;
+    std::uint32_t version = 0;
+    auto operator<=>(const Offer&) const = default;
   };
 
-  std::uint32_t piece(NodeId n) const { return piece_gpus(layout_, shape_, n); }
-
   // Whom to stop for one more piece on the node; none when that cannot be.
-  std::vector<std::size_t> for_one_more(NodeId n, Node& x) const {
-    std::erase_if(x.on, [&](const auto& c) { return chosen_[c.first]; });
-    std::sort(x.on.begin(), x.on.end(), [&](const auto& a, const auto& b) {
-      const double la = static_cast<double>(candidates_[a.first].loss) * b.second;
-      const double lb = static_cast<double>(candidates_[b.first].loss) * a.second;
-      return std::tuple(la, a.first) < std::tuple(lb, b.first);
+  std::vector<std::uint32_t> for_one_more(Node& x) const {
+    std::erase_if(x.on, [&](const On& c) { return chosen_[c.candidate]; });
+    std::sort(x.on.begin(), x.on.end(), [&](const On& a, const On& b) {
+      const double la = static_cast<double>(candidates_[a.candidate].loss) * b.gpus;
+      const double lb = static_cast<double>(candidates_[b.candidate].loss) * a.gpus;
+      return std::tuple(la, a.candidate) < std::tuple(lb, b.candidate);
     });
-    const std::uint32_t want = (x.free / piece(n) + 1) * piece(n);
+    const std::uint32_t want = (x.room() + 1) * x.piece;
     std::uint32_t have = x.free;
-    std::vector<std::size_t> out;
-    for (const auto& [i, gpus] : x.on) {
+    std::vector<std::uint32_t> out;
+    for (const On& c : x.on) {
       if (have >= want) break;
-      have += gpus;
-      out.push_back(i);
+      have += c.gpus;
+      out.push_back(c.candidate);
     }
     if (have < want) out.clear();
     return out;
   }
 
-  // Pieces that all nodes together win when these are stopped.
-  std::uint32_t pieces_won(std::span<const std::size_t> victims) const {
-    std::map<NodeId, std::uint32_t> freed;
-    for (const std::size_t i : victims) {
-      const Gang& g = *candidates_[i].gang;
-      for (std::size_t k = 0; k < g.nodes.size(); ++k) freed[g.nodes[k]] += bits(g.slots[k]);
-    }
-    std::uint32_t won = 0;
-    for (const auto& [n, gpus] : freed) {
-      const auto it = nodes_.find(n);
-      if (it != nodes_.end()) won += (it->second.free + gpus) / piece(n) - it->second.free / piece(n);
-    }
-    return won;
-  }
-
-  std::vector<std::size_t> cheapest() {
-    std::tuple<double, std::int64_t, NodeId> best{1e300, 0, NodeId{}};
-    std::vector<std::size_t> out;
-    for (auto& [n, x] : nodes_) {
-      std::vector<std::size_t> victims = for_one_more(n, x);
-      if (victims.empty()) continue;
-      std::int64_t loss = 0;
-      for (const std::size_t i : victims) loss += candidates_[i].loss;
-      const std::uint32_t won = std::min(pieces_won(victims), static_cast<std::uint32_t>(shape_.pieces - room_));
-      const std::tuple now{static_cast<double>(loss) / std::max(won, 1U), loss, n};
-      if (now < best) {
-        best = now;
-        out = std::move(victims);
+  Offer priced(std::uint32_t n, std::span<const std::uint32_t> victims) {
+    std::int64_t loss = 0;
+    std::uint32_t won = 0;  // pieces that all nodes together win
+    for (const std::uint32_t i : victims) {
+      loss += candidates_[i].loss;
+      for (const Part& p : parts_[i]) {
+        const Node& x = nodes_[p.node];
+        won -= (x.free + freed_[p.node]) / x.piece;
+        freed_[p.node] += p.gpus;
+        won += (x.free + freed_[p.node]) / x.piece;
       }
     }
-    return out;
-  }
-
-  void free_all(std::size_t i) {
-    const Gang& g = *candidates_[i].gang;
-    for (std::size_t k = 0; k < g.nodes.size(); ++k) {
-      const auto it = nodes_.find(g.nodes[k]);
-      if (it == nodes_.end()) continue;
-      room_ -= it->second.free / piece(it->first);
-      it->second.free += bits(g.slots[k]);
-      room_ += it->second.free / piece(it->first);
+    for (const std::uint32_t i : victims) {
+      for (const Part& p : parts_[i]) freed_[p.node] = 0;
     }
+    won = std::clamp(won, 1U, std::max(1U, shape_.pieces - std::min(shape_.pieces, room_)));
+    return {static_cast<double>(loss) / won, loss, n, nodes_[n].version};
   }
 
-  const Layout& layout_;
+  void offer(std::uint32_t n) {
+    ++nodes_[n].version;
+    const std::vector<std::uint32_t> victims = for_one_more(nodes_[n]);
+    if (!victims.empty()) offers_.insert(priced(n, victims));
+  }
+
   const Shape& shape_;
   std::span<const Candidate> candidates_;
   std::vector<bool> chosen_;
-  std::map<NodeId, Node> nodes_;  // usable, with a candidate on them
-  std::uint32_t room_ = 0;        // pieces
+  std::vector<std::vector<Part>> parts_;  // by candidate: what it holds on usable nodes
+  std::vector<Node> nodes_;               // usable, in node order
+  std::vector<std::uint32_t> freed_;      // by node, all 0 between calls
+  std::set<Offer> offers_;
+  std::uint32_t room_ = 0;  // pieces
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ struct PreemptAsk {
 
 struct PreemptRules {
   double protected_s = 600;      // a gang that has run for less is left alone
-  std::uint32_t exact_max = 12;  // candidates in a group up to which every set is looked at (bounded by `tries`)
-  std::uint32_t tries = 4000;    // placements tried at most: bounds the time of one search
+  std::uint32_t exact_max = 20;  // candidates in a group up to which every set is looked at (bounded by `tries`)
+  std::uint32_t tries = 20000;   // placements tried at most: bounds the time of one search
 };
 
 struct Preemption {

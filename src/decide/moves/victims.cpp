@@ -42,7 +42,7 @@ bool VictimSearch::fits() {
   if (tries_left_ == 0) return false;
   --tries_left_;
   if (!quotas_.empty() && !quotas_[0].allows(ask_.queue, ask_.use)) return false;
-  return tree_.may_fit(ask_.shape) && tree_.find(ask_.shape).has_value();
+  return tree_.may_fit(ask_.shape);
 }
 
 bool VictimSearch::legal(const Set& s) {
@@ -79,7 +79,8 @@ void VictimSearch::consider(std::span<const Candidate> chosen) {
                                         [](const Gang* x, const Gang* y) { return x->id < y->id; });
   };
   if (found_ && !before(s, best_)) return;
-  if (!legal(s)) return;
+  // may_fit() was quick; a plan rests on a placement.
+  if (!legal(s) || !tree_.find(ask_.shape)) return;
   found_ = true;
   best_ = std::move(s);
 }

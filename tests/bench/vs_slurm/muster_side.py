@@ -5,8 +5,6 @@ import subprocess
 
 from figures import Ran
 
-START_UP = 'init: 0s, '  # the program of a job here has no start-up: it is `sleep`
-LIMIT = 'time_limit: {}m, '
 
 
 def write_cluster(stream, path):
@@ -19,13 +17,12 @@ def write_cluster(stream, path):
         f.write('\n'.join(lines) + '\n')
 
 
-def write_jobs(stream, path, optional):
+def write_jobs(stream, path, start_up_s):
     with open(path, 'w', encoding='utf-8') as f:
         f.write('jobs:\n')
         for i, j in enumerate(stream.jobs):
-            extra = ''.join(o.format(j.limit_min) for o in optional)
-            f.write(f'  - {{name: "j{i}", at: {round(j.at * 1000)}ms, nodes: {j.nodes}, step_s: 0.1, '
-                    f'steps: {round(j.run_s * 10)}, {extra}checkpoint_every: 0s}}\n')
+            f.write(f'  - {{name: "j{i}", at: {round(j.at * 1000)}ms, nodes: {j.nodes}, time_limit: {j.limit_min}m, '
+                    f'init: {round(start_up_s * 1000)}ms, step_s: 0.1, steps: {round(j.run_s * 10)}, checkpoint_every: 0s}}\n')
 
 
 def read_journal(stream, text):
@@ -53,17 +50,17 @@ def read_journal(stream, text):
     return {i: Ran(r.submit - first, r.start - first, r.end - first, r.nodes, r.held - first) for i, r in ran.items()}
 
 
-def run(muster, stream, folder, flags=(), optional=(START_UP, LIMIT)):
-    """Returns (ran, CPU seconds of the whole simulated run)."""
+def run(muster, stream, folder, start_up_s):
+    """Returns (ran, CPU seconds of the whole simulated run). Each job holds its nodes `start_up_s` before its work begins."""
     cluster, jobs = os.path.join(folder, 'cluster.yaml'), os.path.join(folder, 'jobs.yaml')
     write_cluster(stream, cluster)
-    write_jobs(stream, jobs, optional)
+    write_jobs(stream, jobs, start_up_s)
     length = 1.5 * max(stream.work / stream.nodes, stream.jobs[-1].at) + 2000
     for attempt in range(4):
         journal = os.path.join(folder, f'journal{attempt}.db')
         done = subprocess.run([muster, 'twin', 'run', '--cluster', cluster, '--jobs', jobs, '--no-weather', '--seed', '1',
-                               '--days', f'{length / 86400:.6f}', '--journal', journal, '-o', 'json', '--progress', 'never',
-                               *flags], capture_output=True, text=True, timeout=900)
+                               '--days', f'{length / 86400:.6f}', '--journal', journal, '-o', 'json', '--progress', 'never'],
+                              capture_output=True, text=True, timeout=900)
         if done.returncode != 0:
             raise RuntimeError(f'muster twin run: exit {done.returncode}\n{done.stdout[-1000:]}{done.stderr[-2000:]}')
         export = subprocess.run([muster, 'journal', 'export', journal], capture_output=True, text=True, timeout=300)

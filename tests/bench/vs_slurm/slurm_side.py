@@ -225,7 +225,7 @@ class Slurm:
             dead = [p for p in self.daemons if p.poll() is not None]
             if dead:
                 raise Failed(f'{what}: {" ".join(dead[0].args[:5])} ended with {dead[0].returncode}\n{self.log_tail()}')
-            time.sleep(0.2)
+            time.sleep(0.5)
 
     def log_tail(self):
         out = []
@@ -314,10 +314,11 @@ class Slurm:
                     if p.returncode != 0:
                         raise Failed(f'sbatch: exit {p.returncode}: {p.stderr.read()}\n{self.log_tail()}')
                     p.stderr.close()
-                self.reap()
                 time.sleep(max(0.001, min(0.05, began + job.at - time.monotonic())))
             late = max(late, time.monotonic() - began - job.at)
             under_way.append(self.submit(i, switches))
+            if i % 20 == 0:
+                self.reap()
             if i % 200 == 0:
                 self.say(f'Slurm: {i} of {len(self.stream.jobs)} jobs submitted, {self.completed()} over')
         for p in under_way:

@@ -23,7 +23,7 @@ class Scale:
 
 
 # `small` is for a test that must be over within a minute; its figures mean little.
-SCALES = {'full': Scale(30.0, 0.8, 8.0, 120.0, 1.15), 'small': Scale(5.0, 0.5, 2.0, 12.0, 1.2)}
+SCALES = {'full': Scale(30.0, 0.8, 8.0, 240.0, 1.15), 'small': Scale(5.0, 0.5, 2.0, 12.0, 1.2)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,71 @@
+// What a state is asked: who may take work, what is free, who is who.
+#include "model/state.h"
+
+#include "model/codec.h"
+
+namespace muster {
+
+bool placeable(const State& s, NodeId id) {
+  const NodeState& n = s.nodes[id.v];
+  if (n.condition != NodeCondition::up || n.hold != Hold::none) return false;
+  if (s.out_nodes.count(id) != 0) return false;  // its drain is under way
+  const Incident* i = find_incident(s, n.incident);
+  if (i == nullptr || i->stage == Stage::watching) return true;
+  const bool held_back = i->stage == Stage::opened && i->due.ns != 0;
+  return held_back && !leaves_nothing_to_run_on(i->cause);
+}
+
+std::uint16_t all_slots(const Site& site) { return static_cast<std::uint16_t>((1U << site.gpus_per_node) - 1); }
+
+bool room_for(const State& s, NodeId id, std::uint16_t slots, std::uint32_t milli, JobId job) {
+  for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
+    if ((slots >> slot & 1) == 0) continue;
+    std::uint32_t used = milli;
+    for (const Share& x : s.nodes[id.v].shares) {
+      if (x.job != job && (x.slots >> slot & 1) != 0) used += x.milli;
+    }
+    if (used > 1000) return false;
+  }
+  return true;
+}
+
+std::int64_t milli_gpus(const Site& site, const JobSpec& spec) {
+  if (spec.gpu_milli > 0) return spec.gpu_milli;
+  return std::int64_t{1000} * spec.nodes * (spec.gpus_per_node > 0 ? spec.gpus_per_node : site.gpus_per_node);
+}
+
+std::string command_digest(const CommandGiven& c) {
+  CommandGiven plain = c;
+  plain.id.clear();
+  return render_hex(sha256(encode_body(plain))).substr(0, 16);
+}
+
+const Job* find_job(const State& s, JobId id) {
+  const auto it = s.jobs.find(id);
+  return it == s.jobs.end() ? nullptr : &it->second;
+}
+const Incident* find_incident(const State& s, IncidentId id) {
+  const auto it = s.incidents.find(id);
+  return it == s.incidents.end() ? nullptr : &it->second;
+}
+const Finding* find_finding(const State& s, FindingId id) {
+  const auto it = s.findings.find(id);
+  return it == s.findings.end() ? nullptr : &it->second;
+}
+NodeId find_node(const Site& site, std::string_view name) {
+  for (std::uint32_t i = 0; i < site.nodes.size(); ++i) {
+    if (site.nodes[i].name == name) return NodeId{i};
+  }
+  return {};
+}
+
+bool decided(const Body& b) {
+  return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
+         std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
+         std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
+         std::holds_alternative<CauseFrozen>(b);
+}
+
+bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
+
+}  // namespace muster
