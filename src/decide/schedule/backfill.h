@@ -53,7 +53,7 @@ struct Pass {
   bool cut = false;                       // a bound was met: jobs below were not looked at
 };
 
-// `order`: rank() of `waiting`; jobs that are paused are skipped. `running` in the order of (expected_end, id). The tree is left
+// `order`: rank() of `waiting`; `running` in the order of (expected_end, id). The tree is left
 // as it would be with the starts taken: the caller keeps it so when it carries them out, or goes back to a mark of its own.
 Pass backfill(Tree& tree, std::span<const Waiter> waiting, std::span<const Ranked> order, std::span<const Runner> running,
               Time now, const BackfillPolicy& policy = {});
