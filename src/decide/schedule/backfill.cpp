@@ -45,6 +45,7 @@ class Backfill {
   std::optional<Choice> fit(const Waiter& w);
   std::optional<Choice> find(const Waiter& w, std::size_t held);
   void start(const Ranked& r, Choice choice);
+  std::vector<std::pair<NodeId, std::uint16_t>> apart() const;
   void make_due();
   Reservation reserve(std::uint32_t index);
   void hold(std::size_t count);
@@ -117,11 +118,20 @@ std::optional<Choice> Backfill::fit(const Waiter& w) {
   return before == 0 ? free : find(w, before);
 }
 
+std::vector<std::pair<NodeId, std::uint16_t>> Backfill::apart() const {
+  Masks m;
+  for (std::size_t i = 0; i < held_; ++i) add(m, pass_.reservations[by_time_[i]].choice);
+  return {m.begin(), m.end()};
+}
+
 void Backfill::start(const Ranked& r, Choice choice) {
+  auto kept = apart();
   drop();
+  std::erase_if(kept, [&](auto& k) { return (k.second = static_cast<std::uint16_t>(k.second & tree_.free_slots(k.first))) == 0; });
   const Waiter& w = waiting_[r.index];
   tree_.take(choice, w.shape.milli);
-  pass_.starts.push_back({w.id, r.index, std::move(choice), !pass_.reservations.empty() || !due_.empty()});
+  const bool ahead = !pass_.reservations.empty() || !due_.empty();
+  pass_.starts.push_back({w.id, r.index, std::move(choice), ahead, std::move(kept)});
 }
 
 void Backfill::make_due() {

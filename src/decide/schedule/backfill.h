@@ -36,6 +36,8 @@ struct Start {
   std::uint32_t index = 0;  // into the waiting jobs given
   Choice choice;
   bool backfilled = false;  // ahead of a job that holds a reservation
+  // Free GPUs that it was kept off because reservations need them before it ends: its certificate speaks of the others.
+  std::vector<std::pair<NodeId, std::uint16_t>> apart;
 };
 
 struct Reservation {
