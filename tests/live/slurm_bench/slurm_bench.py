@@ -85,7 +85,8 @@ def main():
         print('# ' + '; '.join(g['what'] for g in r['gates']))
         check(r['muster']['jobs'] == r['slurm']['jobs'] == 30, 'every job ran under both schedulers', r)
         whole = {'leaves_ratio', 'utilisation', 'makespan_s', 'wait_mean_s', 'wait_p99_s', 'overhead_mean_s'}
-        check(whole <= set(r['muster']) & set(r['slurm']) and len(r['gates']) == 5, 'both have every figure, and each is compared', r)
+        both = set(r['muster']) & set(r['slurm'])
+        check(whole <= both and len(r['gates']) == 5, 'both have every figure, and each is compared', r)
     return 1 if failed else 0
 
 
