@@ -42,8 +42,11 @@ class Backfill {
   Pass run(std::span<const Ranked> order);
 
  private:
-  std::optional<Choice> fit(const Waiter& w);
-  std::optional<Choice> find(const Waiter& w, std::size_t held);
+  enum class Fit : std::uint8_t { any, compact };
+  std::optional<Choice> fit(const Waiter& w, Fit how);
+  std::optional<Choice> find(const Waiter& w, std::size_t held, Fit how);
+  bool look(const Ranked& r);  // starts it where it fits
+  void reserve_for(const Ranked& r);
   void start(const Ranked& r, Choice choice);
   std::vector<std::pair<NodeId, std::uint16_t>> apart() const;
   void make_due();
@@ -87,7 +90,7 @@ void Backfill::drop() {
 }
 
 // What did not fit beside fewer reservations does not fit beside more, and what did not fit before a start does not fit after it.
-std::optional<Choice> Backfill::find(const Waiter& w, std::size_t held) {
+std::optional<Choice> Backfill::find(const Waiter& w, std::size_t held, Fit how) {
   const Shape* shapes[] = {&w.shape, w.or_else ? &*w.or_else : nullptr};
   for (const Shape* s : shapes) {
     if (s == nullptr) continue;
@@ -102,20 +105,23 @@ std::optional<Choice> Backfill::find(const Waiter& w, std::size_t held) {
     }
     ++pass_.tries;
     hold(held);
-    if (auto c = tree_.find(*s)) return c;
+    if (auto c = tree_.find(*s)) {
+      if (how == Fit::any || c->certificate.leaves <= c->certificate.leaves_empty) return c;
+      continue;
+    }
     refused_[held].insert(*s);
   }
   return std::nullopt;
 }
 
-std::optional<Choice> Backfill::fit(const Waiter& w) {
-  auto free = find(w, 0);
+std::optional<Choice> Backfill::fit(const Waiter& w, Fit how) {
+  auto free = find(w, 0, how);
   if (!free) return free;
   if (!due_.empty()) make_due();
   const Time end = now_ + w.expected;
   std::size_t before = 0;  // reservations that it would still be running at
   while (before < by_time_.size() && pass_.reservations[by_time_[before]].at < end) ++before;
-  return before == 0 ? free : find(w, before);
+  return before == 0 ? free : find(w, before, how);
 }
 
 std::vector<std::pair<NodeId, std::uint16_t>> Backfill::apart() const {
@@ -249,19 +255,35 @@ Reservation Backfill::reserve(std::uint32_t index) {
   return out;
 }
 
+bool Backfill::look(const Ranked& r) {
+  auto choice = fit(waiting_[r.index], Fit::any);
+  if (!choice) return false;
+  start(r, std::move(*choice));
+  return true;
+}
+
+void Backfill::reserve_for(const Ranked& r) {
+  if (r.band != Band::paused && pass_.reservations.size() + due_.size() < policy_.reserve) due_.push_back(r.index);
+}
+
 Pass Backfill::run(std::span<const Ranked> order) {
   std::uint32_t looked = 0;
+  std::vector<Ranked> spread;  // did not fit compactly
   for (const Ranked& r : order) {
     if (looked++ >= policy_.depth || pass_.cut) {
       pass_.cut = true;
       break;
     }
     const Waiter& w = waiting_[r.index];
-    if (auto choice = fit(w)) {
-      start(r, std::move(*choice));
-    } else if (r.band != Band::paused && pass_.reservations.size() + due_.size() < policy_.reserve) {
-      due_.push_back(r.index);
+    if (w.compact) {
+      if (auto choice = fit(w, Fit::compact)) start(r, std::move(*choice));
+      else spread.push_back(r);
+    } else if (!look(r)) {
+      reserve_for(r);
     }
+  }
+  for (const Ranked& r : spread) {
+    if (!pass_.cut && !look(r)) reserve_for(r);
   }
   if (policy_.always_reserve) make_due();
   drop();

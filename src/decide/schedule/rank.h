@@ -32,6 +32,7 @@ namespace muster::decide {
 struct Waiter {
   JobId id;
   Shape shape;
+  bool compact = false;          // would rather have the fewest leaves that an empty cluster needs: who fits so goes first
   std::optional<Shape> or_else;  // what will do when that does not fit: a job that prefers one node, and need not have it
   std::uint32_t gpus = 0;        // in all; whole nodes counted as what they have
   std::uint64_t order = 0;       // arrival; kept over restarts
