@@ -8,6 +8,9 @@
 namespace muster::decide {
 namespace {
 
+// In the second look a gang that would rather be compact takes at most so many times the fewest leaves.
+constexpr double kNear = 1.5;
+
 // GPUs that are given back at a time: by a running job, by one started in this pass, or by one that holds a reservation.
 struct Release {
   Time at;
@@ -42,11 +45,12 @@ class Backfill {
   Pass run(std::span<const Ranked> order);
 
  private:
-  enum class Fit : std::uint8_t { any, compact };
+  enum class Fit : std::uint8_t { any, near, compact };
   std::optional<Choice> fit(const Waiter& w, Fit how);
   std::optional<Choice> find(const Waiter& w, std::size_t held, Fit how);
   bool look(const Ranked& r);  // starts it where it fits
   void reserve_for(const Ranked& r);
+  void look_at(std::span<const Ranked> equals);
   void start(const Ranked& r, Choice choice);
   std::vector<std::pair<NodeId, std::uint16_t>> apart() const;
   void make_due();
@@ -64,6 +68,8 @@ class Backfill {
   std::vector<std::size_t> by_time_;                // reservations with a time, earliest first
   std::vector<Release> started_;                    // sorted
   std::map<std::size_t, std::set<Shape>> refused_;  // by how many reservations were held
+  std::vector<Ranked> spread_;                      // did not fit compactly
+  std::uint32_t looked_ = 0;
   std::size_t held_ = 0;
   std::size_t mark_ = 0;
 };
@@ -106,7 +112,8 @@ std::optional<Choice> Backfill::find(const Waiter& w, std::size_t held, Fit how)
     ++pass_.tries;
     hold(held);
     if (auto c = tree_.find(*s)) {
-      if (how == Fit::any || c->certificate.leaves <= c->certificate.leaves_empty) return c;
+      const double most = (how == Fit::compact ? 1 : kNear) * c->certificate.leaves_empty;
+      if (how == Fit::any || c->certificate.leaves <= most) return c;
       continue;
     }
     refused_[held].insert(*s);
@@ -133,10 +140,11 @@ std::vector<std::pair<NodeId, std::uint16_t>> Backfill::apart() const {
 void Backfill::start(const Ranked& r, Choice choice) {
   auto kept = apart();
   drop();
-  std::erase_if(kept, [&](auto& k) { return (k.second = static_cast<std::uint16_t>(k.second & tree_.free_slots(k.first))) == 0; });
+  std::erase_if(kept,
+                [&](auto& k) { return (k.second = static_cast<std::uint16_t>(k.second & tree_.free_slots(k.first))) == 0; });
   const Waiter& w = waiting_[r.index];
   tree_.take(choice, w.shape.milli);
-  const bool ahead = !pass_.reservations.empty() || !due_.empty();
+  const bool ahead = !pass_.reservations.empty() || !due_.empty() || !spread_.empty();
   pass_.starts.push_back({w.id, r.index, std::move(choice), ahead, std::move(kept)});
 }
 
@@ -256,7 +264,7 @@ Reservation Backfill::reserve(std::uint32_t index) {
 }
 
 bool Backfill::look(const Ranked& r) {
-  auto choice = fit(waiting_[r.index], Fit::any);
+  auto choice = fit(waiting_[r.index], waiting_[r.index].compact ? Fit::near : Fit::any);
   if (!choice) return false;
   start(r, std::move(*choice));
   return true;
@@ -266,24 +274,38 @@ void Backfill::reserve_for(const Ranked& r) {
   if (r.band != Band::paused && pass_.reservations.size() + due_.size() < policy_.reserve) due_.push_back(r.index);
 }
 
-Pass Backfill::run(std::span<const Ranked> order) {
-  std::uint32_t looked = 0;
-  std::vector<Ranked> spread;  // did not fit compactly
-  for (const Ranked& r : order) {
-    if (looked++ >= policy_.depth || pass_.cut) {
+// Those of one band and priority, twice: nobody of lower priority passes for the sake of a better fit.
+void Backfill::look_at(std::span<const Ranked> equals) {
+  spread_.clear();
+  for (const Ranked& r : equals) {
+    if (looked_++ >= policy_.depth || pass_.cut) {
       pass_.cut = true;
       break;
     }
     const Waiter& w = waiting_[r.index];
     if (w.compact) {
-      if (auto choice = fit(w, Fit::compact)) start(r, std::move(*choice));
-      else spread.push_back(r);
+      if (auto choice = fit(w, Fit::compact)) {
+        start(r, std::move(*choice));
+      } else {
+        spread_.push_back(r);
+      }
     } else if (!look(r)) {
       reserve_for(r);
     }
   }
-  for (const Ranked& r : spread) {
+  for (const Ranked& r : spread_) {
     if (!pass_.cut && !look(r)) reserve_for(r);
+  }
+  spread_.clear();
+}
+
+Pass Backfill::run(std::span<const Ranked> order) {
+  for (std::size_t i = 0; i < order.size() && !pass_.cut;) {
+    const auto priority = [&](std::size_t k) { return waiting_[order[k].index].priority; };
+    std::size_t j = i + 1;
+    while (j < order.size() && order[j].band == order[i].band && priority(j) == priority(i)) ++j;
+    look_at(order.subspan(i, j - i));
+    i = j;
   }
   if (policy_.always_reserve) make_due();
   drop();

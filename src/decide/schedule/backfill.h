@@ -5,8 +5,9 @@
 // the top and EASY below.
 //
 // Waiters that would rather be compact are looked at twice. First each starts only where it uses the fewest leaves that an empty
-// cluster would need: holes go to gangs that fill them well. What is free after that is given away in the same order, compact or
-// not, so nothing stands idle for it. Whoever has waited long enough is not `compact` any more and is never passed over.
+// cluster would need: holes go to gangs that fill them well. What is free after that is given away in the same order, to those
+// who need few more leaves than that. Whoever has waited long enough is not `compact` any more, takes what there is and is never
+// passed over; nor is anybody by those of lower priority.
 //
 // Work in a pass is bounded: `tries_max` placements, `reserve` walks over the running jobs, and one refusal per distinct shape:
 // what did not fit is not tried again until something is given back.
