@@ -1,0 +1,62 @@
+"""The whole scheduler under storms: parts of nodes, shares of GPUs, arrays, dependencies, deadlines, priorities and quotas. No GPU given
+twice, no quota passed, every certificate true, every GPU-millisecond accounted for; and the same seed gives the same history."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+MUSTER = os.path.abspath(sys.argv[1])
+failed = 0
+QUOTAS = """name: quotas
+scheduling: {pause: true, spare_confidence: 0.8}
+queues:
+  - {name: language, guaranteed_gpus: 64, limit_gpus: 128}
+  - {name: vision, guaranteed_gpus: 64}
+  - {name: science, guaranteed_gpus: 16, borrow: false}
+  - {name: platform, guaranteed_gpus: 32, lend: false}
+"""
+CAPPED = """name: capped
+nodes: 32
+nodes_per_rack: 4
+racks_per_row: 4
+rack_power_kw: 34
+row_power_kw: 130
+"""
+
+
+def check(held, sentence, detail=''):
+    global failed
+    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
+    if not held:
+        failed += 1
+        print('    ' + str(detail)[:3000], flush=True)
+
+
+def soak(name, *args):
+    done = subprocess.run([MUSTER, 'twin', 'soak', *args, '-o', 'json', '--progress', 'never'], capture_output=True, text=True)
+    r = json.loads(done.stdout or '{}')
+    check(done.returncode == 0 and r.get('violations') == [] and not r.get('void'),
+          f"{name}: {r.get('actions')} actions, {r.get('jobs_completed')} jobs, {r.get('faults')} faults, "
+          f"{len(r.get('violations', []))} violations, {r.get('cpu_s', 0):.0f} CPU-s", done.stdout[-2000:] + done.stderr[-500:])
+
+
+with tempfile.TemporaryDirectory() as folder:
+    quotas, capped = os.path.join(folder, 'quotas.yaml'), os.path.join(folder, 'capped.yaml')
+    open(quotas, 'w').write(QUOTAS)
+    open(capped, 'w').write(CAPPED)
+    common = ('--days', '1', '--weather', 'x200')
+    soak('shared nodes and GPUs', '--seeds', '12', '--gpus', '256', '--jobs', 'mix:shared', *common)
+    soak('with quotas, pauses and spares', '--seeds', '8', '--gpus', '256', '--jobs', 'mix:shared', '--policy', quotas, *common)
+    soak('with power caps', '--seeds', '8', '--cluster', capped, '--jobs', 'mix:shared', *common)
+    soak('NVL72 domains', '--seeds', '2', '--cluster', 'gb200-nvl72-1152', *common)
+    runs = [json.loads(subprocess.run([MUSTER, 'twin', 'run', '--gpus', '256', '--days', '2', '--seed', seed, '--jobs', 'mix:shared',
+                                       '--policy', quotas, '-o', 'json', '--progress', 'never'], capture_output=True, text=True).stdout)
+            for seed in ('1', '1', '2')]
+    check(runs[0]['digest'] == runs[1]['digest'] != runs[2]['digest'], 'the same seed gives the same history: ' + runs[0]['digest'])
+    journal = os.path.join(folder, 'run.db')
+    subprocess.run([MUSTER, 'twin', 'run', '--gpus', '256', '--days', '1', '--jobs', 'mix:shared', '--policy', quotas, '--weather', 'x50',
+                    '--journal', journal, '-o', 'json', '--progress', 'never'], capture_output=True)
+    again = subprocess.run([MUSTER, 'twin', 'replay', journal, '--check', '--progress', 'never'], capture_output=True, text=True)
+    check(again.returncode == 0, 'a recorded journal gives the same decisions again', again.stdout[-800:] + again.stderr[-800:])
+sys.exit(1 if failed else 0)
