@@ -20,8 +20,9 @@ using trial::PlaceFigures;
 
 constexpr std::uint32_t kSizes[] = {1'000, 3'000, 10'000, 30'000, 98'304, 300'000, 1'000'000};
 
-PlaceFigures run(const BenchPlaceOptions& o, std::uint32_t gpus, trial::Placement placement, trial::GangMix mix = {}) {
-  return trial::run_place_bench({gpus, o.load, o.seed, o.decisions, mix, placement});
+PlaceFigures run(const BenchPlaceOptions& o, std::uint32_t gpus, trial::Placement placement, trial::GangMix mix = {},
+                 bool costs = false) {
+  return trial::run_place_bench({gpus, o.load, o.seed, o.decisions, mix, placement, costs});
 }
 
 void write_fields(JsonWriter& w, const PlaceFigures& f) {
@@ -163,6 +164,7 @@ int run_bench_place(const BenchPlaceOptions& o) {
     rows.emplace_back("first-fit", run(o, o.gpus, trial::Placement::first_fit));
     rows.emplace_back("muster, heavy mix", run(o, o.gpus, trial::Placement::muster, trial::kHeavyMix));
     rows.emplace_back("first-fit, heavy mix", run(o, o.gpus, trial::Placement::first_fit, trial::kHeavyMix));
+    rows.emplace_back("muster, costs", run(o, o.gpus, trial::Placement::muster, {}, true));
   }
   if (o.format != report::Format::json) {
     const std::string foot = fmt::format(

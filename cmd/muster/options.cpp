@@ -117,9 +117,10 @@ void Parser::add_describe() {
 }
 
 void Parser::add_explain() {
-  auto* sub = command(app_, "explain", "Why something is as it is: a node, job, incident, action, fault code or log line", kLook,
+  auto* sub = command(app_, "explain", "Why something is as it is: a node, job, the queue, an incident, action, fault code or log line", kLook,
                       "  muster explain node0017\n"
                       "  muster explain job 42\n"
+                      "  muster explain queue\n"
                       "  muster explain xid 79\n"
                       "  muster explain \"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\"\n"
                       "  dmesg | grep Xid | tail -1 | muster explain -");

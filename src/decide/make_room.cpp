@@ -147,9 +147,9 @@ bool pause(const State& s, ClusterView& view, const Line& line, const Pass& pass
     Wanted w =
         stop(s, p.id, "queue/pause",
              fmt::format("steps aside for {} at a checkpoint, so that job {}, which is short, need not wait; {} of work is lost",
-                         render_duration(policy.length), render(p.for_job), render_duration(p.lost)),
+                         render_duration(p.length), render(p.for_job), render_duration(p.lost)),
              {"let the short one wait: it would wait longer than it runs"});
-    w.action.pause = policy.length;
+    w.action.pause = p.length;
     out.push_back(std::move(w));
   }
   return !found.pauses.empty();

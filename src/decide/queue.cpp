@@ -135,6 +135,12 @@ void decide_queue(const State& s, ClusterView& view, Decisions& out) {
     std::string sentence = why_now(s, line, pass, x);
     out.push_back(start_of(j, x.choice, line.waiting[x.index].shape, s.site.gpus_per_node,
                            x.backfilled ? "queue/backfill" : "queue/next", std::move(sentence)));
+    Placement& p = std::get<Wanted>(out.back()).placement;
+    if (!x.apart.empty()) {
+      p.why += fmt::format(" GPUs of {} node{} were kept for reservations and not looked at.", x.apart.size(),
+                           x.apart.size() == 1 ? "" : "s");
+    }
+    p.apart = std::move(x.apart);
   }
   make_room(s, view, quotas, line, pass, out);
   tree.rollback(mark);

@@ -94,6 +94,9 @@ Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, 
   if (j.spec.deadline.ns != 0) w.deadline = s.mono() + (j.spec.deadline - s.now.utc);
   w.expected = expected_run(s, j);
   w.ran = j.ran;
+  const Scheduling& p = s.policy.scheduling;
+  const double patience = std::min(p.compact_wait.seconds(), p.compact_runs * w.expected.seconds());
+  w.compact = j.spec.nodes > 1 && (s.mono() - w.queued + w.waited_before).seconds() < patience;
   if (j.paused_until.ns != 0) w.paused_until = j.paused_until;
   return w;
 }

@@ -76,6 +76,8 @@ void read_scheduling(Form& outer, const Value& v, std::string_view file, Schedul
   f.flag("backfill", s.backfill);
   f.duration("wait_limit", s.wait_limit, minutes(1), days(365));
   f.whole("reserve", s.reserve, 1, 64);
+  f.number("compact_runs", s.compact_runs, 0, 1000);
+  f.duration("compact_wait", s.compact_wait, seconds(0), days(30));
   f.duration("half_life", s.half_life, seconds(0), days(3650));
   f.flag("preempt", s.preempt);
   f.duration("preempt_protects", s.preempt_protects, seconds(0), days(30));

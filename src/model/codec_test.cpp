@@ -90,7 +90,7 @@ std::vector<Body> one_of_each() {
           IncidentJoined{IncidentId{5}, FindingId{10}},
           IncidentMoved{IncidentId{5}, Stage::held, 2, kNever, "n"},
           IncidentClosed{IncidentId{5}, "done"},
-          OrderIntended{order(), {Level::pod, 7, 2, 1, 1, {3, 4}, "why"}},
+          OrderIntended{order(), {Level::pod, 7, 2, 1, 1, {3, 4}, {{NodeId{4}, 3}}, "why"}},
           OrderRefused{order().action, reason(), "limit", Time{9}},
           CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"},
           PriceAnnounced{Time{5}, {20.5, 31}, {300}},

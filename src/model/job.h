@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -118,6 +119,7 @@ struct Placement {
   std::uint32_t leaves_min = 0;    // proven lower bound at that moment
   std::uint32_t leaves_empty = 0;  // least on an empty cluster
   std::vector<std::uint32_t> best_below;  // most pieces that one group of each lower level could have taken
+  std::vector<std::pair<NodeId, std::uint16_t>> apart;  // free GPUs it was kept off: reservations need them before it ends
   std::string why;
 };
 
@@ -129,6 +131,7 @@ void fields(V& v, Placement& p) {
   v("leaves_min", p.leaves_min);
   v("leaves_empty", p.leaves_empty);
   v("best_below", p.best_below);
+  v("apart", p.apart);
   v("why", p.why);
 }
 

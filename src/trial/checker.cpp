@@ -42,6 +42,13 @@ void Checker::keep_certificate(const Event& e, const OrderIntended& o, const Sta
     c.before.nodes.push_back(std::move(x));
   }
   const Placement& p = o.placement;
+  for (const auto& [n, mask] : p.apart) {
+    decide::Occupancy::Node& x = c.before.nodes[n.v];
+    for (std::uint32_t slot = 0; slot < site_.gpus_per_node; ++slot) {
+      if ((mask >> slot & 1) != 0) x.taken[slot] = 1000;
+    }
+    x.free = static_cast<std::uint16_t>(x.free & ~mask);
+  }
   if (j->spec.prefer < c.shape.required && p.level <= j->spec.prefer) c.shape.required = j->spec.prefer;
   c.choice.nodes = a.nodes;
   c.choice.slots = a.slots;

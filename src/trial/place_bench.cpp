@@ -214,6 +214,8 @@ PlaceFigures Churn::figures() const {
 }
 
 PlaceFigures Churn::run() {
+  Prng draw(bench_.seed, "costs");
+  for (std::uint32_t n = 0; bench_.costs && n < nodes_; ++n) tree_.set_cost({n}, static_cast<std::uint8_t>(1 + draw.below(200)));
   while (static_cast<double>(taken_) <= bench_.load * nodes_ * 0.999 && running_.size() < nodes_) step(false);
   // The first fill is tidier than what churn makes of it: all that runs is replaced fifteen times over first.
   const std::uint64_t warm = std::max<std::uint64_t>(bench_.decisions / 4, 15 * running_.size());

@@ -35,6 +35,7 @@ struct PlaceBench {
   std::uint64_t decisions = 400'000;  // after the warm-up
   GangMix mix;
   Placement placement = Placement::muster;
+  bool costs = false;  // every node has a cost of its own, 1 to 200, drawn by the seed: the slowest case
 };
 
 struct PlaceFigures {

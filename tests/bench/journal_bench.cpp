@@ -55,7 +55,7 @@ Event event_of(std::uint64_t seq) {
     for (std::uint32_t n = 0; n < 16; ++n) o.action.nodes.push_back(NodeId{n});
     o.reason.rule = "place/fewest_leaves";
     o.reason.sentence = "job starts on 16 nodes under 2 leaves, the fewest possible";
-    e.body = OrderIntended{o, {Level::pod, 0, 2, 2, 2, {}, "first fit"}};
+    e.body = OrderIntended{o, {Level::pod, 0, 2, 2, 2, {}, {}, "first fit"}};
   } else {
     e.body = JobProgressed{job, 1, {seq, seq / 2, 30'000, 12'000, 0}};
   }

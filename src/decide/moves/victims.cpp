@@ -18,6 +18,12 @@ bool dearer(const Candidate& a, const Candidate& b) {
   return std::tuple(-a.loss, -a.gang->priority, a.gang->id) < std::tuple(-b.loss, -b.gang->priority, b.gang->id);
 }
 
+std::int64_t loss_of(std::span<const Candidate> chosen) {
+  std::int64_t sum = 0;
+  for (const Candidate& c : chosen) sum += c.loss;
+  return sum;
+}
+
 }  // namespace
 
 VictimSearch::VictimSearch(Tree& tree, const Layout& layout, const PreemptAsk& ask, const PreemptRules& rules,
@@ -180,11 +186,13 @@ void VictimSearch::look(const Group& g) {
   }
   std::vector<Candidate> order = g.candidates;
   std::sort(order.begin(), order.end(), cheaper_per_gpu);
-  greedy(g, order);
+  std::vector<Candidate> least;
+  greedy(g, by_node(tree_, layout_, ask_.shape, g.nodes, g.candidates), least);
+  greedy(g, order, least);
+  if (ask_.shape.segment > 1) greedy(g, by_domain(layout_, g.candidates), least);
   std::sort(order.begin(), order.end(), cheaper);
-  greedy(g, order);
-  greedy(g, by_node(tree_, layout_, ask_.shape, g.nodes, g.candidates));
-  if (ask_.shape.segment > 1) greedy(g, by_domain(layout_, g.candidates));
+  greedy(g, order, least);
+  improve(g, least);
 
   // Nobody who alone costs more than the best set is in a better one.
   std::erase_if(order, [&](const Candidate& c) { return found_ && c.loss > best_.loss; });
@@ -218,7 +226,7 @@ bool VictimSearch::branch(std::span<const Candidate> c, std::vector<Candidate>& 
   return done;
 }
 
-void VictimSearch::greedy(const Group& g, const std::vector<Candidate>& order) {
+void VictimSearch::greedy(const Group& g, const std::vector<Candidate>& order, std::vector<Candidate>& least) {
   std::vector<Candidate> chosen;
   std::int64_t gpus = 0;
   bool fit = false;
@@ -234,8 +242,14 @@ void VictimSearch::greedy(const Group& g, const std::vector<Candidate>& order) {
   if (fit) {
     spare(chosen);
     consider(chosen);
-    for (int round = 0; round < 4 && exchange(g, chosen); ++round) consider(chosen);
+    if (least.empty() || loss_of(chosen) < loss_of(least)) least = chosen;
   }
+  for (const Candidate& c : chosen) resume(*c.gang);
+}
+
+void VictimSearch::improve(const Group& g, std::vector<Candidate> chosen) {
+  for (const Candidate& c : chosen) stop(*c.gang);
+  for (int round = 0; round < 4 && exchange(g, chosen); ++round) consider(chosen);
   for (const Candidate& c : chosen) resume(*c.gang);
 }
 

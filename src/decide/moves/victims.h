@@ -51,7 +51,9 @@ class VictimSearch {
   void look_into_groups(const std::vector<Candidate>& all);
   void look(const Group& g);
   bool branch(std::span<const Candidate> c, std::vector<Candidate>& chosen, std::int64_t loss);
-  void greedy(const Group& g, const std::vector<Candidate>& order);
+  // Stops them in this order until the gang fits; the cheapest set so far goes to `least`.
+  void greedy(const Group& g, const std::vector<Candidate>& order, std::vector<Candidate>& least);
+  void improve(const Group& g, std::vector<Candidate> chosen);
   void spare(std::vector<Candidate>& chosen);
   bool exchange(const Group& g, std::vector<Candidate>& chosen);
 

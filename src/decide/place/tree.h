@@ -39,7 +39,8 @@ class Tree {
   void close(NodeId n);
   void open(NodeId n);
   bool is_open(NodeId n) const;
-  // How unwelcome a node is, 0 (best) to 255: poor links, heat, busy neighbours. Never outweighs level or leaves.
+  // How unwelcome a node is, 0 (best) to 255: poor links, heat, busy neighbours. Never outweighs level or leaves,
+  // but comes before the tight fit: costs that differ a little everywhere scatter the free nodes. Leave an ordinary node at 0.
   void set_cost(NodeId n, std::uint8_t cost);
   std::uint8_t cost(NodeId n) const;
 

@@ -4,6 +4,11 @@
 // until the gang fits; so they hold for topology, not only for counts. With reserve = 1 this is EASY; with more, conservative for
 // the top and EASY below.
 //
+// Waiters that would rather be compact are looked at twice. First each starts only where it uses the fewest leaves that an empty
+// cluster would need: holes go to gangs that fill them well. What is free after that is given away in the same order, to those
+// who need few more leaves than that. Whoever has waited long enough is not `compact` any more, takes what there is and is never
+// passed over; nor is anybody by those of lower priority.
+//
 // Work in a pass is bounded: `tries_max` placements, `reserve` walks over the running jobs, and one refusal per distinct shape:
 // what did not fit is not tried again until something is given back.
 #pragma once
@@ -36,6 +41,8 @@ struct Start {
   std::uint32_t index = 0;  // into the waiting jobs given
   Choice choice;
   bool backfilled = false;  // ahead of a job that holds a reservation
+  // Free GPUs that it was kept off because reservations need them before it ends: its certificate speaks of the others.
+  std::vector<std::pair<NodeId, std::uint16_t>> apart;
 };
 
 struct Reservation {
@@ -53,7 +60,7 @@ struct Pass {
   bool cut = false;                       // a bound was met: jobs below were not looked at
 };
 
-// `order`: rank() of `waiting`; jobs that are paused are skipped. `running` in the order of (expected_end, id). The tree is left
+// `order`: rank() of `waiting`; `running` in the order of (expected_end, id). The tree is left
 // as it would be with the starts taken: the caller keeps it so when it carries them out, or goes back to a mark of its own.
 Pass backfill(Tree& tree, std::span<const Waiter> waiting, std::span<const Ranked> order, std::span<const Runner> running,
               Time now, const BackfillPolicy& policy = {});

@@ -1,21 +1,26 @@
 // Rank: the order in which queued jobs are looked at. One explainable order, from what is passed in alone.
 //
-// Bands, first to last; within a band the lowest score, then arrival, then id:
-//   returning  stopped by the scheduler to let others through, and its pause is over
-//   overdue    waited longer than `wait_limit`; oldest first, whatever its priority: the starvation bound
-//   urgent     a deadline is near: slack below `slack_urgent`, or below half of the expected run; least slack first
-//   open       by priority, then by score = expected GPU-time x fairness, less for worth
-//   late       its deadline cannot be met any more and no one gave it a value; after the open ones of its priority
-//   paused     stopped to let others through, and its pause lasts still
+// Bands, first to last:
+//   returning, overdue  its turn is due: it stepped aside for others and its pause is over, or it has waited longer than
+//              `wait_limit`. By when that happened, earliest first, whatever the priority: the starvation bound
+//   urgent     a deadline is near: slack below `slack_urgent`; by priority, then least slack first
+//   open       by priority, then by score = expected run x GPUs^gpus_weight x fairness, less for worth; lowest first
+//   late       its deadline cannot be met any more and no one gave it a value: after the open ones of its priority
+//   paused     stepped aside for others, and its pause lasts still: comes back early only into room that nobody wants
+// Ties: arrival, then id.
 //
-// Starvation bound. Let the first job in the order be overdue or returning. It holds a reservation (backfill.h) that no start may
-// delay, and only returning and older overdue jobs come before it; new arrivals never do. So, when no job runs longer than
-// expected, a job starts at the latest `wait_limit` + (jobs that were overdue or returning before it + 1) x (longest run time of
-// a job) after it was queued; a job that can run beside those before it does not wait for them. rank_test holds this as a
-// property.
+// Starvation bound. Ahead of a job whose turn is due stand only those whose turn was due before; who comes later never overtakes.
+// The first in the order holds a reservation that no start may delay (backfill.h). So, when no job runs longer than expected, and
+// the cluster, empty, would hold it, a job starts at the latest
+//     wait_limit + (B + 1) x R
+// after it was queued, with B the jobs whose turn was due when its own became due, and R the longest run expected of any job: the
+// first of them starts within R, for by then all that ran when it became first has ended; then the next is first. A property
+// in backfill_test.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -27,6 +32,8 @@ namespace muster::decide {
 struct Waiter {
   JobId id;
   Shape shape;
+  bool compact = false;          // would rather have the fewest leaves that an empty cluster needs: who fits so goes first
+  std::optional<Shape> or_else;  // what will do when that does not fit: a job that prefers one node, and need not have it
   std::uint32_t gpus = 0;        // in all; whole nodes counted as what they have
   std::uint64_t order = 0;       // arrival; kept over restarts
   std::int32_t priority = 0;     // higher first

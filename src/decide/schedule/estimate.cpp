@@ -1,0 +1,35 @@
+#include "decide/schedule/estimate.h"
+
+#include <algorithm>
+
+namespace muster::decide {
+
+Estimate estimate_run(const Histories& h, std::string_view user, std::string_view job_name, Duration limit,
+                      const EstimatePolicy& policy) {
+  const std::string keys[] = {std::string(user) + "\n" + std::string(name_stem(job_name)), std::string(user), std::string()};
+  constexpr EstimateFrom kFrom[] = {EstimateFrom::name, EstimateFrom::user, EstimateFrom::all};
+  for (std::size_t i = 0; i < std::size(keys); ++i) {
+    // What everybody's jobs did says little about this one: a limit that its user gave says more.
+    if (kFrom[i] == EstimateFrom::all && limit.ns > 0) break;
+    const auto it = h.of.find(keys[i]);
+    if (it == h.of.end() || it->second.total < policy.runs_min) continue;
+    const Duration run = it->second.quantile(policy.quantile);
+    return {limit.ns > 0 ? std::min(run, limit) : run, kFrom[i], it->second.total};
+  }
+  if (limit.ns > 0) return {limit, EstimateFrom::limit, 0};
+  return {policy.unknown, EstimateFrom::nothing, 0};
+}
+
+Time expected_end(Time started, Duration estimate, Time now) {
+  constexpr Duration kSteps[] = {minutes(1), minutes(5), minutes(15), minutes(30), hours(1),  hours(2),
+                                 hours(5),   hours(10),  hours(20),   hours(50),   hours(100)};
+  const Time end = started + estimate;
+  if (end > now) return end;
+  for (const Duration d : kSteps) {
+    if (end + d > now) return end + d;
+  }
+  const std::int64_t lap = hours(100).ns;
+  return end + Duration{((now - end).ns / lap + 1) * lap};
+}
+
+}  // namespace muster::decide

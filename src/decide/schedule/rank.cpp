@@ -1,0 +1,105 @@
+#include "decide/schedule/rank.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/math.h"
+
+namespace muster::decide {
+namespace {
+
+Duration waited(const Waiter& w, Time now) { return (now - w.queued) + w.waited_before; }
+
+double seconds_of(Time t) { return static_cast<double>(t.ns) / 1e9; }
+
+double power(double x, double y) {
+  if (y == 0) return 1;
+  if (y == 1) return x;
+  return y == 0.5 ? det_sqrt(x) : det_pow(x, y);
+}
+
+// Those whose turn is due stand together, and so do the open and the late.
+int group_of(Band b) {
+  switch (b) {
+    case Band::returning:
+    case Band::overdue: return 0;
+    case Band::urgent: return 1;
+    case Band::open:
+    case Band::late: return 2;
+    case Band::paused: break;
+  }
+  return 3;
+}
+
+double open_score(const Waiter& w, Time now, const RankPolicy& p) {
+  double score = std::max(w.expected.seconds(), 1.0) * power(std::max(w.gpus, 1U), p.gpus_weight);
+  if (w.fairness > 0) score *= power(w.fairness, p.fairness_weight);
+  if (p.value_scale > 0 && w.value > 0) score /= 1 + w.value / p.value_scale;
+  if (p.wait_halving.ns > 0) score *= det_exp(-0.69314718055994530942 * waited(w, now).seconds() / p.wait_halving.seconds());
+  return score;
+}
+
+}  // namespace
+
+Band band_of(const Waiter& w, Time now, const RankPolicy& policy) {
+  if (w.paused_until.ns != INT64_MIN) return now >= w.paused_until ? Band::returning : Band::paused;
+  if (waited(w, now) > policy.wait_limit) return Band::overdue;
+  if (w.deadline == kNever) return Band::open;
+  const Duration slack = w.deadline - now - w.expected;
+  if (slack.ns < 0) return w.value > 0 ? Band::open : Band::late;
+  return slack < policy.slack_urgent ? Band::urgent : Band::open;
+}
+
+double score_of(const Waiter& w, Time now, const RankPolicy& policy) {
+  switch (band_of(w, now, policy)) {
+    case Band::returning:
+    case Band::paused: return seconds_of(w.paused_until);
+    case Band::overdue: return seconds_of(w.queued - w.waited_before + policy.wait_limit);
+    case Band::urgent: return (w.deadline - now - w.expected).seconds();
+    case Band::open:
+    case Band::late: break;
+  }
+  return open_score(w, now, policy);
+}
+
+std::vector<Ranked> rank(std::span<const Waiter> waiting, Time now, const RankPolicy& policy) {
+  std::vector<Ranked> out;
+  out.reserve(waiting.size());
+  for (std::uint32_t i = 0; i < waiting.size(); ++i) {
+    out.push_back({i, band_of(waiting[i], now, policy), score_of(waiting[i], now, policy)});
+  }
+  std::sort(out.begin(), out.end(), [&](const Ranked& a, const Ranked& b) {
+    const Waiter& x = waiting[a.index];
+    const Waiter& y = waiting[b.index];
+    const int ga = group_of(a.band);
+    const int gb = group_of(b.band);
+    if (ga != gb) return ga < gb;
+    if ((ga == 1 || ga == 2) && x.priority != y.priority) return x.priority > y.priority;
+    if (ga != 0 && a.band != b.band) return a.band < b.band;
+    return std::tie(a.score, x.order, x.id) < std::tie(b.score, y.order, y.id);
+  });
+  return out;
+}
+
+std::string why(const Waiter& w, Time now, const RankPolicy& policy) {
+  switch (band_of(w, now, policy)) {
+    case Band::returning: return "returning: it stepped aside for others, and its pause is over";
+    case Band::paused:
+      return fmt::format("paused: it stepped aside for others, for {} more", render_duration(w.paused_until - now));
+    case Band::overdue:
+      return fmt::format("overdue: has waited {}, the limit is {}", render_duration(waited(w, now)),
+                         render_duration(policy.wait_limit));
+    case Band::urgent:
+      return fmt::format("urgent: {} of slack before its deadline", render_duration(w.deadline - now - w.expected));
+    case Band::late: return "late: its deadline cannot be met any more";
+    case Band::open: break;
+  }
+  std::string out = fmt::format("{} GPU{} for about {}", w.gpus, w.gpus == 1 ? "" : "s", render_duration(w.expected));
+  if (w.priority != 0) out += fmt::format(", priority {}", w.priority);
+  if (policy.fairness_weight > 0 && w.fairness != 1) out += fmt::format(", its queue has had {:.2f} of its share", w.fairness);
+  return out;
+}
+
+}  // namespace muster::decide

@@ -1,0 +1,153 @@
+#include "ingest/job_trace.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "ingest/gunzip.h"
+
+namespace muster {
+namespace {
+
+constexpr double kSecondsMax = 1e10;  // of a submission, about the year 2286; of a duration, 317 years
+constexpr std::uint64_t kGpusMax = 1'000'000;
+
+struct Columns {
+  int submitted = -1;
+  int run = -1;
+  int gpus = -1;
+  double unit_s = 1;  // of numbers
+  std::size_t count = 0;
+};
+
+using Fields = std::vector<std::string_view>;
+
+int column(const Fields& header, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto it = std::find(header.begin(), header.end(), name);
+    if (it != header.end()) return static_cast<int>(it - header.begin());
+  }
+  return -1;
+}
+
+// Days since 1970-01-01 of a date in the Gregorian calendar.
+std::int64_t days_of(std::int64_t y, std::int64_t m, std::int64_t d) {
+  y -= m <= 2 ? 1 : 0;
+  const std::int64_t era = y / 400;
+  const std::int64_t year = y - era * 400;
+  const std::int64_t day = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+  return era * 146097 + year * 365 + year / 4 - year / 100 + day - 719468;
+}
+
+// "2017-10-09 07:01:55", with T for the blank, decimals of the second and a Z at the end where there are any.
+std::optional<double> parse_date(std::string_view s) {
+  if (!s.empty() && s.back() == 'Z') s.remove_suffix(1);
+  if (s.size() < 19 || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' || s[16] != ':') return {};
+  const auto y = parse_uint(s.substr(0, 4)), mo = parse_uint(s.substr(5, 2)), d = parse_uint(s.substr(8, 2));
+  const auto h = parse_uint(s.substr(11, 2)), mi = parse_uint(s.substr(14, 2));
+  const auto sec = parse_double(s.substr(17));
+  if (!y || !mo || !d || !h || !mi || !sec || *y < 1970 || *mo < 1 || *mo > 12 || *d < 1 || *h > 23 || *mi > 59 || *sec < 0 ||
+      *sec >= 61) {
+    return {};
+  }
+  constexpr std::array<std::uint64_t, 12> kDays = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const bool leap = (*y % 4 == 0 && *y % 100 != 0) || *y % 400 == 0;
+  if (*d > kDays[*mo - 1] || (*mo == 2 && *d == 29 && !leap)) return {};
+  const auto days = days_of(static_cast<std::int64_t>(*y), static_cast<std::int64_t>(*mo), static_cast<std::int64_t>(*d));
+  return static_cast<double>(days) * 86400 + static_cast<double>(*h * 3600 + *mi * 60) + *sec;
+}
+
+Result<Columns> columns_of(const Fields& header, std::string_view where) {
+  Columns c;
+  c.count = header.size();
+  c.submitted = column(header, {"timestamp", "submit_time", "submitted"});
+  c.run = column(header, {"duration", "run_time"});
+  c.gpus = column(header, {"num_gpus", "num_gpu", "gpus"});
+  if (column(header, {"iterations"}) >= 0 && column(header, {"iteration_time"}) >= 0) c.unit_s = 0.001;
+  const auto missing = [&](std::string_view name) {
+    return fail(Code::bad_input, fmt::format("{}: no column {}", where, name),
+                "a job trace is CSV with the columns timestamp, duration (s) and num_gpus");
+  };
+  if (c.submitted < 0) return missing("timestamp (or submit_time)");
+  if (c.run < 0) return missing("duration");
+  if (c.gpus < 0) return missing("num_gpus (or num_gpu, gpus)");
+  return c;
+}
+
+class Rows {
+ public:
+  Rows(std::string_view file, const Columns& c) : file_(file), c_(c) {}
+
+  Result<void> add(const Fields& f, int line) {
+    if (f.size() != c_.count) return bad(line, fmt::format("{} fields, the header has {}", f.size(), c_.count));
+    const auto at = [&](int i) { return trim(f[static_cast<std::size_t>(i)]); };
+    const auto number = [&](std::string_view s) -> std::optional<double> {
+      const auto v = parse_double(s);
+      return v && *v >= -kSecondsMax && *v <= kSecondsMax ? std::optional<double>(*v * c_.unit_s) : std::nullopt;
+    };
+    auto submitted = parse_date(at(c_.submitted));
+    if (!submitted) submitted = number(at(c_.submitted));
+    if (!submitted || *submitted < 0) return bad(line, fmt::format("timestamp is '{}'", printable(at(c_.submitted))));
+    const auto run = number(at(c_.run));
+    if (!run) return bad(line, fmt::format("duration is '{}'", printable(at(c_.run))));
+    if (*run < 0) return bad(line, fmt::format("duration is negative: {}", printable(at(c_.run))));
+    const auto gpus = parse_uint(at(c_.gpus));
+    if (!gpus || *gpus > kGpusMax) return bad(line, fmt::format("number of GPUs is '{}'", printable(at(c_.gpus))));
+    if (*gpus == 0) {
+      ++trace_.without_gpus;
+    } else if (*run == 0) {
+      ++trace_.without_run;
+    } else {
+      trace_.jobs.push_back({Time{} + from_seconds(*submitted), from_seconds(*run), static_cast<std::uint32_t>(*gpus)});
+    }
+    return {};
+  }
+  JobTrace take() { return std::move(trace_); }
+
+ private:
+  tl::unexpected<Error> bad(int line, std::string what) const {
+    return fail(Code::bad_input, fmt::format("{}:{}: {}", file_, line, what), "correct the line, or take it out");
+  }
+
+  std::string_view file_;
+  const Columns& c_;
+  JobTrace trace_;
+};
+
+}  // namespace
+
+Result<JobTrace> parse_job_trace(std::string_view bytes, std::string_view file) {
+  const auto text = gunzip_if_gzip(bytes);
+  if (!text) return fail(text.error().code, fmt::format("{}: {}", file, text.error().what), text.error().next);
+  std::string_view rest = *text;
+  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
+  std::optional<Columns> columns;
+  std::optional<Rows> rows;
+  for (int line = 1; !rest.empty(); ++line) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view text_line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (text_line.ends_with('\r')) text_line.remove_suffix(1);
+    if (trim(text_line).empty() || text_line.starts_with('#')) continue;
+    Fields fields = split(text_line, ',');
+    if (!columns) {
+      for (auto& f : fields) f = trim(f);
+      auto c = columns_of(fields, fmt::format("{}:{}", file, line));
+      if (!c) return tl::unexpected(c.error());
+      columns = *c;
+      rows.emplace(file, *columns);
+      continue;
+    }
+    if (auto ok = rows->add(fields, line); !ok) return tl::unexpected(ok.error());
+  }
+  if (!columns) return fail(Code::bad_input, fmt::format("{}: empty", file), "a job trace begins with a header line");
+  JobTrace trace = rows->take();
+  std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
+                   [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; });
+  return trace;
+}
+
+}  // namespace muster
