@@ -233,6 +233,7 @@ struct Cluster {
   void speed_changed(std::uint32_t g);
   void doom(std::uint32_t g, Duration after, JobEnd end, std::string detail);
   void end_gang(std::uint32_t g, JobEnd end, const std::string& detail);
+  void watch_limit(std::uint32_t g, Duration ran);
   void over_limit(std::uint32_t g);                 // it has run for as long as its owner said it might
   void fail_start(std::uint32_t g, const std::string& why);
   void haunt(std::uint32_t g);                      // a start on nodes whose faults are still there

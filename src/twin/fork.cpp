@@ -99,11 +99,13 @@ void Cluster::fork_jobs(const State& s) {
     x.told_work_ns = x.work_ns;
     x.told_slow_ns = x.slow_ns;
     x.since = now;
-    if (j.progress.init_ms == 0) {
-      begin_init(g, minutes(2));
+    const double init_s = j.spec.init_s >= 0 ? j.spec.init_s : 120;
+    if (j.progress.init_ms == 0 && init_s > 0) {
+      begin_init(g, from_seconds(std::min(init_s, 1e6)));
     } else {
       begin_compute(g);
     }
+    watch_limit(g, s.now.utc - j.started);
     haunt(g);
   }
 }

@@ -117,9 +117,7 @@ void Cluster::launched(std::uint32_t g) {
   Prng prng(config.seed, fmt::format("gang/{}/{}", render(x.id), x.attempt));
   const Duration usual = init_time(static_cast<std::uint32_t>(x.nodes.size()), prng);
   begin_init(g, x.spec.init_s >= 0 ? from_seconds(std::min(x.spec.init_s, 1e6)) : usual);
-  if (x.spec.time_limit_s > 0 && x.spec.time_limit_s < kLimitMax_s) {
-    queue.push(now + from_seconds(x.spec.time_limit_s), Tick::gang_limit, g, x.life);
-  }
+  watch_limit(g, {});
   const double bugs_per_h = kind_rate[static_cast<std::size_t>(FaultKind::app_bug)];
   if (bugs_per_h > 0 && !calmed) {
     const double at_s = 3600 * prng.exponential(1 / bugs_per_h);
@@ -294,6 +292,13 @@ void Cluster::doom(std::uint32_t g, Duration after, JobEnd end, std::string deta
   x.doom_end = end;
   x.doom_detail = std::move(detail);
   queue.push(x.doom_at, Tick::gang_doom, g, x.life);
+}
+
+void Cluster::watch_limit(std::uint32_t g, Duration ran) {
+  const Gang& x = gangs[g];
+  if (x.spec.time_limit_s <= 0 || x.spec.time_limit_s > kLimitMax_s) return;
+  const Duration left = from_seconds(x.spec.time_limit_s) - ran;
+  queue.push(now + std::max(left, Duration{}), Tick::gang_limit, g, x.life);
 }
 
 // As a batch system does: whatever it is doing, its time is up. What it has not written down is lost.

@@ -363,24 +363,27 @@ TEST(Fork, PartsAndSharesGoOn) {
     j.attempt = 1;
     j.nodes = {NodeId{0}};
     j.slots = {slots};
+    j.started = s.now.utc - minutes(10);
     j.progress = {10, 10, 90'000, 0, 0};
     s.jobs[j.id] = j;
   };
   add(1, part(4, 1, 100), 0b1111);
-  add(2, share(500), 0b10000);
+  JobSpec limited = share(500);
+  limited.time_limit_s = 1800;  // of which 600 have passed
+  add(2, limited, 0b10000);
   add(3, share(500), 0b10000);
   add(4, share(500), 0b10000);  // which cannot be: it waits for somebody to say where
   Twin twin(c, s);
   EXPECT_NEAR(twin.allocated_share(), 0, 1e-9);
   twin.advance_to(twin.now().steady + hours(1));
-  EXPECT_NEAR(twin.allocated_share(), (4.0 * 900 / 3600 + 1) / 16, 0.01);
+  EXPECT_NEAR(twin.allocated_share(), (4.0 * 900 / 3600 + 0.5 + 0.5 * 1200 / 3600) / 16, 0.005);
   Inbox in;
   twin.poll(in);
-  std::set<std::uint32_t> completed;
+  std::set<std::uint32_t> over;
   for (const Arrival& a : in.events) {
-    if (const auto* e = std::get_if<JobEnded>(&a.body)) completed.insert(e->job.number);
+    if (const auto* e = std::get_if<JobEnded>(&a.body)) over.insert(e->job.number);
   }
-  EXPECT_EQ(completed, std::set<std::uint32_t>{1});
+  EXPECT_EQ(over, (std::set<std::uint32_t>{1, 2}));
 }
 
 // The wire to a controller in another process.
