@@ -117,7 +117,8 @@ void Parser::add_describe() {
 }
 
 void Parser::add_explain() {
-  auto* sub = command(app_, "explain", "Why something is as it is: a node, job, the queue, an incident, action, fault code or log line", kLook,
+  auto* sub = command(app_, "explain",
+                      "Why something is as it is: a node, job, the queue, an incident, action, fault code or log line", kLook,
                       "  muster explain node0017\n"
                       "  muster explain job 42\n"
                       "  muster explain queue\n"

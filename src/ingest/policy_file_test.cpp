@@ -34,6 +34,7 @@ TEST(PolicyFile, TheShippedDefaultSpellsOutEveryField) {
   Policy p = default_policy();
   fields(fields_of, p);
   fields(fields_of, p.limits);
+  fields(fields_of, p.scheduling);
   for (const auto& name : fields_of.all) EXPECT_NE(text.find(name + ":"), std::string::npos) << name;
   for (const auto name : names(FindingKind{}))
     EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;

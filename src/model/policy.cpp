@@ -23,6 +23,7 @@ Policy default_policy() {
       {K::storage_stall, false, JobCare::wait, false, {}},
       {K::app_error, false, JobCare::wait, false, {}},
       {K::job_failed, false, JobCare::wait, false, {}},
+      {K::row_hot, false, JobCare::wait, false, {}},  // heat_aware says what is done
   };
   return p;
 }

@@ -1,5 +1,5 @@
-"""The whole scheduler under storms: parts of nodes, shares of GPUs, arrays, dependencies, deadlines, priorities and quotas. No GPU given
-twice, no quota passed, every certificate true, every GPU-millisecond accounted for; and the same seed gives the same history."""
+"""The whole scheduler under storms: parts of nodes, shares of GPUs, arrays, dependencies, deadlines, priorities and quotas. No GPU
+given twice, no quota passed, every certificate true, every GPU-millisecond accounted for; the same seed gives the same history."""
 import json
 import os
 import subprocess
@@ -50,13 +50,17 @@ with tempfile.TemporaryDirectory() as folder:
     soak('with quotas, pauses and spares', '--seeds', '8', '--gpus', '256', '--jobs', 'mix:shared', '--policy', quotas, *common)
     soak('with power caps', '--seeds', '8', '--cluster', capped, '--jobs', 'mix:shared', *common)
     soak('NVL72 domains', '--seeds', '2', '--cluster', 'gb200-nvl72-1152', *common)
-    runs = [json.loads(subprocess.run([MUSTER, 'twin', 'run', '--gpus', '256', '--days', '2', '--seed', seed, '--jobs', 'mix:shared',
-                                       '--policy', quotas, '-o', 'json', '--progress', 'never'], capture_output=True, text=True).stdout)
-            for seed in ('1', '1', '2')]
-    check(runs[0]['digest'] == runs[1]['digest'] != runs[2]['digest'], 'the same seed gives the same history: ' + runs[0]['digest'])
+    shared = [MUSTER, 'twin', 'run', '--gpus', '256', '--jobs', 'mix:shared', '--policy', quotas, '-o', 'json',
+              '--progress', 'never']
+
+    def digest(seed):
+        done = subprocess.run([*shared, '--days', '2', '--seed', seed], capture_output=True, text=True)
+        return json.loads(done.stdout)['digest']
+
+    one, again, other = digest('1'), digest('1'), digest('2')
+    check(one == again != other, 'the same seed gives the same history: ' + one)
     journal = os.path.join(folder, 'run.db')
-    subprocess.run([MUSTER, 'twin', 'run', '--gpus', '256', '--days', '1', '--jobs', 'mix:shared', '--policy', quotas, '--weather', 'x50',
-                    '--journal', journal, '-o', 'json', '--progress', 'never'], capture_output=True)
+    subprocess.run([*shared, '--days', '1', '--weather', 'x50', '--journal', journal], capture_output=True)
     again = subprocess.run([MUSTER, 'twin', 'replay', journal, '--check', '--progress', 'never'], capture_output=True, text=True)
     check(again.returncode == 0, 'a recorded journal gives the same decisions again', again.stdout[-800:] + again.stderr[-800:])
 sys.exit(1 if failed else 0)
