@@ -39,7 +39,7 @@ TEST(WorkloadFile, ReadsAMix) {
 
 TEST(WorkloadFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("mix: lm\n"),
-            "w.yaml:1: mix must be one of llm, research, mixed, none, is \"lm\"; did you mean llm?");
+            "w.yaml:1: mix must be one of llm, research, mixed, shared, none, is \"lm\"; did you mean llm?");
   EXPECT_EQ(error("jobs:\n  - {steps: 1}\n"), "w.yaml:2: jobs[].nodes is missing");
   EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, node: 2}\n"),
             "w.yaml:2: unknown key \"jobs[].node\"; did you mean nodes?");

@@ -1,5 +1,5 @@
-"""The whole scheduler under storms: parts of nodes, shares of GPUs, arrays, dependencies, deadlines, priorities and quotas. No GPU
-given twice, no quota passed, every certificate true, every GPU-millisecond accounted for; the same seed gives the same history."""
+"""The whole scheduler under storms: parts of nodes, shares of GPUs, arrays, dependencies, deadlines, priorities, quotas.
+No GPU given twice, no quota passed, every certificate true, every GPU-millisecond accounted for; a seed is a history."""
 import json
 import os
 import subprocess
