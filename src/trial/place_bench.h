@@ -10,9 +10,9 @@ namespace muster::trial {
 // below. 70 % of the gangs are exactly 2^e nodes, the others anything from 2^e to 2^(e+1) - 1. Life times are log-normal and
 // do not depend on the size.
 //
-// The committed mix halves at each doubling, so that each class holds about the same node-hours: 51 % of the gangs are one
-// node, 4 % have 16 nodes or more but hold half of the cluster, and the largest have 255 nodes (2,040 GPUs; the largest
-// power of two is 1,024 GPUs). Mean 4.6 nodes.
+// The committed mix halves at each doubling, so that each class holds about the same node-hours: 50 % of the gangs are one
+// node, 6 % have 16 nodes or more but hold half of the cluster, and the largest have 255 nodes (2,040 GPUs; the largest
+// power of two is 1,024 GPUs). Mean 4.5 nodes.
 struct GangMix {
   double thinning = 0.5;
   std::uint32_t classes = 8;
