@@ -8,11 +8,13 @@
 namespace muster::decide {
 namespace {
 
-// How unwelcome a node is to new work. Trouble it had, trouble it is suspected of, and neighbours whose traffic leaves the leaf.
+// How unwelcome a node is to new work: trouble it is suspected of, trouble it had again and again, and neighbours whose traffic
+// leaves the leaf. Few grades, and none for ordinary nodes: costs come before the tight fit, and a cost on everything is bad
+// packing.
 constexpr std::uint32_t kCostOfSuspicion = 100;
-constexpr std::uint32_t kCostOfIncident = 8;  // each so far, up to
-constexpr std::uint32_t kCostOfPast = 80;
-constexpr std::uint32_t kCostOfTraffic = 60;  // when every other node of the leaf talks to other leaves
+constexpr std::uint32_t kCostOfPast = 40;
+constexpr std::uint32_t kManyIncidents = 3;
+constexpr std::uint32_t kCostOfTraffic = 20;  // where most nodes of the leaf talk to other leaves
 
 constexpr double kIdlePart = 0.25;               // of its busy power, drawn by a node at rest
 constexpr double kFailuresPerNodeHour = 6.5e-4;  // of published fleets, for a node of eight; data/fault_rates.csv
@@ -122,10 +124,10 @@ void ClusterView::weigh(const State& s, std::uint32_t leaf) {
       break;
     }
   }
-  const std::uint32_t traffic = kCostOfTraffic * spread / static_cast<std::uint32_t>(leaf_nodes_[leaf].size());
+  const std::uint32_t traffic = 2 * spread > leaf_nodes_[leaf].size() ? kCostOfTraffic : 0;
   for (NodeId n : leaf_nodes_[leaf]) {
     const NodeState& node = s.nodes[n.v];
-    std::uint32_t cost = traffic + std::min(kCostOfPast, kCostOfIncident * node.incidents);
+    std::uint32_t cost = traffic + (node.incidents >= kManyIncidents ? kCostOfPast : 0);
     if (node.incident.some()) cost += kCostOfSuspicion;
     if (s.policy.heat_aware) cost += heat_cost(s, n);
     tree_->set_cost(n, static_cast<std::uint8_t>(std::min(cost, 255U)));
