@@ -24,6 +24,8 @@ constexpr std::uint32_t kReplayPodLeaves = 16;
 constexpr Duration kCheckpoint = hours(1);
 constexpr Duration kRestart = minutes(2);
 constexpr Duration kNodeRepair = hours(4);
+// Llama 3 report (arXiv 2407.21783): 419 unexpected interruptions in 54 days on 16,384 GPUs.
+constexpr double kFailuresPerGpuHour = 419.0 / (54 * 24 * 16384.0);
 constexpr double kSlowerPerLeaf = 0.1;  // --slow-far: run time grows by this for each leaf beyond the fewest
 
 enum class ReplayPolicy : std::uint8_t { fifo, easy, sjf, las, muster };

@@ -190,7 +190,7 @@ class Future {
     if (t == kNever) return t;
     for (; a_ < running_.size() && running_[a_].expected_end <= t; ++a_) give(*running_[a_].where, running_[a_].milli);
     for (; b_ < started_.size() && started_[b_].at <= t; ++b_) give(*started_[b_].where, started_[b_].milli);
-    for (; c_ < reserved_.size() && reserved_[c_].at <= t; ++c_) unclaim(*reserved_[c_].where);
+    for (; c_ < reserved_.size() && reserved_[c_].at <= t; ++c_) unclaim(c_);
     return t;
   }
   std::span<const Runner> ended() const { return running_.first(a_); }
@@ -210,13 +210,20 @@ class Future {
       if (const auto it = pending_.find(n); it != pending_.end()) claim(n, it->second);
     }
   }
-  void unclaim(const Choice& where) {
+  // Of a reservation that has run its time. Later ones may want the same GPUs.
+  void unclaim(std::size_t ended) {
+    const Choice& where = *reserved_[ended].where;
     for (std::size_t i = 0; i < where.nodes.size(); ++i) {
       const NodeId n = where.nodes[i];
       const auto mine = static_cast<std::uint16_t>(claimed_[n] & where.slots[i]);
       if (mine != 0) tree_.give(n, mine);
       claimed_[n] = static_cast<std::uint16_t>(claimed_[n] & ~mine);
-      pending_[n] = static_cast<std::uint16_t>(pending_[n] & ~where.slots[i]);
+    }
+    pending_.clear();
+    for (std::size_t r = ended + 1; r < reserved_.size(); ++r) add(pending_, *reserved_[r].where);
+    for (auto& [n, mask] : pending_) {
+      mask = static_cast<std::uint16_t>(mask & ~claimed_[n]);
+      claim(n, mask);
     }
   }
 

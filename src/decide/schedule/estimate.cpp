@@ -21,15 +21,9 @@ Estimate estimate_run(const Histories& h, std::string_view user, std::string_vie
 }
 
 Time expected_end(Time started, Duration estimate, Time now) {
-  constexpr Duration kSteps[] = {minutes(1), minutes(5), minutes(15), minutes(30), hours(1),  hours(2),
-                                 hours(5),   hours(10),  hours(20),   hours(50),   hours(100)};
-  const Time end = started + estimate;
-  if (end > now) return end;
-  for (const Duration d : kSteps) {
-    if (end + d > now) return end + d;
-  }
-  const std::int64_t lap = hours(100).ns;
-  return end + Duration{((now - end).ns / lap + 1) * lap};
+  Duration all = std::max(estimate, seconds(1));
+  while (started + all <= now) all = all * 2;
+  return started + all;
 }
 
 }  // namespace muster::decide

@@ -30,10 +30,8 @@ struct EstimatePolicy {
 Estimate estimate_run(const Histories& h, std::string_view user, std::string_view job_name, Duration limit,
                       const EstimatePolicy& policy = {});
 
-// When a running job is expected to end: at started + estimate. Has it outlived that, the estimate is corrected in growing steps
-// (1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h, then by 100 h), as Tsafrir, Etsion and Feitelson do (Backfilling Using
-// System-Generated Predictions, 2007): a job that is late by little is likely to end soon, one that is late by much is not.
-// Always after now.
+// When a running job is expected to end: at started + estimate. Has it outlived that, the estimate is doubled until it lies ahead,
+// which is what remains of a heavy-tailed run time: about as long again. Always after now.
 Time expected_end(Time started, Duration estimate, Time now);
 
 }  // namespace muster::decide

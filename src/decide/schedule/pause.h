@@ -25,7 +25,7 @@ struct PausePolicy {
   double lost_part = 0.25;
   double ratio = 1;
   std::uint32_t node_gpus = 8;
-  Duration single_max = hours(8);
+  Duration single_max = minutes(450);
   Duration node_max = minutes(125);
   Duration other_max = minutes(50);
   Duration length_min = minutes(45);  // a shorter pause is not worth the restart
