@@ -61,7 +61,7 @@ Result<JobSpec> spec_of(const Value& body, const State& s) {
     return bad("spec." + wrong, fmt::format("the cluster has {} nodes of {} GPUs", s.site.nodes.size(), s.site.gpus_per_node));
   }
   for (const JobId id : spec->after) {
-    if (find_job(s, id) == nullptr) return fail(Code::not_found, fmt::format("spec.after: there is no job {}", render(id)));
+    if (members_of(s, id).empty()) return fail(Code::not_found, fmt::format("spec.after: there is no job {}", render(id)));
   }
   return spec;
 }

@@ -8,6 +8,12 @@
 namespace muster::detect {
 namespace {
 
+// Whether a job has the GPU that was measured.
+bool at_work(const State& s, const Sample& m) {
+  const auto& shares = s.nodes[m.node.v].shares;
+  return std::any_of(shares.begin(), shares.end(), [&](const Share& x) { return m.slot < 0 || (x.slots >> m.slot & 1) != 0; });
+}
+
 // A counter that moved by at least `step` since the last sample is a sign.
 struct CounterRule {
   Field field;
@@ -97,7 +103,7 @@ void Counters::on_sample(const Sample& m, const State& s, Signs& out) {
       if (m.value >= s.policy.temp_throttle_c) {
         out.see(FindingKind::thermal_throttle, Severity::warning, m.node, m.slot, Witness::scrape, m.at,
                 fmt::format("{:.0f} C, limit {:.0f} C", m.value, s.policy.temp_throttle_c));
-      } else if (m.value < s.policy.temp_throttle_c - 8 && s.nodes[m.node.v].busy()) {  // without load anything is cool
+      } else if (m.value < s.policy.temp_throttle_c - 8 && at_work(s, m)) {  // without load anything is cool
         out.clear(FindingKind::thermal_throttle, m.node, m.slot, "it has cooled down");
       }
       break;

@@ -40,9 +40,11 @@ void Slow::on_step(const StepReport& r, const State& s, Signs& out) {
 
 void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Signs& out) {
   std::vector<std::pair<float, std::size_t>> busy;
-  for (NodeId n : j.nodes) {
-    for (std::size_t g = n.v * slots_; g < (n.v + 1) * slots_; ++g) {
-      if (tensor_[g] >= 0) busy.emplace_back(tensor_[g], g);
+  for (std::size_t i = 0; i < j.nodes.size(); ++i) {
+    const std::size_t first = j.nodes[i].v * slots_;
+    for (std::size_t slot = 0; slot < slots_; ++slot) {
+      const bool own = i >= j.slots.size() || (j.slots[i] >> slot & 1) != 0;  // a neighbour's GPU is no suspect
+      if (own && tensor_[first + slot] >= 0) busy.emplace_back(tensor_[first + slot], first + slot);
     }
   }
   if (busy.size() < 8) return;

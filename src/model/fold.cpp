@@ -222,12 +222,14 @@ struct Folder {
     j.spec = b.spec;
     j.order = s.next_order++;
     j.submitted = e.utc;
-    for (const JobId id : b.spec.after) {
-      // One that is not known any more has ended long ago; how, nobody knows, and its owner asked after it did.
-      const Job* before = job(id);
-      if (before == nullptr || before->phase == JobPhase::completed) continue;
-      if (ended(before->phase)) j.hopeless = true;
-      j.waits_for.push_back(id);
+    // One that is not known any more has ended long ago; how, nobody knows, and its owner asked after it did.
+    for (const JobId named : b.spec.after) {
+      for (const JobId id : members_of(s, named)) {
+        const Job* before = job(id);
+        if (before->phase == JobPhase::completed) continue;
+        if (ended(before->phase)) j.hopeless = true;
+        j.waits_for.push_back(id);
+      }
     }
     ++s.totals.jobs_submitted;
     enqueue(s.jobs[b.job] = std::move(j));

@@ -44,6 +44,14 @@ const Job* find_job(const State& s, JobId id) {
   const auto it = s.jobs.find(id);
   return it == s.jobs.end() ? nullptr : &it->second;
 }
+std::vector<JobId> members_of(const State& s, JobId id) {
+  if (find_job(s, id) != nullptr) return {id};
+  std::vector<JobId> out;
+  if (id.array_index != 0) return out;
+  for (auto it = s.jobs.lower_bound(JobId{id.number, 1}); it != s.jobs.end() && it->first.number == id.number; ++it)
+    out.push_back(it->first);
+  return out;
+}
 const Incident* find_incident(const State& s, IncidentId id) {
   const auto it = s.incidents.find(id);
   return it == s.incidents.end() ? nullptr : &it->second;

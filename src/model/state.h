@@ -197,6 +197,8 @@ inline const std::string& queue_of(const JobSpec& spec) { return spec.queue.empt
 // What a job asks for in thousandths of a GPU, all its pieces together.
 std::int64_t milli_gpus(const Site& site, const JobSpec& spec);
 const Job* find_job(const State& s, JobId id);
+// The job, or all members of the array of that number; none when nobody of that number is known.
+std::vector<JobId> members_of(const State& s, JobId id);
 const Incident* find_incident(const State& s, IncidentId id);
 const Finding* find_finding(const State& s, FindingId id);
 // By hostname; none when absent.
