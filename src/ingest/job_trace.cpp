@@ -86,7 +86,9 @@ class Rows {
     const auto at = [&](int i) { return trim(f[static_cast<std::size_t>(i)]); };
     const auto number = [&](std::string_view s) -> std::optional<double> {
       const auto v = parse_double(s);
-      return v && *v >= -kSecondsMax && *v <= kSecondsMax ? std::optional<double>(*v * c_.unit_s) : std::nullopt;
+      if (!v) return std::nullopt;
+      const double seconds = *v * c_.unit_s;
+      return seconds >= -kSecondsMax && seconds <= kSecondsMax ? std::optional<double>(seconds) : std::nullopt;
     };
     auto submitted = parse_date(at(c_.submitted));
     if (!submitted) submitted = number(at(c_.submitted));

@@ -108,7 +108,10 @@ void OnTree::queue(std::uint32_t job, Time paused_until) {
   w.id = JobId{job + 1, 0};
   w.gpus = j.gpus;
   w.shape = spec_.topology ? shape_of(j.gpus) : pieces_of(j.gpus, 1);
-  if (spec_.topology && j.gpus > 1) w.or_else = pieces_of(j.gpus, 1);
+  if (spec_.topology && j.gpus > 1) {
+    w.or_else = pieces_of(j.gpus, 1);
+    if (j.gpus <= kReplayNodeGpus * kReplayLeafNodes) w.or_else->required = Level::leaf;
+  }
   w.order = job;
   w.queued = j.queued;
   w.waited_before = j.started_once ? j.first_wait + j.paused : Duration{};
