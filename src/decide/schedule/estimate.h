@@ -30,8 +30,8 @@ struct EstimatePolicy {
 Estimate estimate_run(const Histories& h, std::string_view user, std::string_view job_name, Duration limit,
                       const EstimatePolicy& policy = {});
 
-// When a running job is expected to end: at started + estimate. Has it outlived that, the estimate is doubled until it lies ahead,
-// which is what remains of a heavy-tailed run time: about as long again. Always after now.
+// When a running job is expected to end: at started + estimate. Has it outlived that, the estimate is doubled until it lies
+// ahead, which is what remains of a heavy-tailed run time: about as long again. Always after now.
 Time expected_end(Time started, Duration estimate, Time now);
 
 }  // namespace muster::decide
