@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "decide/quota/quota.h"
 #include "ingest/cluster_file.h"
 #include "ingest/embedded.h"
 #include "ingest/policy_file.h"
@@ -65,7 +66,14 @@ Result<Policy> load_policy(const std::string& name) {
   if (contains(preset_policy_names(), name)) return preset_policy(name);
   const auto text = read_file(name);
   if (!text) return tl::unexpected(text.error());
-  return parse_policy(*text, name);
+  auto policy = parse_policy(*text, name);
+  if (!policy) return policy;
+  if (const auto ok = decide::check_queues(policy->queues); !ok) {
+    Error e = ok.error();
+    e.what = name + ": " + e.what;
+    return tl::unexpected(e);
+  }
+  return policy;
 }
 
 Result<Scene> build_scene(const TwinChoice& c) {
@@ -101,6 +109,14 @@ Result<Scene> build_scene(const TwinChoice& c) {
   auto policy = load_policy(c.policy);
   if (!policy) return tl::unexpected(policy.error());
   scene.policy = std::move(*policy);
+  std::uint64_t guaranteed = 0;
+  for (const QueueSpec& q : scene.policy.queues) guaranteed += q.parent.empty() ? q.guaranteed_gpus : 0;
+  if (guaranteed > scene.twin.site.gpus()) {
+    return fail(
+        Code::bad_input,
+        fmt::format("{}: queues are guaranteed {} GPUs and the cluster has {}", c.policy, guaranteed, scene.twin.site.gpus()),
+        "guarantee less, or give a larger cluster");
+  }
   const auto csv = embedded_file("fault_rates.csv");
   MUSTER_CHECK(csv);
   auto rates = twin::parse_rates(*csv, "data/fault_rates.csv");

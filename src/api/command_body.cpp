@@ -60,6 +60,12 @@ Result<JobSpec> spec_of(const Value& body, const State& s) {
   if (const std::string wrong = problem_with(*spec, &s.site); !wrong.empty()) {
     return bad("spec." + wrong, fmt::format("the cluster has {} nodes of {} GPUs", s.site.nodes.size(), s.site.gpus_per_node));
   }
+  const auto& queues = s.policy.queues;
+  const auto named = [&](const QueueSpec& q) { return q.name == spec->queue; };
+  if (!spec->queue.empty() && !queues.empty() && std::none_of(queues.begin(), queues.end(), named)) {
+    return fail(Code::not_found, fmt::format("spec.queue: there is no queue '{}'", printable(spec->queue)),
+                "leave it out, or name one of the policy's queues");
+  }
   for (const JobId id : spec->after) {
     if (members_of(s, id).empty()) return fail(Code::not_found, fmt::format("spec.after: there is no job {}", render(id)));
   }

@@ -15,7 +15,7 @@ namespace muster::decide {
 namespace {
 
 constexpr double kWorthMoving_gpu_h = 0.5;  // less is not worth anybody's attention
-constexpr std::size_t kAskers = 4;  // the first so many of the order that may take from others
+constexpr std::size_t kAskers = 4;          // the first so many of the order that may take from others
 
 // Somebody has been asked to leave and has not left: what comes of that is waited for.
 bool under_way(const State& s) {
@@ -71,7 +71,7 @@ std::vector<JobId> askers(const State& s, const Quotas& quotas, const Line& line
     const Job& j = s.jobs.at(line.waiting[r.index].id);
     const QueueIndex q = quotas.find(queue_of(j.spec));
     const bool entitled = quotas.within_guarantee(q, ask_of(s, quotas, j.spec));
-    const bool patient = s.mono() - j.queued < s.policy.scheduling.preempt_after;
+    const bool patient = s.mono() - j.queued < s.policy.scheduling.preempt_after || j.promised_until > s.mono();
     if (starts.count(j.id) != 0 || r.band == Band::paused || !((j.spec.priority > lowest && !patient) || entitled)) continue;
     out.push_back(j.id);
     if (out.size() == kAskers) return out;
@@ -106,10 +106,12 @@ bool preempt(const State& s, ClusterView& view, const Quotas& quotas, const Line
     const bool entitled = quotas.within_guarantee(ask.queue, ask.use);
     if (!entitled && static_cast<double>(p.loss_gpu_ms) > s.policy.scheduling.preempt_loss * work_ms) continue;
     for (const JobId v : p.victims) {
-      out.push_back(stop(s, v, "queue/preempt",
-                         fmt::format("makes room for job {} ({}); {:.2f} GPU-hours are lost: {}", render(id),
-                                     printable(j.spec.name), static_cast<double>(p.loss_gpu_ms) / 3.6e6, p.why),
-                         {"let it wait: its priority or its guarantee says it need not"}));
+      Wanted w = stop(s, v, "queue/preempt",
+                      fmt::format("makes room for job {} ({}); {:.2f} GPU-hours are lost: {}", render(id), printable(j.spec.name),
+                                  static_cast<double>(p.loss_gpu_ms) / 3.6e6, p.why),
+                      {"let it wait: its priority or its guarantee says it need not"});
+      w.action.for_job = id;
+      out.push_back(std::move(w));
     }
     return true;
   }
@@ -190,7 +192,7 @@ bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line&
     w.action.attempt = j.attempt + 1;
     w.action.nodes = m.to.nodes;
     if (!j.slots.empty()) w.action.slots = m.to.slots;
-    w.placement = placement_of(m.to, view.shape_of(j.spec));
+    w.placement = placement_of(s.site, m.to, view.shape_of(j.spec));
     out.push_back(std::move(w));
   }
   return true;

@@ -15,14 +15,14 @@ namespace {
 constexpr std::size_t kStartsPerTurn = 2000;  // bounds the work of one turn
 constexpr int kQuotaRounds = 4;               // passes in which starts that are too many for a quota are taken back
 
-Wanted start_of(const Job& j, Choice choice, const Shape& shape, std::uint32_t whole, std::string rule, std::string sentence) {
+Wanted start_of(const Site& site, const Job& j, Choice choice, const Shape& shape, std::string rule, std::string sentence) {
   Wanted w;
   w.action.verb = Verb::start_job;
   w.action.job = j.id;
   w.action.attempt = j.attempt + 1;
-  w.placement = placement_of(choice, shape);
+  w.placement = placement_of(site, choice, shape);
   w.action.nodes = std::move(choice.nodes);
-  const bool part = shape.milli < 1000 || (shape.gpus > 0 && shape.gpus < whole);
+  const bool part = shape.milli < 1000 || (shape.gpus > 0 && shape.gpus < site.gpus_per_node);
   if (part) w.action.slots = std::move(choice.slots);
   w.reason.rule = std::move(rule);
   w.reason.sentence = std::move(sentence);
@@ -48,7 +48,7 @@ void first_in_first_out(const State& s, ClusterView& view, Decisions& out) {
     if (!choice) break;
     view.tree().take(*choice, shape.milli);
     std::string sentence = "first in the queue; " + on_leaves(*choice);
-    out.push_back(start_of(j, std::move(*choice), shape, s.site.gpus_per_node, "queue/fifo", std::move(sentence)));
+    out.push_back(start_of(s.site, j, std::move(*choice), shape, "queue/fifo", std::move(sentence)));
   }
   view.tree().rollback(mark);
 }
@@ -97,7 +97,7 @@ std::string why_now(const State& s, const Line& line, const Pass& pass, const St
 
 }  // namespace
 
-Placement placement_of(const Choice& c, const Shape& shape) {
+Placement placement_of(const Site& site, const Choice& c, const Shape& shape) {
   Placement p;
   p.level = c.certificate.level;
   p.group = c.certificate.group;
@@ -105,7 +105,8 @@ Placement placement_of(const Choice& c, const Shape& shape) {
   p.leaves_min = c.certificate.leaves_min;
   p.leaves_empty = c.certificate.leaves_empty;
   p.best_below = c.certificate.best_below;
-  p.why = explain(c.certificate, shape);
+  const bool node = p.level == Level::node && p.group < site.nodes.size();
+  p.why = explain(c.certificate, shape, node ? site.nodes[p.group].name : std::string());
   return p;
 }
 
@@ -133,8 +134,8 @@ void decide_queue(const State& s, ClusterView& view, Decisions& out) {
   for (Start& x : pass.starts) {
     const Job& j = s.jobs.at(x.id);
     std::string sentence = why_now(s, line, pass, x);
-    out.push_back(start_of(j, x.choice, line.waiting[x.index].shape, s.site.gpus_per_node,
-                           x.backfilled ? "queue/backfill" : "queue/next", std::move(sentence)));
+    out.push_back(start_of(s.site, j, x.choice, line.waiting[x.index].shape, x.backfilled ? "queue/backfill" : "queue/next",
+                           std::move(sentence)));
     Placement& p = std::get<Wanted>(out.back()).placement;
     if (!x.apart.empty()) {
       p.why += fmt::format(" GPUs of {} node{} were kept for reservations and not looked at.", x.apart.size(),

@@ -10,6 +10,6 @@ constexpr Duration kQueueBeat = minutes(1);
 
 void decide_queue(const State& s, ClusterView& view, Decisions& out);
 // The certificate of a choice, as the record keeps it.
-Placement placement_of(const Choice& c, const Shape& shape);
+Placement placement_of(const Site& site, const Choice& c, const Shape& shape);
 
 }  // namespace muster::decide

@@ -23,8 +23,8 @@ class Recovery : public ::testing::Test {
     for (int pass = 0; pass < 20; ++pass) {
       Decisions out;
       ClusterView view;
-  view.update(t.s);
-  decide_recovery(t.s, view, out);
+      view.update(t.s);
+      decide_recovery(t.s, view, out);
       settle(t.s);
       if (out.empty()) return ordered;
       for (Decision& d : out) {

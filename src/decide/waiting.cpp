@@ -90,7 +90,8 @@ Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, 
   w.fairness = quotas.size() > 1 ? 0.5 + factors[quotas.find(queue_of(j.spec))] : 1;
   w.value = j.spec.value_per_gpu_h;
   w.queued = j.queued;
-  w.waited_before = j.waited;
+  w.waited_before = j.attempt == 0 ? j.waited : Duration{};  // who has run has had his turn
+  w.promised = j.promised_until.ns != 0 && s.mono() < j.promised_until;
   if (j.spec.deadline.ns != 0) w.deadline = s.mono() + (j.spec.deadline - s.now.utc);
   w.expected = expected_run(s, j);
   w.ran = j.ran;

@@ -50,6 +50,7 @@ struct Action {
   std::vector<NodeId> nodes;       // start_job, restart_job: the gang; limit_power: a row
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
   Duration pause;                  // requeue_job: not wanted back before this is over
+  JobId for_job;                   // requeue_job: who is to have what it leaves
   JobSpec spec;                    // submit_job
   std::uint32_t limit_pct = 100;   // limit_power
 };
@@ -95,6 +96,7 @@ void fields(V& v, Action& a) {
   v("nodes", a.nodes);
   v("slots", a.slots);
   v("pause", a.pause);
+  v("for_job", a.for_job);
   v("spec", a.spec);
   v("limit_pct", a.limit_pct);
 }

@@ -155,6 +155,7 @@ struct Job {
   Duration ran;                   // run time of earlier attempts that is not lost
   Time paused_until;              // mono; it stepped aside for others and is not wanted back before; 0: it did not
   Duration paused;                // in all
+  Time promised_until;            // mono; others were stopped for it, and it is first until then; 0: no
   std::vector<JobId> waits_for;   // of spec.after, those that have not completed
   bool hopeless = false;          // one of those ended without completing: it can never start
   Progress progress;
@@ -184,6 +185,7 @@ void fields(V& v, Job& j) {
   v("ran", j.ran);
   v("paused_until", j.paused_until);
   v("paused", j.paused);
+  v("promised_until", j.promised_until);
   v("waits_for", j.waits_for);
   v("hopeless", j.hopeless);
   v("progress", j.progress);

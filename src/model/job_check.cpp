@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <map>
 
 namespace muster {
 namespace {
@@ -23,6 +24,25 @@ std::string problem_of_shape(const JobSpec& s) {
   return {};
 }
 
+// Whether the largest group of a level holds it at all.
+std::string problem_of_groups(const JobSpec& s, const Site& site, std::uint32_t per_node) {
+  const auto largest = [&](Level level) {
+    std::map<std::uint32_t, std::uint64_t> nodes;
+    for (std::uint32_t i = 0; i < site.nodes.size(); ++i) {
+      const NodeSpec& n = site.nodes[i];
+      ++nodes[level == Level::node ? i : level == Level::domain ? n.domain : level == Level::leaf ? n.leaf : n.pod];
+    }
+    std::uint64_t most = 0;
+    for (const auto& [group, count] : nodes) most = std::max(most, count);
+    return most * (site.gpus_per_node / per_node);
+  };
+  if (s.segment > 1 && s.segment > largest(Level::domain))
+    return fmt::format("segment is {}: the largest NVLink domain holds {}", s.segment, largest(Level::domain));
+  if (s.within != Level::core && s.nodes > largest(s.within))
+    return fmt::format("nodes is {} within one {}: the largest holds {}", s.nodes, name_of(s.within), largest(s.within));
+  return {};
+}
+
 std::string problem_of_site(const JobSpec& s, const Site& site) {
   const std::uint32_t per_node = s.gpus_per_node > 0 ? s.gpus_per_node : site.gpus_per_node;
   if (per_node > site.gpus_per_node) {
@@ -30,6 +50,7 @@ std::string problem_of_site(const JobSpec& s, const Site& site) {
   }
   const std::uint64_t pieces = std::uint64_t{site.gpus_per_node / per_node} * site.nodes.size();
   if (s.nodes > pieces) return fmt::format("nodes is {}: the cluster has room for {} at most", s.nodes, pieces);
+  if (std::string p = problem_of_groups(s, site, per_node); !p.empty()) return p;
   if (!s.gpu_model.empty() && s.gpu_model != site.gpu_model) {
     for (const NodeSpec& n : site.nodes) {
       if (n.gpu_model == s.gpu_model) return {};

@@ -141,7 +141,6 @@ World random_world() {
     const auto pieces = gang ? *rc::gen::inRange<std::uint32_t>(1, w.nodes + 1) : 1;
     const auto gpus = gang ? 4 : *rc::gen::inRange<std::uint32_t>(1, 5);
     w.coming.push_back(waiter(i, pieces, gpus, *rc::gen::inRange(1, 2000), t));
-    w.coming.back().priority = *rc::gen::inRange(0, 3);
     if (gpus > 1 && *rc::gen::arbitrary<bool>()) w.coming.back().or_else = shape(pieces * gpus, 1);
   }
   w.rank.wait_limit = seconds(*rc::gen::inRange(100, 3000));

@@ -20,6 +20,15 @@ double power(double x, double y) {
   return y == 0.5 ? det_sqrt(x) : det_pow(x, y);
 }
 
+// Who steps before everybody: who was promised his turn, and who has waited several times the limit, whatever his priority.
+constexpr std::int64_t kPatience = 3;
+enum class Tier : std::uint8_t { first, usual, paused };
+Tier tier_of(Band b, const Waiter& w, Time now, const RankPolicy& p) {
+  if (b == Band::paused) return Tier::paused;
+  const bool long_overdue = b == Band::overdue && waited(w, now).ns > kPatience * p.wait_limit.ns;
+  return b == Band::returning || long_overdue ? Tier::first : Tier::usual;
+}
+
 // Those whose turn is due stand together, and so do the open and the late.
 int group_of(Band b) {
   switch (b) {
@@ -44,6 +53,7 @@ double open_score(const Waiter& w, Time now, const RankPolicy& p) {
 }  // namespace
 
 Band band_of(const Waiter& w, Time now, const RankPolicy& policy) {
+  if (w.promised) return Band::returning;
   if (w.paused_until.ns != INT64_MIN) return now >= w.paused_until ? Band::returning : Band::paused;
   if (waited(w, now) > policy.wait_limit) return Band::overdue;
   if (w.deadline == kNever) return Band::open;
@@ -55,7 +65,7 @@ Band band_of(const Waiter& w, Time now, const RankPolicy& policy) {
 double score_of(const Waiter& w, Time now, const RankPolicy& policy) {
   switch (band_of(w, now, policy)) {
     case Band::returning:
-    case Band::paused: return seconds_of(w.paused_until);
+    case Band::paused: return seconds_of(w.promised ? w.queued : w.paused_until);
     case Band::overdue: return seconds_of(w.queued - w.waited_before + policy.wait_limit);
     case Band::urgent: return (w.deadline - now - w.expected).seconds();
     case Band::open:
@@ -73,10 +83,13 @@ std::vector<Ranked> rank(std::span<const Waiter> waiting, Time now, const RankPo
   std::sort(out.begin(), out.end(), [&](const Ranked& a, const Ranked& b) {
     const Waiter& x = waiting[a.index];
     const Waiter& y = waiting[b.index];
+    const Tier ta = tier_of(a.band, x, now, policy);
+    const Tier tb = tier_of(b.band, y, now, policy);
+    if (ta != tb) return ta < tb;
+    if (ta == Tier::usual && x.priority != y.priority) return x.priority > y.priority;
     const int ga = group_of(a.band);
     const int gb = group_of(b.band);
     if (ga != gb) return ga < gb;
-    if ((ga == 1 || ga == 2) && x.priority != y.priority) return x.priority > y.priority;
     if (ga != 0 && a.band != b.band) return a.band < b.band;
     return std::tie(a.score, x.order, x.id) < std::tie(b.score, y.order, y.id);
   });
@@ -85,7 +98,9 @@ std::vector<Ranked> rank(std::span<const Waiter> waiting, Time now, const RankPo
 
 std::string why(const Waiter& w, Time now, const RankPolicy& policy) {
   switch (band_of(w, now, policy)) {
-    case Band::returning: return "returning: it stepped aside for others, and its pause is over";
+    case Band::returning:
+      if (w.promised) return "others were stopped to make room for it";
+      return "returning: it stepped aside for others, and its pause is over";
     case Band::paused:
       return fmt::format("paused: it stepped aside for others, for {} more", render_duration(w.paused_until - now));
     case Band::overdue:

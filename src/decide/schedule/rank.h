@@ -1,21 +1,21 @@
 // Rank: the order in which queued jobs are looked at. One explainable order, from what is passed in alone.
 //
-// Bands, first to last:
-//   returning, overdue  its turn is due: it stepped aside for others and its pause is over, or it has waited longer than
-//              `wait_limit`. By when that happened, earliest first, whatever the priority: the starvation bound
-//   urgent     a deadline is near: slack below `slack_urgent`; by priority, then least slack first
-//   open       by priority, then by score = expected run x GPUs^gpus_weight x fairness, less for worth; lowest first
-//   late       its deadline cannot be met any more and no one gave it a value: after the open ones of its priority
-//   paused     stepped aside for others, and its pause lasts still: comes back early only into room that nobody wants
-// Ties: arrival, then id.
+// Before everybody stand those whose turn is promised: who stepped aside and whose pause is over, for whom others were stopped,
+// and who has waited three times `wait_limit`; by when that happened. Then priority, and among those of one priority, bands:
+//   overdue    has waited longer than `wait_limit`; by when that happened, earliest first
+//   urgent     a deadline is near: slack below `slack_urgent`; least slack first
+//   open       by score = expected run x GPUs^gpus_weight x fairness, less for worth; lowest first
+//   late       its deadline cannot be met any more and no one gave it a value
+// Last, paused: stepped aside for others, and its pause lasts still: comes back early only into room that nobody wants. Ties:
+// arrival, then id.
 //
-// Starvation bound. Ahead of a job whose turn is due stand only those whose turn was due before; who comes later never overtakes.
-// The first in the order holds a reservation that no start may delay (backfill.h). So, when no job runs longer than expected, and
-// the cluster, empty, would hold it, a job starts at the latest
-//     wait_limit + (B + 1) x R
-// after it was queued, with B the jobs whose turn was due when its own became due, and R the longest run expected of any job: the
-// first of them starts within R, for by then all that ran when it became first has ended; then the next is first. A property
-// in backfill_test.
+// Starvation bound. Ahead of a job whose turn is promised stand only those whose turn was promised before; who comes later never
+// overtakes. The first in the order holds a reservation that no start may delay (backfill.h). So, when no job runs longer than
+// expected, and the cluster, empty, would hold it, a job starts at the latest
+//     L + (B + 1) x R
+// after it was queued, with L the `wait_limit` where all have one priority and three times that otherwise, B the jobs whose turn
+// was due when its own became due, and R the longest run expected of any job: the first of them starts within R, for by then all
+// that ran when it became first has ended; then the next is first. A property in backfill_test.
 #pragma once
 #include <optional>
 #include <span>
@@ -32,6 +32,7 @@ namespace muster::decide {
 struct Waiter {
   JobId id;
   Shape shape;
+  bool promised = false;         // others were stopped for it: what they leave is its own
   bool compact = false;          // would rather have the fewest leaves that an empty cluster needs: who fits so goes first
   std::optional<Shape> or_else;  // what will do when that does not fit: a job that prefers one node, and need not have it
   std::uint32_t gpus = 0;        // in all; whole nodes counted as what they have

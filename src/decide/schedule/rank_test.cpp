@@ -40,13 +40,20 @@ TEST(Rank, ValueBringsForward) {
   EXPECT_EQ(ids(w, at_s(10), p), (Ids{2, 1}));
 }
 
-TEST(Rank, WhoWaitedTooLongIsFirstWhateverThePriority) {
+TEST(Rank, WhoWaitedTooLongIsFirstOfHisPriorityAndInTheEndOfAll) {
   RankPolicy p;
   p.wait_limit = hours(1);
   std::vector<Waiter> w = {waiter(1, 1, 8, 86400, 0), waiter(2, 1, 1, 60, 3000), waiter(3, 1, 1, 60, 10)};
   w[1].priority = 9;
-  EXPECT_EQ(ids(w, at_s(3605), p), (Ids{1, 2, 3}));
-  EXPECT_EQ(ids(w, at_s(3615), p), (Ids{1, 3, 2}));  // who was due first
+  EXPECT_EQ(ids(w, at_s(3605), p), (Ids{2, 1, 3}));
+  EXPECT_EQ(ids(w, at_s(3615), p), (Ids{2, 1, 3}));  // who was due first
+  EXPECT_EQ(ids(w, at_s(3 * 3600 + 5), p), (Ids{1, 2, 3})) << "three times the limit: whatever the priority";
+}
+
+TEST(Rank, ForWhomOthersWereStoppedIsFirst) {
+  std::vector<Waiter> w = {waiter(1, 1, 1, 60), waiter(2, 1, 8, 3600)};
+  w[1].promised = true;
+  EXPECT_EQ(ids(w, at_s(10)), (Ids{2, 1}));
 }
 
 TEST(Rank, LittleSlackIsUrgentAndNoneIsLate) {
