@@ -16,7 +16,7 @@ namespace muster::share {
 enum class Policy : std::uint8_t {
   best_fit,  // the node that would have the least CPU and GPU left
   fgd,       // fragmentation gradient descent as published, whole-number scores included
-  muster,    // fragmentation by the pods seen so far, prices of scarce resources, and a little best fit
+  muster,    // fragmentation by the pods seen so far, CPU looked at in depth, and the price of what is scarce
 };
 
 class Packer {
