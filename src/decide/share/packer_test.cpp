@@ -116,7 +116,7 @@ TEST(Packer, LearnsToKeepTheWantedModelForThoseWhoNeedIt) {
     const bool wants_one = i % 2 == 1;
     if (!packer.place(wants_one ? picky : whole(1)).has_value()) ++lost;
   }
-  EXPECT_LE(lost, 8);  // a policy blind to models puts half of the others there and loses about 40
+  EXPECT_LE(lost, 12);  // a policy blind to models puts half of the others there and loses about 40
 }
 
 TEST(Packer, FillsTheGapThatFits) {
