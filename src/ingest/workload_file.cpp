@@ -86,6 +86,32 @@ void read_job(Form& outer, const Value& v, std::string_view file, Workload& w) {
   }
 }
 
+// Sorts the jobs by their time; an engine numbers them in that order, and what follows another is told its number there.
+Result<void> in_order_of_arrival(Workload& w, std::string_view file) {
+  std::vector<std::size_t> order(w.jobs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return w.jobs[a].at < w.jobs[b].at; });
+  std::vector<std::uint32_t> number(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) number[order[k]] = static_cast<std::uint32_t>(k + 1);
+  std::vector<TimedJob> sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t i : order) {
+    TimedJob j = std::move(w.jobs[i]);
+    for (JobId& id : j.spec.after) {
+      const std::string who = fmt::format("{}: job {} ({})", file, i + 1, quoted(j.spec.name));
+      if (!w.mix.empty()) return fail(Code::bad_input, who + ": after needs a file without a mix, whose jobs have numbers too");
+      if (id.number > number.size())
+        return fail(Code::bad_input, fmt::format("{} follows job {}, and the file has {} jobs", who, id.number, number.size()));
+      if (number[id.number - 1] >= number[i])
+        return fail(Code::bad_input, fmt::format("{} follows job {}, which does not come before it", who, id.number));
+      id.number = number[id.number - 1];
+    }
+    sorted.push_back(std::move(j));
+  }
+  w.jobs = std::move(sorted);
+  return {};
+}
+
 }  // namespace
 
 bool is_mix_flag(std::string_view flag) { return flag.substr(0, kMixFlag.size()) == kMixFlag; }
@@ -106,7 +132,7 @@ Result<Workload> parse_workload(std::string_view text, std::string_view file) {
   }
   if (f.ok() && w.mix.empty() && w.jobs.empty()) f.error(*root, "no jobs: give a mix or a list of jobs");
   if (const auto r = f.finish(); !r) return tl::unexpected<Error>(r.error());
-  std::stable_sort(w.jobs.begin(), w.jobs.end(), [](const TimedJob& a, const TimedJob& b) { return a.at < b.at; });
+  if (auto r = in_order_of_arrival(w, file); !r) return tl::unexpected<Error>(r.error());
   return w;
 }
 

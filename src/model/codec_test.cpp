@@ -60,7 +60,8 @@ Order order() {
   o.key = "j-1";
   o.epoch = 3;
   o.not_after = kNever;
-  o.action = {Verb::replace_node, NodeId{2}, 3, JobId{17, 4}, 5, {NodeId{0}, NodeId{4}}, {15, 240}, seconds(9), JobId{3, 0}, spec()};
+  o.action = {Verb::replace_node, NodeId{2}, 3, JobId{17, 4}, 5, {NodeId{0}, NodeId{4}}, {15, 240}, seconds(9), JobId{3, 0},
+              spec()};
   o.reason = reason();
   return o;
 }

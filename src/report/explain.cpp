@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "base/json_writer.h"
 #include "base/node_list.h"
@@ -188,6 +189,7 @@ Explanation of_queue(const State& s) {
       fmt::format("the queue: {} job{} wait{}", s.queue.size(), s.queue.size() == 1 ? "" : "s", s.queue.size() == 1 ? "s" : "");
   if (s.paused) e.sentences.push_back(fmt::format("Muster is paused by {}: nothing is started.", s.paused_by));
   std::size_t place = 0;
+  std::set<JobId> told;
   for (const decide::Forecast& f : decide::forecasts(s)) {
     const Job& j = s.jobs.at(f.id);
     std::string line = fmt::format("{}. job {} ({}): ", ++place, render(f.id), printable(j.spec.name));
@@ -199,7 +201,16 @@ Explanation of_queue(const State& s) {
       if (!x.words.empty()) line += "; sooner: " + x.words;
     }
     e.sentences.push_back(std::move(line));
+    told.insert(f.id);
   }
+  constexpr std::size_t kHeldShown = 50;
+  std::size_t held = 0;
+  for (const auto& [order, id] : s.queue) {
+    if (told.count(id) != 0 || ++held > kHeldShown) continue;
+    e.sentences.push_back(fmt::format("job {} ({}) is not in line: {}", render(id), printable(s.jobs.at(id).spec.name),
+                                      decide::why_not_started(s, id)));
+  }
+  if (held > kHeldShown) e.sentences.push_back(fmt::format("and {} more that are not in line", held - kHeldShown));
   return e;
 }
 

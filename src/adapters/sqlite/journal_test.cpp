@@ -46,6 +46,11 @@ struct Filler {
     v.resize(1 + rng.below(3));
     for (T& x : v) fill(x);
   }
+  template <class A, class B>
+  void fill(std::pair<A, B>& p) {
+    fill(p.first);
+    fill(p.second);
+  }
   template <class T>
     requires requires(Filler& f, T& t) { fields(f, t); }
   void fill(T& t) { fields(*this, t); }
