@@ -8,7 +8,7 @@
 //   - a pause ends after its length: then the job is first in the order (Band::returning) and may itself ask others to step
 //     aside. All pauses of a job together, and for gangs its first wait too, stay within a bound by size: single-GPU jobs, which
 //     fit anywhere and are many, long; jobs that fill one node, 2 h; all others, which are hard to bring back or free little,
-//     less than an hour.
+//     1 h.
 #pragma once
 #include <span>
 #include <vector>
@@ -26,9 +26,9 @@ struct PausePolicy {
   double ratio = 1;
   std::uint32_t node_gpus = 8;
   Duration single_max = minutes(450);
-  Duration node_max = minutes(125);
-  Duration other_max = minutes(50);
-  Duration length_min = minutes(45);  // a shorter pause is not worth the restart
+  Duration node_max = hours(2);
+  Duration other_max = hours(1);
+  Duration length_min = minutes(40);  // a shorter pause is not worth the restart
   std::uint32_t tries_max = 400;      // placements tried
 };
 
