@@ -160,13 +160,14 @@ bool pause(const State& s, ClusterView& view, const Line& line, const Pass& pass
 // Gangs that have just made a checkpoint, moved together when that lets somebody start and is worth it. Only into what is free
 // now: all of a plan's moves begin at once.
 bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line& line, const Pass& pass, Decisions& out) {
-  if (s.checkpointed.empty() || pass.reservations.empty()) return false;
+  if (pass.reservations.empty()) return false;
   std::vector<Gang> gangs;
-  for (const JobId id : s.checkpointed) {
-    const Job* j = find_job(s, id);
-    if (j != nullptr && j->phase == JobPhase::running && stops_of(s, id) < s.policy.scheduling.stops_per_day)
-      gangs.push_back(gang_of(s, view, quotas, *j));
+  for (const Runner& r : line.running) {
+    const Job& j = s.jobs.at(r.id);
+    const bool fresh = j.phase == JobPhase::running && s.now.utc - j.checkpointed <= kQueueBeat;
+    if (fresh && stops_of(s, r.id) < s.policy.scheduling.stops_per_day) gangs.push_back(gang_of(s, view, quotas, j));
   }
+  if (gangs.empty()) return false;
   std::vector<Waiting> waiting;
   for (const Reservation& r : pass.reservations) {
     const Waiter& w = line.waiting[r.index];
@@ -199,11 +200,6 @@ bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line&
 }
 
 }  // namespace
-
-bool may_make_room(const State& s) {
-  const Scheduling& p = s.policy.scheduling;
-  return p.preempt || ((p.pause || p.defrag) && !s.checkpointed.empty());
-}
 
 void make_room(const State& s, ClusterView& view, const Quotas& quotas, const Line& line, const Pass& pass, Decisions& out) {
   if (under_way(s)) return;

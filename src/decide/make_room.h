@@ -5,8 +5,6 @@
 
 namespace muster::decide {
 
-// A quick look: whether there may be anything to do here in this turn.
-bool may_make_room(const State& s);
 // After a pass, on the tree with its starts taken. The tree is as before when this returns.
 void make_room(const State& s, ClusterView& view, const Quotas& quotas, const Line& line, const Pass& pass, Decisions& out);
 

@@ -112,11 +112,11 @@ Placement placement_of(const Site& site, const Choice& c, const Shape& shape) {
 
 void decide_queue(const State& s, ClusterView& view, Decisions& out) {
   const bool beat = s.mono() - s.queue_looked >= kQueueBeat;
-  if (s.paused || s.queue.empty() || !(s.queue_dirty || beat || !s.checkpointed.empty())) return;
+  if (s.paused || s.queue.empty() || !(s.queue_dirty || beat)) return;
   if (!s.policy.scheduling.backfill) return s.queue_dirty ? first_in_first_out(s, view, out) : void();
   Tree& tree = view.tree();
   const bool fits = anything_fits(s, view, tree);
-  if (!fits && !beat && !may_make_room(s)) return;
+  if (!fits && !beat) return;  // who makes room for whom is asked once a beat: it looks at everybody
 
   const Quotas quotas = quotas_of(s);
   Line line = line_up(s, view, quotas);

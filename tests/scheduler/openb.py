@@ -10,7 +10,7 @@ import tempfile
 
 MUSTER = os.path.abspath(sys.argv[1])
 DATA = os.path.join(os.environ.get('MUSTER_DATA', ''), 'jobs', 'openb')
-SEEDS = '1000-1003'
+SEEDS = '1000-1009'
 failed = 0
 
 
