@@ -68,7 +68,8 @@ void ClusterView::update(const State& s) {
   if (power_) power_->apply(*tree_);
   for (const std::uint32_t leaf : leaves) weigh(s, leaf);
   choose_spares(s);
-  std::erase_if(places_, [&](const auto& p) { return s.jobs.count(p.first) == 0; });
+  if (places_.size() > 2 * s.jobs.size() + 1000)
+    std::erase_if(places_, [&](const auto& p) { return s.jobs.count(p.first) == 0; });
 }
 
 void ClusterView::build(const State& s) {
@@ -173,7 +174,9 @@ Shape ClusterView::wanted_shape(const State& s, const Job& j) const {
 
 const Choice& ClusterView::where(const Job& j) {
   Place& p = places_[j.id];
-  if (p.attempt != j.attempt || p.nodes != j.nodes) {
+  const bool same = p.attempt == j.attempt && p.nodes.size() == j.nodes.size() &&
+                    (j.nodes.empty() || (p.nodes.front() == j.nodes.front() && p.nodes.back() == j.nodes.back()));
+  if (!same) {
     p.attempt = j.attempt;
     p.nodes = j.nodes;
     p.choice = Choice{};

@@ -76,6 +76,7 @@ std::vector<JobId> askers(const State& s, const Quotas& quotas, const Line& line
     out.push_back(j.id);
     if (out.size() == kAskers) return out;
   }
+  if (s.policy.queues.empty()) return out;  // nothing is guaranteed to anybody
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
     if (!j.waits_for.empty() || j.hopeless) continue;
@@ -160,7 +161,9 @@ bool pause(const State& s, ClusterView& view, const Line& line, const Pass& pass
 // Gangs that have just made a checkpoint, moved together when that lets somebody start and is worth it. Only into what is free
 // now: all of a plan's moves begin at once.
 bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line& line, const Pass& pass, Decisions& out) {
-  if (pass.reservations.empty()) return false;
+  // It looks at every gang with a fresh checkpoint, and what it finds now it finds in a few turns too.
+  constexpr std::uint64_t kTurns = 8;
+  if (pass.reservations.empty() || s.turn % kTurns != 0) return false;
   std::vector<Gang> gangs;
   for (const Runner& r : line.running) {
     const Job& j = s.jobs.at(r.id);
