@@ -70,8 +70,8 @@ void Checker::check_certificates() {
 // No queue beyond its limit, nor beyond its guarantee where it may not borrow.
 void Checker::check_quotas(const Event& e, const State& s) {
   // A restart under way holds its old nodes and its new ones for a moment: then the sums say nothing.
-  for (const auto& [key, a] : open_) {
-    if (a.verb == Verb::restart_job) return;
+  for (const std::string& key : s.open_orders) {
+    if (s.orders.at(key).order.action.verb == Verb::restart_job) return;
   }
   const auto gpus = static_cast<std::size_t>(Resource::gpus);
   const auto held = [&](const std::string& name, const auto& self) -> std::int64_t {
