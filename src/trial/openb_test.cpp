@@ -48,6 +48,16 @@ TEST(OpenbTrial, AListThatAsksForTooMuchIsCutDown) {
   EXPECT_FALSE(std::isnan(r.alloc_pct_130));
 }
 
+TEST(OpenbTrial, OnASmallClusterTheNearestLoadCounts) {
+  OpenbWorkload w;
+  w.nodes.assign(5, {96000, 393216, 8, 0});
+  w.pods.assign(6, {48000, 8192, 7, 1000, share::kAnyModel});  // loads of 17.5 %, 35 %, ... 105 %: none near enough to 100 %
+  EXPECT_TRUE(std::isnan(run_openb(w, OpenbPolicy::muster, 1, no_clock).alloc_pct_100));
+  w.pods.assign(6, {48000, 8192, 8, 1000, share::kAnyModel});
+  w.pods.push_back({1000, 1024, 1, 700, share::kAnyModel});  // 101.75 % is the nearest, or 100 % itself
+  EXPECT_FALSE(std::isnan(run_openb(w, OpenbPolicy::muster, 1, no_clock).alloc_pct_100));
+}
+
 TEST(OpenbTrial, PodsWithoutGpusEndTheRun) {
   OpenbWorkload w = workload();
   w.pods.assign(3, {1000, 1024, 0, 0, share::kAnyModel});
