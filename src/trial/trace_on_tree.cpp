@@ -202,7 +202,7 @@ void OnTree::pause(const std::vector<Ranked>& order, const Pass& pass) {
     p.where = r.where;
     running.push_back(p);
   }
-  const Pauses found = choose_pauses(tree_, waiting_, rest, running, c_.now(), pause_);
+  const Pauses found = choose_pauses(tree_, waiting_, rest, running, c_.now(), pause_, pass.reservations);
   for (const Pause& p : found.pauses) {
     const std::uint32_t job = job_of(p.id);
     remove_runner(job);
