@@ -13,6 +13,8 @@ namespace muster::decide {
 // The queues of the policy, or one for each account known where it names none; with what is held and was used.
 // `roomy`: as if the cluster were much larger: only the queues' own limits bind, not that others hold what there is.
 Quotas quotas_of(const State& s, bool roomy = false);
+// Why a job of this kind can never start under the queues of the policy; empty: it can.
+std::string why_never(const State& s, const Quotas& quotas, const JobSpec& spec);
 Amounts ask_of(const State& s, const Quotas& quotas, const JobSpec& spec);
 
 RankPolicy rank_policy(const State& s);

@@ -38,6 +38,7 @@ constexpr std::array<std::string_view, 15> names(Verb) {
 bool harmful(Verb v);
 // Ends or may end a program that runs on the node.
 bool destroys_work(Verb v);
+bool settles_broken(Verb v);  // decides what becomes of a gang that broke
 // Concerns a node's health (as opposed to the queue).
 bool on_node(Verb v);
 

@@ -14,6 +14,33 @@ constexpr Duration kPromise = minutes(10);   // how long a job is first in line 
 constexpr std::size_t kNotesKept = 40;
 constexpr std::size_t kCommandsKept = 4096;
 
+// The oldest of the array that completed goes first: that one failed matters to who follows it.
+void forget_member(State& s, std::uint32_t array) {
+  auto oldest = s.ended_jobs.end();
+  for (auto it = s.ended_jobs.begin(); it != s.ended_jobs.end(); ++it) {
+    if (it->number != array) continue;
+    if (oldest == s.ended_jobs.end()) oldest = it;
+    if (s.jobs.at(*it).phase != JobPhase::completed) continue;
+    oldest = it;
+    break;
+  }
+  s.jobs.erase(*oldest);
+  s.ended_jobs.erase(oldest);
+  --s.ended_members[array];
+}
+
+void retire_job(State& s, JobId id) {
+  s.ended_jobs.push_back(id);
+  if (id.array_index != 0 && ++s.ended_members[id.number] > kMembersKept) forget_member(s, id.number);
+  while (s.ended_jobs.size() > kEndedJobsKept) {
+    const JobId oldest = s.ended_jobs.front();
+    const auto array = s.ended_members.find(oldest.number);
+    if (array != s.ended_members.end() && --array->second == 0) s.ended_members.erase(array);
+    s.jobs.erase(oldest);
+    s.ended_jobs.pop_front();
+  }
+}
+
 template <class Map, class Deque>
 void retire(Map& kept, Deque& order, typename Deque::value_type key) {
   order.push_back(key);
@@ -35,9 +62,6 @@ Stage stage_during(Verb v, Stage otherwise) {
     default: return otherwise;
   }
 }
-
-// Settles what becomes of a gang that broke.
-bool about_broken(Verb v) { return v == Verb::requeue_job || v == Verb::fail_job || v == Verb::restart_job; }
 
 // The command an order was to carry out: one that the engine never got is given again, under a new key.
 CommandGiven wish_of(const Order& o) {
@@ -121,7 +145,18 @@ struct Folder {
     if (milli == 0 || j == nullptr) return;
     QueueUse& q = s.used[queue_of(j->spec)];
     accrue(q.past, q.held, s.mono(), s.policy.scheduling.half_life);
-    q.held[static_cast<std::size_t>(Resource::gpus)] += milli;
+    const Amounts more = amounts_of(s, j->spec, milli);
+    for (std::size_t r = 0; r < kResources; ++r) q.held[r] += more[r];
+  }
+  // The policy tells other models apart than before.
+  void recount_held() {
+    for (auto& [name, q] : s.used) {
+      accrue(q.past, q.held, s.mono(), s.policy.scheduling.half_life);
+      q.held = {};
+    }
+    for (const NodeState& n : s.nodes) {
+      for (const Share& x : n.shares) charge(x.job, std::int64_t{x.milli} * std::popcount(x.slots));
+    }
   }
   void release(JobId id, const std::vector<NodeId>& nodes) {
     std::int64_t milli = 0;
@@ -169,7 +204,7 @@ struct Folder {
       Job& waiting = s.jobs.at(other);
       if (std::erase(waiting.waits_for, id) > 0 && phase != JobPhase::completed) waiting.hopeless = true;
     }
-    retire(s.jobs, s.ended_jobs, id);
+    retire_job(s, id);
   }
   void enqueue(Job& j) {
     j.phase = JobPhase::queued;
@@ -200,8 +235,10 @@ struct Folder {
     refresh(s);
   }
   void operator()(const PolicyApplied& b) {
+    const bool other_models = scarce_models(s.policy) != scarce_models(b.policy);
     s.policy = b.policy;
     s.policy_hash = b.hash;
+    if (other_models) recount_held();
     refresh(s);
   }
   void operator()(const TurnBegan& b) {
@@ -274,6 +311,7 @@ struct Folder {
     switch (b.end) {
       case JobEnd::completed: return finish(*j, JobPhase::completed);
       case JobEnd::cancelled: return finish(*j, JobPhase::cancelled);
+      case JobEnd::timed_out: ++s.totals.jobs_timed_out; return finish(*j, JobPhase::failed);
       case JobEnd::app_failed:
       case JobEnd::node_failed:
         ++j->restarts;
@@ -437,7 +475,7 @@ struct Folder {
       j->paused_until = s.mono() + o.action.pause;
       j->paused = j->paused + o.action.pause;
     }
-    if (about_broken(o.action.verb)) s.broken_jobs.erase(o.action.job);
+    if (settles_broken(o.action.verb)) s.broken_jobs.erase(o.action.job);
   }
   // Out of service by Muster's doing: held by it, or about to be.
   void recount_out(NodeId id) {
@@ -484,7 +522,7 @@ struct Folder {
     if (s.refusals.size() > kEndedKept) s.refusals.pop_front();
     if (Incident* i = incident(b.reason.incident)) {
       note(*i, fmt::format("{} held back: {}", name_of(b.action.verb), b.limit));
-      if (i->pending.empty()) schedule(*i, b.retry);  // else the outcome of what is under way comes first
+      if (i->pending.empty()) schedule(*i, b.retry);                  // else the outcome of what is under way comes first
       if (i->node.v < s.nodes.size()) s.dirty_nodes.insert(i->node);  // held back: it is in service after all
       s.queue_dirty = true;
     }
@@ -546,7 +584,7 @@ struct Folder {
       enqueue(*j);
     }
     // A requeue, restart or giving-up that did not happen is decided again.
-    if (about_broken(a.verb) && j->phase == JobPhase::broken) s.broken_jobs.insert(j->id);
+    if (settles_broken(a.verb) && j->phase == JobPhase::broken) s.broken_jobs.insert(j->id);
   }
 
   // ---- people
@@ -649,51 +687,6 @@ void fold(State& s, const Event& e) {
   s.seq = e.seq;
   if (e.source.seq != 0) s.streams[e.source.stream] = {e.source.boot, e.source.seq};
   std::visit(Folder{s, e}, e.body);
-}
-
-void settle(State& s) {
-  s.dirty_incidents.clear();
-  s.new_findings.clear();
-  s.dirty_nodes.clear();
-  s.broken_jobs.clear();
-  s.checkpointed.clear();
-  s.queue_dirty = false;
-  s.dirty_rows.clear();
-  s.queue_looked = s.mono();
-}
-
-void refresh(State& s) {
-  settle(s);
-  s.timers.clear();
-  s.out_nodes.clear();
-  s.open_orders.clear();
-  std::set<FindingId> in_incident;
-  for (const auto& [id, i] : s.incidents) {
-    in_incident.insert(i.findings.begin(), i.findings.end());
-    if (i.closed.ns != 0) continue;
-    s.dirty_incidents.insert(id);
-    if (i.due.ns != 0 && i.due != kNever) s.timers.insert({i.due, id});
-  }
-  for (const auto& [id, f] : s.findings) {
-    if (f.cleared.ns == 0 && in_incident.count(id) == 0) s.new_findings.insert(id);
-  }
-  for (const auto& [id, j] : s.jobs) {
-    if (j.phase == JobPhase::broken && j.last_end != JobEnd::requeued) s.broken_jobs.insert(id);
-  }
-  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
-    s.dirty_nodes.insert(s.dirty_nodes.end(), NodeId{n});
-    if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});
-  }
-  for (const auto& [row, heat] : s.hot_rows) s.dirty_rows.insert(row);
-  for (const auto& [key, r] : s.orders) {
-    if (r.status != Status::pending && r.status != Status::unknown) continue;
-    s.open_orders.insert(key);
-    const bool known = r.order.action.node.v < s.nodes.size();
-    if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty() && known) s.out_nodes.insert(r.order.action.node);
-    // An order about a broken job is on its way: not decided twice.
-    if (about_broken(r.order.action.verb)) s.broken_jobs.erase(r.order.action.job);
-  }
-  s.queue_dirty = true;
 }
 
 }  // namespace muster

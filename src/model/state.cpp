@@ -1,7 +1,8 @@
-// What a state is asked: who may take work, what is free, who is who.
+// What a state is asked: who may take work, what is free, who is who; and what of it is not stored.
 #include "model/state.h"
 
 #include "model/codec.h"
+#include "model/job_check.h"
 
 namespace muster {
 
@@ -32,6 +33,17 @@ bool room_for(const State& s, NodeId id, std::uint16_t slots, std::uint32_t mill
 std::int64_t milli_gpus(const Site& site, const JobSpec& spec) {
   if (spec.gpu_milli > 0) return spec.gpu_milli;
   return std::int64_t{1000} * spec.nodes * (spec.gpus_per_node > 0 ? spec.gpus_per_node : site.gpus_per_node);
+}
+
+Amounts amounts_of(const State& s, const JobSpec& spec, std::int64_t milli) {
+  Amounts out = {milli, 0, 0, 0};
+  const auto scarce = scarce_models(s.policy);
+  if (scarce[0].empty()) return out;
+  const std::string model = model_given(s.site, spec.gpu_model);
+  for (std::size_t k = 0; k < scarce.size(); ++k) {
+    if (!model.empty() && model == scarce[k]) out[static_cast<std::size_t>(Resource::first_model) + k] = milli;
+  }
+  return out;
 }
 
 std::string command_digest(const CommandGiven& c) {
@@ -75,5 +87,54 @@ bool decided(const Body& b) {
 }
 
 bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
+
+void settle(State& s) {
+  s.dirty_incidents.clear();
+  s.new_findings.clear();
+  s.dirty_nodes.clear();
+  s.broken_jobs.clear();
+  s.checkpointed.clear();
+  s.queue_dirty = false;
+  s.dirty_rows.clear();
+  s.queue_looked = s.mono();
+}
+
+void refresh(State& s) {
+  settle(s);
+  s.timers.clear();
+  s.out_nodes.clear();
+  s.open_orders.clear();
+  std::set<FindingId> in_incident;
+  for (const auto& [id, i] : s.incidents) {
+    in_incident.insert(i.findings.begin(), i.findings.end());
+    if (i.closed.ns != 0) continue;
+    s.dirty_incidents.insert(id);
+    if (i.due.ns != 0 && i.due != kNever) s.timers.insert({i.due, id});
+  }
+  for (const auto& [id, f] : s.findings) {
+    if (f.cleared.ns == 0 && in_incident.count(id) == 0) s.new_findings.insert(id);
+  }
+  for (const auto& [id, j] : s.jobs) {
+    if (j.phase == JobPhase::broken && j.last_end != JobEnd::requeued) s.broken_jobs.insert(id);
+  }
+  s.ended_members.clear();
+  for (const JobId id : s.ended_jobs) {
+    if (id.array_index != 0) ++s.ended_members[id.number];
+  }
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+    s.dirty_nodes.insert(s.dirty_nodes.end(), NodeId{n});
+    if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});
+  }
+  for (const auto& [row, heat] : s.hot_rows) s.dirty_rows.insert(row);
+  for (const auto& [key, r] : s.orders) {
+    if (r.status != Status::pending && r.status != Status::unknown) continue;
+    s.open_orders.insert(key);
+    const bool known = r.order.action.node.v < s.nodes.size();
+    if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty() && known) s.out_nodes.insert(r.order.action.node);
+    // An order about a broken job is on its way: not decided twice.
+    if (settles_broken(r.order.action.verb)) s.broken_jobs.erase(r.order.action.job);
+  }
+  s.queue_dirty = true;
+}
 
 }  // namespace muster

@@ -216,13 +216,46 @@ bool Quotas::guarded(const Amounts& ask) const {
   return false;
 }
 
+std::optional<std::int64_t> Quotas::bound(QueueIndex q, Resource r) const {
+  if (q == kRootQueue) return std::nullopt;
+  const std::int64_t most_of_it = most(q, static_cast<std::size_t>(r));
+  return most_of_it == kNoLimit ? std::nullopt : std::optional<std::int64_t>(most_of_it);
+}
+
+std::string Quotas::never(QueueIndex q, const Amounts& ask) const {
+  for (QueueIndex up = q; up != kRootQueue; up = queues_[up].parent) {
+    for (std::size_t r = 0; r < kResources; ++r) {
+      if (ask[r] <= 0 || ask[r] <= most(up, r)) continue;
+      const auto number = [&](std::int64_t v) { return fmt::format("{:.6g}", static_cast<double>(v) / 1000); };
+      const std::string who =
+          up == q ? fmt::format("its queue {}", name(q)) : fmt::format("{}, above its queue {},", name(up), name(q));
+      const bool limit = most(up, r) == queues_[up].limit[r];
+      return fmt::format("{} has a {} of {} {}{}, and it asks for {}", who, limit ? "limit" : "guarantee", number(most(up, r)),
+                         unit(r), limit ? "" : " and may not borrow", number(ask[r]));
+    }
+  }
+  return {};
+}
+
+double Quotas::due(QueueIndex q) const {
+  double part = 1;
+  for (; q != kRootQueue; q = queues_[q].parent) {
+    double all = 0;
+    for (const QueueIndex c : queues_[queues_[q].parent].children) all += queues_[c].weight;
+    part *= queues_[q].weight / all;
+  }
+  return part;
+}
+
+std::string Quotas::unit(std::size_t r) const {
+  if (r == kPower) return "kW";
+  return r == kGpus ? "GPUs" : models_[r - static_cast<std::size_t>(Resource::first_model)] + " GPUs";
+}
+
 std::string Quotas::words(const Block& b, const Amounts& ask) const {
   const Queue& x = queues_[b.queue];
   const std::string who = b.queue == kRootQueue ? "the cluster" : x.name;
-  const bool kw = b.resource == kPower;
   const auto number = [&](std::int64_t v) { return fmt::format("{:.6g}", static_cast<double>(v) / 1000); };
-  std::string unit = kw ? "kW" : "GPUs";
-  if (b.resource != kGpus && !kw) unit = models_[b.resource - static_cast<std::size_t>(Resource::first_model)] + " GPUs";
   const std::int64_t cap = most(b.queue, b.resource);
   const std::string what = b.queue == kRootQueue        ? "all that is there"
                            : cap == x.limit[b.resource] ? "its limit"
@@ -232,7 +265,7 @@ std::string Quotas::words(const Block& b, const Amounts& ask) const {
     kept_words = fmt::format(" ({} of them kept for queues that do not lend)", number(x.charge[b.resource] - x.use[b.resource]));
   }
   return fmt::format("{} has {} of {} {} taken{}, {} more are asked: beyond {}", who, number(x.charge[b.resource]), number(cap),
-                     unit, kept_words, number(ask[b.resource]), what);
+                     unit(b.resource), kept_words, number(ask[b.resource]), what);
 }
 
 QuotaVerdict Quotas::may_start(QueueIndex q, const Amounts& ask) const {

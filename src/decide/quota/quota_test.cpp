@@ -61,6 +61,21 @@ TEST(Quotas, LimitsHoldForTheQueueAndForAllAboveIt) {
   EXPECT_EQ(v.why, "science has 30 of 40 GPUs taken, 11 more are asked: beyond its limit");
 }
 
+TEST(Quotas, WhatIsBeyondABoundCanNeverStart) {
+  std::vector<QueueSpec> specs = {queue("science", 32, 48), queue("physics", 16, 0, "science"), queue("small", 8)};
+  specs[2].borrow = false;
+  const Quotas q(specs, pool(64));
+  EXPECT_EQ(q.never(q.find("physics"), whole_gpus(48)), "");
+  EXPECT_EQ(q.never(q.find("physics"), whole_gpus(49)),
+            "science, above its queue physics, has a limit of 48 GPUs, and it asks for 49");
+  EXPECT_EQ(q.never(q.find("small"), whole_gpus(9)),
+            "its queue small has a guarantee of 8 GPUs and may not borrow, and it asks for 9");
+  EXPECT_EQ(q.never(kRootQueue, whole_gpus(1000)), "");
+  EXPECT_DOUBLE_EQ(q.due(q.find("physics")), 0.5);
+  EXPECT_EQ(q.bound(q.find("physics"), Resource::gpus), std::nullopt);
+  EXPECT_EQ(q.bound(q.find("science"), Resource::gpus), 48'000);
+}
+
 TEST(Quotas, WhoDoesNotLendKeepsItsGuaranteeFree) {
   std::vector<QueueSpec> specs = {queue("serving", 16), queue("training", 48)};
   specs[0].lend = false;
