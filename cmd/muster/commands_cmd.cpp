@@ -147,6 +147,25 @@ std::string spec_json(const SubmitOptions& o) {
   return w.take();
 }
 
+// The server speaks of the fields of a spec; who gave flags is told the flag.
+Error by_flag(Error e) {
+  static const std::map<std::string, std::string, std::less<>> others = {{"gpu_model", "gpu"},
+                                                                         {"time_limit_s", "time-limit"},
+                                                                         {"deadline_in_s", "deadline"},
+                                                                         {"prefer_wait_s", "prefer-wait"},
+                                                                         {"value_per_gpu_h", "value"},
+                                                                         {"step_s", "step"},
+                                                                         {"checkpoint_every_s", "checkpoint-every"}};
+  constexpr std::string_view kBefore = "spec.";
+  if (!e.what.starts_with(kBefore)) return e;
+  const auto end = std::min(e.what.find_first_of(" :"), e.what.size());
+  std::string flag = e.what.substr(kBefore.size(), end - kBefore.size());
+  if (const auto it = others.find(flag); it != others.end()) flag = it->second;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  e.what = "--" + flag + e.what.substr(end);
+  return e;
+}
+
 // The engine numbers the job a moment after the command is durable: asks until it has. Null where it takes too long.
 Value wait_for_jobs(const Client& client, const std::string& command) {
   using Clock = std::chrono::steady_clock;
@@ -197,8 +216,9 @@ int say_submitted(const Client& client, const SubmitOptions& o, const std::strin
   } else {
     put(fmt::format("job {} ({}) queued (event {})\n", printable(job), printable(o.name), seq));
   }
+  // That it follows another is no news to who said so.
   const auto whole = client.get("/api/v1/jobs" + piece(o.array > 0 ? first_of_array(job) : job));
-  if (const auto note = whole ? text_of(*whole, "note") : std::string(); !note.empty()) say("note: " + note);
+  if (const auto note = whole ? text_of(*whole, "note") : std::string(); !note.empty() && o.after.empty()) say("note: " + note);
   return 0;
 }
 
@@ -234,7 +254,7 @@ int run_submit(const SubmitOptions& o) {
   if (!client) return say_error(client.error());
   const auto id = new_command_id();
   const auto seq = give(*client, {.verb = "submit", .spec = spec_json(o)}, id);
-  if (!seq) return say_error(seq.error());
+  if (!seq) return say_error(by_flag(seq.error()));
   return say_submitted(*client, o, *seq, wait_for_jobs(*client, id));
 }
 

@@ -299,7 +299,7 @@ TEST(Commands, ForgottenAndUnknownJobsAreToldApart) {
     return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}})));
   };
   EXPECT_EQ(after(17).status, 200);
-  EXPECT_TRUE(has(after(3).body, "spec.after: job 3 is not known any more: it ended before the last 10000 jobs"))
+  EXPECT_TRUE(has(after(3).body, "spec.after: job 3 is not known any more: it ended before the last 1000 jobs"))
       << after(3).body;
   EXPECT_TRUE(has(after(3).body, "if it has completed, leave it out")) << after(3).body;
   EXPECT_TRUE(has(after(99).body, "there is no job 99: none of that number was submitted")) << after(99).body;
@@ -368,7 +368,7 @@ TEST(Reading, QueuesTellWhatEachHasAndWaitsFor) {
   EXPECT_TRUE(has(body, R"("guaranteed_gpus":8,"limit_gpus":24)")) << body;
   EXPECT_TRUE(has(body, R"("held_gpus":16,"borrowed_gpus":8,"running_jobs":1,"waiting_jobs":1,"waiting_gpus":8)")) << body;
   EXPECT_TRUE(has(body, R"("share_due":0.25)")) << body;
-  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/queues")).body, R"("name":"(none)")"));
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/queues")).body, R"x("name":"(none)")x"));
   EXPECT_EQ(o.ask(Office::get("/api/v1/queues/lap")).status, 404);
 }
 

@@ -60,8 +60,10 @@ Result<JobSpec> spec_of(const Value& body, const State& s) {
   }
   if (const std::string wrong = problem_with(*spec, nullptr); !wrong.empty()) return bad("spec." + wrong);
   if (const std::string wrong = problem_with(*spec, &s.site); !wrong.empty()) {
-    return bad("spec." + wrong, fmt::format("the cluster has {} nodes of {} GPUs ({})", s.site.nodes.size(), s.site.gpus_per_node,
-                                            join(models_of(s.site), ", ")));
+    const bool of_size = wrong.starts_with("nodes") || wrong.starts_with("gpus_per_node");
+    return bad(
+        "spec." + wrong,
+        of_size ? fmt::format("the cluster has {} nodes of {} GPUs", s.site.nodes.size(), s.site.gpus_per_node) : std::string());
   }
   if (!spec->gpu_model.empty()) spec->gpu_model = model_given(s.site, spec->gpu_model);  // as the site writes it
   const auto& queues = s.policy.queues;

@@ -101,7 +101,7 @@ TEST(Queue, ADeadlineThatCannotBeMetIsNamed) {
   EXPECT_NE(why_late(t.s, t.s.jobs.at(fine)).find("was missed"), std::string::npos);
 }
 
-TEST(Queue, ALimitOfAModelBindsThoseWhoGetIt) {
+TEST(Queue, ALimitOfAModelBindsThoseWhoAskForIt) {
   Policy p = default_policy();
   QueueSpec lab;
   lab.name = "lab";
@@ -111,7 +111,7 @@ TEST(Queue, ALimitOfAModelBindsThoseWhoGetIt) {
   Site site = t.s.site;
   site.gpu_model = "H200";
   t.tell(SiteDeclared{site});
-  for (int i = 0; i < 4; ++i) submit_for(t, 1, 600);
+  for (int i = 0; i < 4; ++i) submit_for(t, 1, 600, [](JobSpec& s) { s.gpu_model = "H200"; });
   EXPECT_EQ(queue(t.s).size(), 2U);
 }
 

@@ -189,15 +189,13 @@ TEST(FoldJobs, ScarceModelsAreCountedApart) {
   lab.models = {{"H200", 8, 0}};
   p.queues = {lab};
   Story t(4, p);
-  Site site = t.s.site;
-  site.gpu_model = "H200";
-  t.tell(SiteDeclared{site});
   JobSpec spec;
   spec.queue = "lab";
+  spec.gpu_model = "H200";
   t.tell(JobSubmitted{{70, 0}, spec});
   t.tell(JobStarted{{70, 0}, 1, {kN0}});
   const auto first = static_cast<std::size_t>(Resource::first_model);
-  EXPECT_EQ(t.s.used.at("lab").held[first], 8000) << "all GPUs are of that model";
+  EXPECT_EQ(t.s.used.at("lab").held[first], 8000);
   t.tell(PolicyApplied{default_policy(), "none"});
   EXPECT_EQ(t.s.used.at("lab").held, (Amounts{8000, 0, 0, 0}));
   t.tell(PolicyApplied{p, "again"});

@@ -86,7 +86,6 @@ std::string model_given(const Site& site, std::string_view wanted) {
     });
   };
   const std::vector<std::string> models = models_of(site);
-  if (wanted.empty()) return models.size() == 1 ? models.front() : std::string();
   const auto at = std::find_if(models.begin(), models.end(), same);
   return at == models.end() ? std::string() : *at;
 }

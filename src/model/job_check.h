@@ -13,8 +13,7 @@ namespace muster {
 // as numbers go; null where no cluster is known.
 std::string problem_with(const JobSpec& spec, const Site* site);
 
-// The model a job gets that asks for `wanted` (empty: any): as the site writes it, whatever the case; empty where no node has it,
-// or where it may be one of several.
+// The model that is `wanted`, as the site writes it, whatever the case; empty where no node has it.
 std::string model_given(const Site& site, std::string_view wanted);
 
 // All models there are, the site's own first.

@@ -2,7 +2,6 @@
 #include "model/state.h"
 
 #include "model/codec.h"
-#include "model/job_check.h"
 
 namespace muster {
 
@@ -38,10 +37,8 @@ std::int64_t milli_gpus(const Site& site, const JobSpec& spec) {
 Amounts amounts_of(const State& s, const JobSpec& spec, std::int64_t milli) {
   Amounts out = {milli, 0, 0, 0};
   const auto scarce = scarce_models(s.policy);
-  if (scarce[0].empty()) return out;
-  const std::string model = model_given(s.site, spec.gpu_model);
   for (std::size_t k = 0; k < scarce.size(); ++k) {
-    if (!model.empty() && model == scarce[k]) out[static_cast<std::size_t>(Resource::first_model) + k] = milli;
+    if (!spec.gpu_model.empty() && spec.gpu_model == scarce[k]) out[static_cast<std::size_t>(Resource::first_model) + k] = milli;
   }
   return out;
 }

@@ -168,7 +168,7 @@ void describe_queue(Writer& w, const Value& q) {
   if (const auto kw = text_of(q, "limit_kw"); !kw.empty()) w.line("Power limit", kw + " kW");
   w.line("Borrows", text_of(q, "borrow") == "true" ? "yes" : "no");
   w.line("Lends", text_of(q, "lend") == "true" ? "yes" : "no");
-  w.line("Holds", fmt::format("{}, {} of them borrowed, with {} jobs", gpus("held_gpus", "0 GPUs"), text_of(q, "borrowed_gpus"),
+  w.line("Holds", fmt::format("{}, {} of them borrowed; {} running", gpus("held_gpus", "0 GPUs"), text_of(q, "borrowed_gpus"),
                               text_of(q, "running_jobs")));
   w.line("Waiting", fmt::format("{} jobs for {} GPUs", text_of(q, "waiting_jobs"), text_of(q, "waiting_gpus")));
   w.line("Fair share", render_percent(number_of(q, "share_due")));

@@ -19,7 +19,7 @@ struct Explanation {
   std::vector<std::string> actions;       // what was done, oldest first
 };
 
-// `what`: "node0017", "job 12", "12", "queue", "queue research", "incident 3", "action KEY", "finding 4", "xid 79", a kernel log line.
+// `what`: "node0017", "job 12", "12", "queue", "queue lab", "incident 3", "action KEY", "finding 4", "xid 79", a kernel log line.
 Result<Explanation> explain(const State& s, std::string_view what);
 // Without a cluster: fault codes and log lines only.
 Result<Explanation> explain_fault(std::string_view what);

@@ -89,7 +89,9 @@ std::vector<QueueUseRow> queue_rows(const State& s) {
       if (q == kRootQueue || quotas.parent(q) == kRootQueue) break;
     }
   }
-  for (QueueUseRow& row : rows) row.borrowed = std::max(0.0, row.held - row.guaranteed);
+  // Where nothing is guaranteed to anybody, nobody borrows.
+  const bool promised = std::any_of(rows.begin(), rows.end(), [](const QueueUseRow& row) { return row.guaranteed > 0; });
+  for (QueueUseRow& row : rows) row.borrowed = promised ? std::max(0.0, row.held - row.guaranteed) : 0;
   QueueUseRow none = std::move(rows[kRootQueue]);
   rows.erase(rows.begin());
   none.due = 0;
@@ -126,11 +128,12 @@ std::vector<std::string> queue_words(const State& s, const QueueUseRow& q) {
                               m.limit ? fmt::format("a limit of {}", number(*m.limit)) : std::string("no limit"),
                               number(m.held)));
   }
+  const std::string waits = q.waiting == 0 ? std::string("nobody waits")
+                                           : fmt::format("{} job{} for {} GPUs", q.waiting, q.waiting == 1 ? " waits" : "s wait",
+                                                         number(q.waiting_gpus));
   out.push_back(fmt::format(
-      "It holds {} GPUs with {} job{}{}; {} job{} wait{} for {} GPUs.", number(q.held), q.running, q.running == 1 ? "" : "s",
-      q.guaranteed > 0 && q.borrowed > 0 ? fmt::format(", {} of them borrowed: they may be taken back", number(q.borrowed))
-                                         : std::string(),
-      q.waiting, q.waiting == 1 ? "" : "s", q.waiting == 1 ? "s" : "", number(q.waiting_gpus)));
+      "It holds {} GPUs with {} job{}{}; {}.", number(q.held), q.running, q.running == 1 ? "" : "s",
+      q.borrowed > 0 ? fmt::format(", {} of them borrowed: they may be taken back", number(q.borrowed)) : std::string(), waits));
   if (q.name == kNoQueue) {
     out.push_back("Its jobs name no queue, and their accounts have none: they share what the queues leave.");
     return out;

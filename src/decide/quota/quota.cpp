@@ -109,7 +109,7 @@ Quotas::Quotas(std::span<const QueueSpec> specs, const Pool& pool)
     Queue& to = queues_[q];
     to.name = s.name;
     to.weight = s.weight;
-    to.borrow = s.borrow;
+    to.bound[kGpus] = !s.borrow;
     to.lend = s.lend;
     to.limit.fill(kNoLimit);
     to.guaranteed[kGpus] = std::int64_t{s.guaranteed_gpus} * 1000;
@@ -119,6 +119,7 @@ Quotas::Quotas(std::span<const QueueSpec> specs, const Pool& pool)
       for (std::size_t k = 0; k < 2; ++k) {
         if (m.model != models_[k]) continue;
         to.guaranteed[ms + k] = std::int64_t{m.guaranteed_gpus} * 1000;
+        to.bound[ms + k] = !s.borrow;  // of models it does not name it may have what there is
         if (m.limit_gpus != 0) to.limit[ms + k] = std::int64_t{m.limit_gpus} * 1000;
       }
     }
@@ -177,7 +178,7 @@ Amounts Quotas::kept(QueueIndex q) const {
 std::int64_t Quotas::most(QueueIndex q, std::size_t r) const {
   const Queue& x = queues_[q];
   if (q == kRootQueue) return capacity_[r] > 0 ? capacity_[r] : kNoLimit;
-  return !x.borrow && governed_[r] ? std::min(x.limit[r], x.guaranteed[r]) : x.limit[r];
+  return x.bound[r] && governed_[r] ? std::min(x.limit[r], x.guaranteed[r]) : x.limit[r];
 }
 
 Quotas::Block Quotas::blocked(QueueIndex q, const Amounts& ask) const {

@@ -108,7 +108,7 @@ class Quotas {
     Amounts guaranteed{};
     Amounts limit{};           // kNoLimit: none
     Amounts own_guaranteed{};  // what the children's guarantees leave to the queue's own jobs
-    bool borrow = true;
+    std::array<bool, kResources> bound{};  // may not borrow of it
     bool lend = true;
     Amounts own{};     // of its own jobs
     Amounts use{};     // with all below

@@ -109,6 +109,11 @@ TEST(Quotas, AModelAndPowerHaveQuotasOfTheirOwn) {
   EXPECT_FALSE(q.may_start(a, q.ask(17000, "H200")).ok);
   EXPECT_TRUE(q.may_start(a, q.ask(17000, "A100")).ok);
   EXPECT_EQ(q.may_start(a, q.ask(8000, "A100", 24000)).why, "a has 0 of 20 kW taken, 24 more are asked: beyond its limit");
+  std::vector<QueueSpec> modest = specs;
+  modest[1] = queue("b", 8);
+  modest[1].borrow = false;
+  const Quotas other(modest, {.capacity = {64000, 32000, 0, 100000}, .first_model = "H200", .second_model = ""});
+  EXPECT_TRUE(other.allows(other.find("b"), other.ask(8000, "H200"))) << "it names no model: its GPUs may be any";
   q.take(q.find("b"), q.ask(30000, "H200"));
   EXPECT_TRUE(q.may_start(a, q.ask(8000, "H200")).reclaim);
   EXPECT_TRUE(q.must_give(q.find("b"), a, q.ask(8000, "H200")));
