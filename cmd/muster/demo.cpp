@@ -87,7 +87,8 @@ int run_demo(const DemoOptions& o) {
   if (!journal) return say_error(journal.error());
 
   twin::Config& config = scene->twin;
-  config.start_utc = config.prices.begins = wall_utc();
+  config.start_utc = wall_utc();
+  begin_prices(config);
   config.full_scrapes = affords_full_scrapes(config.site, o.speed);
   std::unique_ptr<twin::Twin> twin;
   if ((*journal)->last_seq() > 0) {  // an earlier demo: its cluster as it was left
