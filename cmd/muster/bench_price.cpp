@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "files.h"
 #include "ingest/price_file.h"
+#include "model/fields.h"
 #include "progress.h"
 #include "say.h"
 #include "trial/price_bench.h"

@@ -67,7 +67,7 @@ TEST(Chart, LabelsBetweenStandInOrderAndNeverTouch) {
   const std::string text = render_terminal(c, {60, 4, false});
   const auto at = [&](const char* label) { return text.rfind(label); };
   EXPECT_TRUE(at("day 0") < at("day 3") && at("day 3") < at("day 6") && at("day 6") < at("day 9")) << text;
-  c.between = {std::string(40, 'x')};
+  c.between = {std::string(60, 'x')};
   EXPECT_EQ(render_terminal(c, {60, 4, false}).find("x"), std::string::npos);
 }
 
