@@ -102,6 +102,7 @@ int run_demo(const DemoOptions& o) {
            "give the same --gpus or --cluster, or another --state"});
     }
     config.start_utc = std::max(config.start_utc, books->state.now.utc);
+    begin_prices(config);
     twin = std::make_unique<twin::Twin>(config, books->state);
   } else {
     twin = std::make_unique<twin::Twin>(config);
