@@ -6,11 +6,11 @@
 
 #include "base/json_writer.h"
 #include "commands.h"
+#include "files.h"
 #include "ingest/openb_file.h"
 #include "progress.h"
 #include "report/table.h"
 #include "say.h"
-#include "scene.h"
 #include "trial/openb.h"
 
 namespace muster::cmd {

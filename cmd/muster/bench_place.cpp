@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <vector>
 
 #include "base/json_writer.h"
 #include "commands.h"
+#include "files.h"
 #include "report/table.h"
 #include "run_report.h"
 #include "say.h"
@@ -117,10 +117,7 @@ std::string svg(const std::vector<PlaceFigures>& all, double load) {
 
 int finish(const BenchPlaceOptions& o, const std::vector<PlaceFigures>& all, const std::string& text) {
   if (!o.svg.empty()) {
-    std::ofstream file(o.svg, std::ios::binary);
-    file << svg(all, o.load);
-    file.close();
-    if (!file) return say_error({Code::unreachable, o.svg + ": cannot be written", "name a file in a folder you may write to"});
+    if (auto ok = write_file(o.svg, svg(all, o.load)); !ok) return say_error(ok.error());
     say("wrote " + o.svg);
   }
   put(text);
@@ -154,8 +151,9 @@ int run_bench_place(const BenchPlaceOptions& o) {
     return say_error(
         {Code::bad_input, "bench place needs a node of 8 GPUs and a decision at least", "see --gpus and --decisions"});
   }
-  if (!(o.load > 0 && o.load <= 1)) {
-    return say_error({Code::bad_input, fmt::format("--load {:g}: a share of the nodes, above 0 and at most 1", o.load), ""});
+  if (!o.svg.empty() && !o.scale) {
+    return say_error(
+        {Code::bad_input, "--svg draws how the time grows with the cluster, and this is one cluster", "add --scale"});
   }
   if (o.scale) return run_scale(o);
   const PlaceFigures ours = run(o, o.gpus, trial::Placement::muster);

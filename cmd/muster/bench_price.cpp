@@ -5,10 +5,11 @@
 
 #include "base/json_writer.h"
 #include "commands.h"
+#include "files.h"
 #include "ingest/price_file.h"
+#include "model/fields.h"
 #include "progress.h"
 #include "say.h"
-#include "scene.h"
 #include "trial/price_bench.h"
 
 namespace muster::cmd {
@@ -77,6 +78,7 @@ int run_bench_price(const BenchPriceOptions& o) {
   if (!text) return say_error(text.error());
   auto prices = parse_prices(*text, o.prices);
   if (!prices) return say_error(prices.error());
+  if (const std::string missing = about_missing(*prices); !missing.empty()) say(o.prices + ": " + missing);
   constexpr std::size_t kLeast_h = 72;
   if (prices->hours() < kLeast_h) {
     return say_error({Code::bad_input, fmt::format("{} has {} hours: three days are the least", o.prices, prices->hours()),
@@ -91,7 +93,7 @@ int run_bench_price(const BenchPriceOptions& o) {
     report = trial::bench_price(bench);
   }
   put(o.format == report::Format::json ? render_json(report) : render_text(report));
-  return 0;
+  return finish_output();
 }
 
 }  // namespace muster::cmd

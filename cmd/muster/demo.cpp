@@ -87,7 +87,8 @@ int run_demo(const DemoOptions& o) {
   if (!journal) return say_error(journal.error());
 
   twin::Config& config = scene->twin;
-  config.start_utc = config.prices.begins = wall_utc();
+  config.start_utc = wall_utc();
+  begin_prices(config);
   config.full_scrapes = affords_full_scrapes(config.site, o.speed);
   std::unique_ptr<twin::Twin> twin;
   if ((*journal)->last_seq() > 0) {  // an earlier demo: its cluster as it was left
@@ -101,6 +102,7 @@ int run_demo(const DemoOptions& o) {
            "give the same --gpus or --cluster, or another --state"});
     }
     config.start_utc = std::max(config.start_utc, books->state.now.utc);
+    begin_prices(config);
     twin = std::make_unique<twin::Twin>(config, books->state);
   } else {
     twin = std::make_unique<twin::Twin>(config);

@@ -1,8 +1,8 @@
 #include "flag_values.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "base/text.h"
 
@@ -10,7 +10,6 @@ namespace muster::cmd {
 namespace {
 
 constexpr std::uint32_t kGpusPerNode = 8;  // of the plain cluster that --gpus builds
-constexpr std::uint32_t kGpusMax = 1'048'576;
 
 auto bad(std::string_view flag, std::string_view text, std::string must, std::string next = {}) {
   return fail(Code::bad_input, fmt::format("{} must be {}, is \"{}\"", flag, must, text.substr(0, 200)), std::move(next));
@@ -32,16 +31,17 @@ Result<double> parse_quantity(std::string_view flag, std::string_view text, doub
   return bad(flag, text, unit.empty() ? "a number " + range : fmt::format("a number of {} {}", unit, range));
 }
 
-Result<std::uint32_t> parse_gpus(std::string_view text) {
+Result<std::uint32_t> parse_gpus(std::string_view text, bool other_nodes, std::uint32_t max) {
   const auto n = parse_uint(text);
-  if (!n || *n < kGpusPerNode || *n > kGpusMax) {
-    return bad("--gpus", text, fmt::format("a whole number from {} to {}", kGpusPerNode, kGpusMax));
+  if (!n || *n < kGpusPerNode || *n > max) {
+    return bad("--gpus", text, fmt::format("a whole number from {} to {}", kGpusPerNode, max));
   }
   if (*n % kGpusPerNode != 0) {
-    const auto below = *n - *n % kGpusPerNode;
+    const auto below = *n - *n % kGpusPerNode, above = below + kGpusPerNode;
+    const std::string near =
+        above > max ? fmt::format("use --gpus {}", below) : fmt::format("use --gpus {} or --gpus {}", below, above);
     return bad("--gpus", text, fmt::format("a multiple of {} (a node has {} GPUs)", kGpusPerNode, kGpusPerNode),
-               fmt::format("use --gpus {} or --gpus {}; nodes of another size need a cluster file (--cluster FILE)", below,
-                           below + kGpusPerNode));
+               other_nodes ? near + "; nodes of another size need a cluster file (--cluster FILE)" : near);
   }
   return static_cast<std::uint32_t>(*n);
 }

@@ -12,8 +12,9 @@ namespace muster::cmd {
 Result<std::uint64_t> parse_count(std::string_view flag, std::string_view text, std::uint64_t min, std::uint64_t max);
 // Finite number between min and max.
 Result<double> parse_quantity(std::string_view flag, std::string_view text, double min, double max, std::string_view unit = {});
-// 8 to 1,048,576, in whole nodes of 8.
-Result<std::uint32_t> parse_gpus(std::string_view text);
+constexpr std::uint32_t kPlainGpusMax = 1'048'576;
+// 8 to `max`, in whole nodes of 8. `other_nodes`: whether the command takes a cluster file for nodes of another size.
+Result<std::uint32_t> parse_gpus(std::string_view text, bool other_nodes = true, std::uint32_t max = kPlainGpusMax);
 // "x200", "200" or "x0.5"; 0 to 100,000.
 Result<double> parse_weather(std::string_view text);
 // Simulated days up to ten years; zero only where it means "for ever".

@@ -79,12 +79,14 @@ enum class Switch { automatic, on, off };
 
 struct ReplayJobsOptions {
   std::string trace;
-  std::uint32_t gpus = 800;
+  std::uint32_t gpus = 800;  // a plain cluster of this size, unless `cluster` says otherwise
+  std::string cluster;       // preset name or file; empty: plain
   std::string policy = "muster";
   std::uint64_t seed = 1;
   double sigma = 1;                     // spread of the errors in run-time estimates
   double speedup = 1;                   // arrivals come so much faster
   Switch topology = Switch::automatic;  // automatic: on for muster
+  bool no_pauses = false;  // muster lets no long job step aside
   bool failures = false;
   bool slow_far = false;                          // gangs over more leaves than needed run slower
   bool compare = false;                           // easy and muster side by side

@@ -174,16 +174,13 @@ class Parser {
   void add_twin_choice(CLI::App* sub, TwinChoice& t, bool with_seed = true) {
     auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [1024]",
                        [&t](const std::string& s) { t.gpus = checked(parse_gpus(s)); });
-    auto* cluster =
-        value(sub, "--cluster", "NAME|FILE", "A preset (" + join(preset_cluster_names(), ", ") + ") or a cluster file",
-              [&t](const std::string& s) { t.cluster = checked(parse_words("--cluster", s, 4096)); },
-              {WordKind::file, preset_cluster_names()});
-    gpus->excludes(cluster);
+    add_cluster(sub, t.cluster)->excludes(gpus);
     value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed, mix:shared or a workload file [mix:mixed]",
           [&t](const std::string& s) { t.jobs = checked(parse_jobs(s)); },
           {WordKind::file, {"mix:llm", "mix:research", "mix:mixed", "mix:shared"}});
     add_policy(sub, t.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
-    words(sub, "--prices", "FILE", "Hourly prices of power, announced a day ahead: CSV, the first hour is the start", t.prices,
+    words(sub, "--prices", "FILE",
+          "Hourly prices, carbon or both, told a day ahead: CSV or .gz, the first day is that of the start", t.prices,
           {WordKind::file, {}});
     auto* weather = value(sub, "--weather", "xN", "Multiply the published fault rates by N [x1]",
                           [&t](const std::string& s) { t.weather = checked(parse_weather(s)); });
@@ -196,6 +193,11 @@ class Parser {
     }
   }
 
+  CLI::Option* add_cluster(CLI::App* sub, std::string& cluster) {
+    return value(sub, "--cluster", "NAME|FILE", "A preset (" + join(preset_cluster_names(), ", ") + ") or a cluster file",
+                 [&cluster](const std::string& s) { cluster = checked(parse_words("--cluster", s, 4096)); },
+                 {WordKind::file, preset_cluster_names()});
+  }
   void add_policy(CLI::App* sub, std::string& policy, std::string about) {
     words(sub, "--policy", "NAME|FILE", std::move(about), policy, {WordKind::file, preset_policy_names()});
   }

@@ -78,15 +78,18 @@ void Parser::add_replay() {
   auto* replay = command(app_, "replay", "Run recorded work through the scheduler", kTry);
   auto* sub = command(*replay, "jobs", "A job trace under a scheduling policy: waits, utilisation, who waited how long", nullptr,
                       "  muster replay jobs --trace philly.csv.gz --gpus 800 --policy easy\n"
-                      "  muster replay jobs --trace philly.csv.gz --gpus 800 --compare --svg queue.svg");
+                      "  muster replay jobs --trace philly.csv.gz --gpus 800 --compare --svg queue.svg\n"
+                      "  muster replay jobs --trace philly.csv.gz --cluster mine.yaml --failures --slow-far");
   auto& o = replay_jobs_;
-  words(sub, "--trace", "FILE", "CSV, plain or .gz: timestamp, duration (s), num_gpus", o.trace, {WordKind::file, {}});
+  words(sub, "--trace", "FILE", "CSV, plain or .gz: timestamp, duration (s), num_gpus; gpu_model if known", o.trace,
+        {WordKind::file, {}});
   sub->get_option("--trace")->required();
-  value(sub, "--gpus", "N", "GPUs of the cluster, 8 in a node [800]",
-        [&o](const std::string& s) { o.gpus = checked(parse_gpus(s)); });
+  auto* gpus = value(sub, "--gpus", "N", "GPUs of the cluster, 8 in a node, 32 nodes on a leaf [800]",
+                     [&o](const std::string& s) { o.gpus = checked(parse_gpus(s)); });
+  add_cluster(sub, o.cluster)->excludes(gpus);
   const Words policies{"fifo", "easy", "sjf", "las", "muster"};
-  choice(sub, "--policy", "NAME", join(policies, ", ") + " [muster]", policies,
-         [&o, policies](std::size_t i) { o.policy = policies[i]; });
+  auto* policy = choice(sub, "--policy", "NAME", join(policies, ", ") + " [muster]", policies,
+                        [&o, policies](std::size_t i) { o.policy = policies[i]; });
   value(sub, "--seed", "N", "Of the errors in the run-time estimates, and of failures [1]",
         [&o](const std::string& s) { o.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
   value(sub, "--sigma", "X", "Estimates are off by a log-normal factor of this spread; 0: exact [1]",
@@ -100,7 +103,9 @@ void Parser::add_replay() {
   yes->option_text(" ")->excludes(no->option_text(" "));
   flag(sub, "--failures", o.failures, "Nodes fail at the published rate; jobs restart from their last checkpoint");
   flag(sub, "--slow-far", o.slow_far, "A gang over more leaves than it needs runs slower");
+  flag(sub, "--no-pauses", o.no_pauses, "muster: no long job steps aside at a checkpoint, as in the shipped policy");
   flag(sub, "--compare", o.compare, "Run easy and muster on the same estimates and show the ratios");
+  sub->get_option("--compare")->excludes(policy);
   words(sub, "--svg", "FILE", "Draw queue and utilisation into this file", o.svg, {WordKind::file, {}});
   add_format(sub, o.format, {Format::table, Format::json});
   add_progress(sub, o.progress);
@@ -119,16 +124,17 @@ void Parser::add_bench_place(CLI::App& bench) {
                       "  muster bench place --gpus 98304 --load 0.97 -o json\n"
                       "  muster bench place --scale --svg growth.svg");
   auto& o = bench_place_;
-  value(sub, "--gpus", "N", "GPUs, 8 in a node, 32 nodes on a leaf, 16 leaves in a pod [98304]",
-        [&o](const std::string& s) { o.gpus = static_cast<std::uint32_t>(checked(parse_count("--gpus", s, 8, 4'000'000))); });
-  value(sub, "--load", "X", "Share of the GPUs kept busy [0.97]",
-        [&o](const std::string& s) { o.load = checked(parse_quantity("--load", s, 0.01, 1, "")); });
+  auto* gpus = value(sub, "--gpus", "N", "GPUs, 8 in a node, 32 nodes on a leaf, 16 leaves in a pod [98304]",
+                     [&o](const std::string& s) { o.gpus = checked(parse_gpus(s, false, 4'000'000)); });
+  value(sub, "--load", "X", "Share of the GPUs kept busy; below 1, where nothing could be placed [0.97]",
+        [&o](const std::string& s) { o.load = checked(parse_quantity("--load", s, 0.01, 0.999, "")); });
   value(sub, "--seed", "N", "The same seed gives the same stream of gangs [1]",
         [&o](const std::string& s) { o.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
   value(sub, "--decisions", "N", "How many gangs are placed [400000]",
         [&o](const std::string& s) { o.decisions = checked(parse_count("--decisions", s, 1000, 100'000'000)); });
   flag(sub, "--peer", o.peer, "First-fit beside it, on the same stream");
   flag(sub, "--scale", o.scale, "From 1,000 to 1,000,000 GPUs, and how the time grows");
+  sub->get_option("--scale")->excludes(gpus)->excludes(sub->get_option("--peer"));
   words(sub, "--svg", "FILE", "With --scale: draw the growth into this file", o.svg, {WordKind::file, {}});
   add_format(sub, o.format, {Format::table, Format::json});
   chosen(sub, o);
@@ -161,7 +167,8 @@ void Parser::add_bench_openb(CLI::App& bench) {
 void Parser::add_bench_energy(CLI::App& bench) {
   auto* price = command(bench, "price", "Energy bill of deferrable work, against the best that hindsight allows", nullptr,
                         "  muster bench price --prices dayahead_PJM_hourly.csv");
-  words(price, "--prices", "FILE", "CSV: timestamp, price_per_mwh, forecast_per_mwh", bench_price_.prices, {WordKind::file, {}});
+  words(price, "--prices", "FILE", "CSV, plain or .gz: timestamp, price_per_mwh, forecast_per_mwh", bench_price_.prices,
+        {WordKind::file, {}});
   price->get_option("--prices")->required();
   add_format(price, bench_price_.format, {Format::table, Format::json});
   add_progress(price, bench_price_.progress);
@@ -169,7 +176,7 @@ void Parser::add_bench_energy(CLI::App& bench) {
   auto* heat = command(bench, "heat", "A cooling fault in one row, with and without looking at the heat", nullptr,
                        "  muster bench heat --gpus 1024 --seed 1");
   auto& o = bench_heat_;
-  value(heat, "--gpus", "N", "GPUs, 8 in a node [1024]", [&o](const std::string& s) { o.gpus = checked(parse_gpus(s)); });
+  value(heat, "--gpus", "N", "GPUs, 8 in a node [1024]", [&o](const std::string& s) { o.gpus = checked(parse_gpus(s, false)); });
   value(heat, "--seed", "N", "The same seed gives the same history [1]",
         [&o](const std::string& s) { o.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
   add_format(heat, o.format, {Format::table, Format::json});

@@ -3,35 +3,32 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "decide/quota/quota.h"
+#include "files.h"
 #include "ingest/cluster_file.h"
 #include "ingest/embedded.h"
 #include "ingest/policy_file.h"
 #include "ingest/price_file.h"
 #include "ingest/workload_file.h"
 #include "model/job_check.h"
+#include "say.h"
 
 namespace muster::cmd {
 namespace {
-
-constexpr std::size_t kFileMax = 64 << 20;
 
 template <class Names>
 bool contains(const Names& all, const std::string& name) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
-Result<Site> load_cluster(const TwinChoice& c) {
-  if (c.cluster.empty()) return plain_cluster(c.gpus);
-  if (contains(preset_cluster_names(), c.cluster)) return preset_cluster(c.cluster);
-  const auto text = read_file(c.cluster);
+}  // namespace
+
+Result<Site> load_cluster(const std::string& name) {
+  if (contains(preset_cluster_names(), name)) return preset_cluster(name);
+  const auto text = read_file(name);
   if (!text) {
     Error e = text.error();
     e.next = "give a file, or one of the presets: " + [&] {
@@ -41,24 +38,7 @@ Result<Site> load_cluster(const TwinChoice& c) {
     }();
     return tl::unexpected(e);
   }
-  return parse_cluster(*text, c.cluster);
-}
-
-}  // namespace
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    return fail(Code::not_found, fmt::format("cannot read {}: {}", path, std::strerror(errno)),
-                "check the name and the permissions");
-  std::string text;
-  char block[1 << 16];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kFileMax) return fail(Code::bad_input, fmt::format("{} is larger than 64 MiB", path));
-  }
-  if (in.bad()) return fail(Code::unreachable, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  return text;
+  return parse_cluster(*text, name);
 }
 
 Result<Policy> load_policy(const std::string& name) {
@@ -78,7 +58,7 @@ Result<Policy> load_policy(const std::string& name) {
 
 Result<Scene> build_scene(const TwinChoice& c) {
   Scene scene;
-  auto site = load_cluster(c);
+  auto site = c.cluster.empty() ? plain_cluster(c.gpus) : load_cluster(c.cluster);
   if (!site) return tl::unexpected(site.error());
   scene.twin.site = std::move(*site);
   std::string jobs_text;
@@ -101,14 +81,19 @@ Result<Scene> build_scene(const TwinChoice& c) {
   if (!c.prices.empty()) {
     const auto text = read_file(c.prices);
     if (!text) return tl::unexpected(text.error());
-    auto prices = parse_prices(*text, c.prices);
-    if (!prices) return tl::unexpected(prices.error());
-    prices->begins = scene.twin.start_utc;  // whenever the hours were: they are the first ones of this history
-    scene.twin.prices = std::move(*prices);
+    auto power = parse_power(*text, c.prices);
+    if (!power) return tl::unexpected(power.error());
+    if (const std::string missing = about_missing(power->price); !missing.empty()) say(c.prices + ": " + missing);
+    scene.twin.prices = std::move(power->price);
+    scene.twin.carbon = std::move(power->carbon);
+    begin_prices(scene.twin);
   }
   auto policy = load_policy(c.policy);
   if (!policy) return tl::unexpected(policy.error());
   scene.policy = std::move(*policy);
+  if (scene.twin.carbon.hours() > 0 && scene.policy.scheduling.carbon_per_tonne == 0) {
+    say(c.prices + ": its carbon counts for nothing while the policy's scheduling: carbon_per_tonne is 0");
+  }
   std::uint64_t guaranteed = 0;
   for (const QueueSpec& q : scene.policy.queues) guaranteed += q.parent.empty() ? q.guaranteed_gpus : 0;
   if (guaranteed > scene.twin.site.gpus()) {
@@ -125,6 +110,15 @@ Result<Scene> build_scene(const TwinChoice& c) {
   scene.twin.weather.factor = c.weather;
   scene.twin.seed = c.seed;
   return scene;
+}
+
+void begin_prices(twin::Config& config) {
+  constexpr std::int64_t kDayNs = days(1).ns;
+  const Time midnight{config.start_utc.ns / kDayNs * kDayNs};
+  for (PriceSeries* s : {&config.prices, &config.carbon}) {
+    s->begins = midnight + Duration{s->begins.ns % kDayNs};
+    if (s->begins > config.start_utc) s->begins = s->begins - days(1);
+  }
 }
 
 bool affords_full_scrapes(const Site& site, double speed) {

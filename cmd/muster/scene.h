@@ -13,10 +13,14 @@ struct Scene {
 };
 
 Result<Scene> build_scene(const TwinChoice& choice);
+// The series of prices begin on the day the history begins, at the hour of the day of their first row: dear evenings stay
+// evenings. To be called again when the start is moved.
+void begin_prices(twin::Config& config);
 // Whether every report can be a whole scrape when the twin keeps step with the wall clock at this speed.
 bool affords_full_scrapes(const Site& site, double speed);
 // A policy that ships with Muster, by name, or a file; empty: the default one.
 Result<Policy> load_policy(const std::string& name_or_file);
-Result<std::string> read_file(const std::string& path);
+// A cluster that ships with Muster, by name, or a file.
+Result<Site> load_cluster(const std::string& name_or_file);
 
 }  // namespace muster::cmd

@@ -14,6 +14,7 @@
 #include "api/auth.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "files.h"
 
 namespace muster::cmd {
 
@@ -37,8 +38,9 @@ std::string random_hex(std::size_t bytes) {
 
 Result<std::string> open_token(const std::string& path) {
   const auto cannot = [&](const char* what) {
-    return fail(Code::unreachable, fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)),
-                "check the state directory");
+    Error e = file_error(what, path, errno);
+    e.next = "check the state directory";
+    return tl::unexpected(std::move(e));
   };
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd >= 0) {

@@ -14,6 +14,7 @@
 
 #include "adapters/http/server.h"
 #include "commands.h"
+#include "files.h"
 #include "model/codec.h"
 #include "say.h"
 #include "scene.h"
@@ -35,14 +36,14 @@ class OrdersLog {
   Result<void> open_file(const std::string& path) {
     if (path.empty()) return {};
     fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd_ < 0) return fail(Code::unreachable, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+    if (fd_ < 0) return tl::unexpected(file_error("write", path, errno));
     return {};
   }
   Result<void> append(const Order& o) {
     if (fd_ < 0) return {};
     const std::string line = encode_order(o) + "\n";
     if (write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size()) || fdatasync(fd_) != 0) {
-      return fail(Code::unreachable, fmt::format("the log of orders cannot be written: {}", std::strerror(errno)));
+      return fail(Code::internal, fmt::format("the log of orders cannot be written: {}", std::strerror(errno)));
     }
     return {};
   }

@@ -2,11 +2,11 @@
 
 #include <fmt/core.h>
 
-namespace muster {
-namespace {
+#include <algorithm>
 
-// Reads one record starting at `i`; moves `i` and `line` past it. False: a quote is not closed.
-bool read_record(std::string_view text, std::size_t& i, int& line, std::vector<std::string>& cells) {
+namespace muster {
+
+bool read_csv_record(std::string_view text, std::size_t& i, int& line, std::vector<std::string>& cells) {
   cells.assign(1, {});
   bool quoted = false;
   while (i < text.size()) {
@@ -35,7 +35,12 @@ bool read_record(std::string_view text, std::size_t& i, int& line, std::vector<s
   return !quoted;
 }
 
-}  // namespace
+void skip_csv_comments(std::string_view text, std::size_t& i, int& line) {
+  while (i < text.size() && text[i] == '#') {
+    i = std::min(text.find('\n', i), text.size() - 1) + 1;
+    ++line;
+  }
+}
 
 int Csv::column(std::string_view name) const {
   for (std::size_t i = 0; i < header.size(); ++i) {
@@ -49,12 +54,13 @@ Result<Csv> parse_csv(std::string_view text, std::string_view file) {
   std::vector<std::string> cells;
   int line = 1;
   for (std::size_t i = 0; i < text.size();) {
+    skip_csv_comments(text, i, line);
+    if (i >= text.size()) break;
     const int first = line;
-    const bool comment = text[i] == '#';
     const bool empty = text[i] == '\n';
-    if (!read_record(text, i, line, cells))
+    if (!read_csv_record(text, i, line, cells))
       return fail(Code::bad_input, fmt::format("{}:{}: a quote is not closed", file, first));
-    if (comment || empty) continue;
+    if (empty) continue;
     if (csv.header.empty()) {
       csv.header = cells;
       continue;

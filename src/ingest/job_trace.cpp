@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "ingest/csv.h"
 #include "ingest/gunzip.h"
 
 namespace muster {
@@ -14,16 +15,18 @@ namespace {
 
 constexpr double kSecondsMax = 1e10;  // of a submission, about the year 2286; of a duration, 317 years
 constexpr std::uint64_t kGpusMax = 1'000'000;
+constexpr std::size_t kModelBytesMax = 64;
 
 struct Columns {
   int submitted = -1;
   int run = -1;
   int gpus = -1;
+  int model = -1;     // may be missing
   double unit_s = 1;  // of numbers
   std::size_t count = 0;
 };
 
-using Fields = std::vector<std::string_view>;
+using Fields = std::vector<std::string>;
 
 int column(const Fields& header, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -66,10 +69,15 @@ Result<Columns> columns_of(const Fields& header, std::string_view where) {
   c.submitted = column(header, {"timestamp", "submit_time", "submitted"});
   c.run = column(header, {"duration", "run_time"});
   c.gpus = column(header, {"num_gpus", "num_gpu", "gpus"});
+  c.model = column(header, {"gpu_model", "gpu_type"});
   if (column(header, {"iterations"}) >= 0 && column(header, {"iteration_time"}) >= 0) c.unit_s = 0.001;
   const auto missing = [&](std::string_view name) {
-    return fail(Code::bad_input, fmt::format("{}: no column {}", where, name),
-                "a job trace is CSV with the columns timestamp, duration (s) and num_gpus");
+    std::string there;
+    for (const std::string& n : header) there += (there.empty() ? "" : ", ") + (n.empty() ? "(no name)" : printable(n));
+    constexpr std::size_t kShown = 120;
+    if (there.size() > kShown) there = there.substr(0, there.rfind(',', kShown)) + ", ...";
+    return fail(Code::bad_input, fmt::format("{}: not a job trace: no column {}; there are {}", where, name, there),
+                "a job trace is CSV with one line for each job: timestamp, duration (s) and num_gpus");
   };
   if (c.submitted < 0) return missing("timestamp (or submit_time)");
   if (c.run < 0) return missing("duration");
@@ -83,7 +91,7 @@ class Rows {
 
   Result<void> add(const Fields& f, int line) {
     if (f.size() != c_.count) return bad(line, fmt::format("{} fields, the header has {}", f.size(), c_.count));
-    const auto at = [&](int i) { return trim(f[static_cast<std::size_t>(i)]); };
+    const auto at = [&](int i) { return trim(std::string_view(f[static_cast<std::size_t>(i)])); };
     const auto number = [&](std::string_view s) -> std::optional<double> {
       const auto v = parse_double(s);
       if (!v) return std::nullopt;
@@ -103,7 +111,10 @@ class Rows {
     } else if (*run == 0) {
       ++trace_.without_run;
     } else {
-      trace_.jobs.push_back({Time{} + from_seconds(*submitted), from_seconds(*run), static_cast<std::uint32_t>(*gpus)});
+      const std::string_view model = c_.model >= 0 ? at(c_.model) : std::string_view();
+      if (model.size() > kModelBytesMax) return bad(line, fmt::format("a GPU model of {} bytes", model.size()));
+      trace_.jobs.push_back(
+          {Time{} + from_seconds(*submitted), from_seconds(*run), static_cast<std::uint32_t>(*gpus), std::string(model)});
     }
     return {};
   }
@@ -128,15 +139,18 @@ Result<JobTrace> parse_job_trace(std::string_view bytes, std::string_view file) 
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
   std::optional<Columns> columns;
   std::optional<Rows> rows;
-  for (int line = 1; !rest.empty(); ++line) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view text_line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (text_line.ends_with('\r')) text_line.remove_suffix(1);
-    if (trim(text_line).empty() || text_line.starts_with('#')) continue;
-    Fields fields = split(text_line, ',');
+  Fields fields;
+  int next = 1;
+  for (std::size_t i = 0; i < rest.size();) {
+    skip_csv_comments(rest, i, next);
+    const int line = next;
+    if (i >= rest.size()) break;
+    if (!read_csv_record(rest, i, next, fields)) {
+      return fail(Code::bad_input, fmt::format("{}:{}: a quote is not closed", file, line), "close it, or take it out");
+    }
+    if (fields.size() == 1 && trim(fields[0]).empty()) continue;
     if (!columns) {
-      for (auto& f : fields) f = trim(f);
+      for (auto& f : fields) f = std::string(trim(f));
       auto c = columns_of(fields, fmt::format("{}:{}", file, line));
       if (!c) return tl::unexpected(c.error());
       columns = *c;
@@ -147,6 +161,7 @@ Result<JobTrace> parse_job_trace(std::string_view bytes, std::string_view file) 
   }
   if (!columns) return fail(Code::bad_input, fmt::format("{}: empty", file), "a job trace begins with a header line");
   JobTrace trace = rows->take();
+  trace.in_milliseconds = columns->unit_s != 1;
   std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                    [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; });
   return trace;

@@ -24,6 +24,7 @@ TEST(JobTrace, SecondsWillDoAndMuriTracesAreInMilliseconds) {
   EXPECT_EQ(t->jobs[0].submitted, Time{} + seconds(5));
   const auto m = parse_job_trace("num_gpu,submit_time,iterations,duration,iteration_time\n1,6000,3,9000,3\n", "m.csv");
   ASSERT_TRUE(m);
+  EXPECT_TRUE(m->in_milliseconds && !t->in_milliseconds);
   EXPECT_EQ(m->jobs[0].submitted, Time{} + seconds(6));
   EXPECT_EQ(m->jobs[0].run, seconds(9));
 }
@@ -36,12 +37,28 @@ TEST(JobTrace, JobsThatUsedNothingAreCountedAndLeftOut) {
   EXPECT_EQ(t->without_run, 1U);
 }
 
+TEST(JobTrace, QuotesAndModelsAreRead) {
+  const auto t = parse_job_trace(
+      "# made by hand, \"quoted\n\"job, or so\",\"timestamp\",\"duration\",\"num_gpus\",\"gpu_model\"\r\n"
+      "\"a, b\",\"2017-10-09 07:01:55\",\"66.5\",\"1\",\"H100\"\r\nc,2017-10-09 07:01:56,5,2,\n",
+      "t.csv");
+  ASSERT_TRUE(t) << t.error().what;
+  ASSERT_EQ(t->jobs.size(), 2U);
+  EXPECT_EQ(t->jobs[0].model, "H100");
+  EXPECT_EQ(t->jobs[0].run, milliseconds(66500));
+  EXPECT_EQ(t->jobs[1].model, "");
+  const auto open = parse_job_trace("timestamp,duration,num_gpus\n1,\"2,1\n", "t.csv");
+  ASSERT_FALSE(open);
+  EXPECT_EQ(open.error().what, "t.csv:2: a quote is not closed");
+}
+
 TEST(JobTrace, WhatIsWrongIsNamedWithItsLine) {
   const auto what = [](const char* text) {
     const auto t = parse_job_trace(text, "t.csv");
     return t ? std::string("fine") : t.error().what;
   };
-  EXPECT_EQ(what("timestamp,duration\n1,2\n"), "t.csv:1: no column num_gpus (or num_gpu, gpus)");
+  EXPECT_EQ(what("timestamp,duration\n1,2\n"),
+            "t.csv:1: not a job trace: no column num_gpus (or num_gpu, gpus); there are timestamp, duration");
   EXPECT_EQ(what("timestamp,duration,num_gpus\n1,-2,1\n"), "t.csv:2: duration is negative: -2");
   EXPECT_EQ(what("timestamp,duration,num_gpus\n1,2,1\n\n1,two,1\n"), "t.csv:4: duration is 'two'");
   EXPECT_EQ(what("timestamp,duration,num_gpus\n1,2,1.5\n"), "t.csv:2: number of GPUs is '1.5'");

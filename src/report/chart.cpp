@@ -16,14 +16,13 @@ constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "
 constexpr std::array<std::string_view, 9> kAscii = {" ", ".", ".", ":", ":", "-", "=", "+", "#"};
 constexpr std::array<std::string_view, 4> kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd"};
 
-double top_of(const Panel& p) {
-  double top = p.max;
-  for (const Line& l : p.lines) {
-    for (const double v : l.values) {
-      if (p.max <= 0 && std::isfinite(v)) top = std::max(top, v);
-    }
+// The least of 1, 2, 2.5, 4, 5, 6, 8 and 10 times a power of ten that is not below: quarters of it are easy to read.
+double rounded_up(double v) {
+  const double ten = std::pow(10, std::floor(std::log10(v)));
+  for (const double x : {1.0, 2.0, 2.5, 4.0, 5.0, 6.0, 8.0}) {
+    if (v <= x * ten * (1 + 1e-9)) return x * ten;
   }
-  return top > 0 ? top : 1;
+  return 10 * ten;
 }
 
 std::string short_number(double v) {
@@ -32,27 +31,39 @@ std::string short_number(double v) {
   return fmt::format("{:.4g}", v);
 }
 
-// Means over `columns` equal parts; NaN where there is nothing.
-std::vector<double> squeeze(const std::vector<double>& values, std::size_t columns) {
+// Means (or peaks) over `columns` equal parts; NaN where there is nothing.
+std::vector<double> squeeze(const std::vector<double>& values, std::size_t columns, bool peaks) {
   std::vector<double> out(columns, std::nan(""));
   for (std::size_t c = 0; c < columns && !values.empty(); ++c) {
     const std::size_t a = c * values.size() / columns;
     const std::size_t b = std::max(a + 1, (c + 1) * values.size() / columns);
-    double sum = 0;
+    double sum = 0, most = 0;
     int n = 0;
     for (std::size_t i = a; i < b && i < values.size(); ++i) {
       if (!std::isfinite(values[i])) continue;
       sum += values[i];
+      most = n == 0 ? values[i] : std::max(most, values[i]);
       ++n;
     }
-    if (n > 0) out[c] = sum / n;
+    if (n > 0) out[c] = peaks ? most : sum / n;
   }
   return out;
 }
 
-std::string area(const Line& line, double top, const TerminalStyle& style, std::size_t gutter) {
-  const std::size_t columns = style.width > gutter + 12 ? style.width - gutter - 2 : 10;
-  const std::vector<double> values = squeeze(line.values, columns);
+// What the panel reaches up to, with so many columns.
+double top_of(const Panel& p, std::size_t columns) {
+  if (p.max > 0) return p.max;
+  double top = 0;
+  for (const Line& l : p.lines) {
+    for (const double v : l.values.size() > columns ? squeeze(l.values, columns, p.peaks) : l.values) {
+      if (std::isfinite(v)) top = std::max(top, v);
+    }
+  }
+  return top > 0 ? rounded_up(top) : 1;
+}
+
+std::string area(const Line& line, double top, const TerminalStyle& style, std::size_t gutter, std::size_t columns, bool peaks) {
+  const std::vector<double> values = squeeze(line.values, columns, peaks);
   const auto& blocks = style.unicode ? kBlocks : kAscii;
   std::string out;
   for (std::size_t row = style.height; row-- > 0;) {
@@ -86,17 +97,20 @@ std::string escape(std::string_view s) {
   return out;
 }
 
+constexpr std::size_t kPoints = 4000;  // of a line; more are squeezed into as many
 constexpr double kWidth = 960, kLeft = 70, kRight = 20, kTop = 44, kPanel = 190, kGap = 44;
 
-std::string polyline(const Line& line, double top, double y0, std::string_view colour) {
+// `under`: drawn broad and pale, so that it is seen where the next line runs along it.
+std::string polyline(const Line& line, const Panel& panel, double top, double y0, std::string_view colour, bool under) {
   std::string out, points;
   const auto flush = [&] {
     if (!points.empty()) {
-      out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.3\"/>\n", points, colour);
+      out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-linejoin=\"round\" {}/>\n", points, colour,
+                         under ? "stroke-width=\"3\" stroke-opacity=\"0.45\"" : "stroke-width=\"1.2\"");
     }
     points.clear();
   };
-  const std::vector<double> values = line.values.size() > 1600 ? squeeze(line.values, 1600) : line.values;
+  const std::vector<double> values = line.values.size() > kPoints ? squeeze(line.values, kPoints, panel.peaks) : line.values;
   const double n = std::max<double>(1, static_cast<double>(values.size()) - 1);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) {
@@ -113,20 +127,40 @@ std::string polyline(const Line& line, double top, double y0, std::string_view c
 
 }  // namespace
 
+namespace {
+
+// Labels along a line of `columns` characters: the first at its beginning, the last at its end, others around their place. One
+// that would touch its neighbour is left out.
+std::string axis(const Chart& chart, std::size_t columns) {
+  const std::string end = printable(chart.end);
+  std::string out = printable(chart.begin);
+  const std::size_t last = columns > end.size() ? columns - end.size() : 0;
+  for (std::size_t i = 0; i < chart.between.size(); ++i) {
+    const std::string label = printable(chart.between[i]);
+    const std::size_t middle = columns * (i + 1) / (chart.between.size() + 1);
+    const std::size_t at = middle - std::min(middle, label.size() / 2);
+    if (at < out.size() + 2 || at + label.size() + 2 > last) continue;
+    out += std::string(at - out.size(), ' ') + label;
+  }
+  return out + std::string(last > out.size() ? last - out.size() : 1, ' ') + end + "\n";
+}
+
+}  // namespace
+
 std::string render_terminal(const Chart& chart, const TerminalStyle& style) {
   std::string out = chart.title.empty() ? "" : printable(chart.title) + "\n";
   std::size_t gutter = 1;
-  for (const Panel& p : chart.panels) gutter = std::max(gutter, short_number(top_of(p)).size());
+  // The gutter holds the longest label, and labels depend on the columns that it leaves: eight characters are enough for any.
+  const std::size_t about = style.width > 22 ? style.width - 10 : 10;
+  for (const Panel& p : chart.panels) gutter = std::max(gutter, short_number(top_of(p, about)).size());
+  const std::size_t columns = style.width > gutter + 12 ? style.width - gutter - 2 : 10;
   for (const Panel& p : chart.panels) {
     for (const Line& l : p.lines) {
       out += printable(p.title) + (l.name.empty() ? "" : ", " + printable(l.name)) + "\n";
-      out += area(l, top_of(p), style, gutter);
+      out += area(l, top_of(p, about), style, gutter, columns, p.peaks);
     }
   }
-  const std::size_t columns = style.width > gutter + 12 ? style.width - gutter - 2 : 10;
-  const std::string begin = printable(chart.begin), end = printable(chart.end);
-  const std::size_t used = begin.size() + end.size();
-  return out + std::string(gutter + 2, ' ') + begin + std::string(columns > used ? columns - used : 1, ' ') + end + "\n";
+  return out + std::string(gutter + 2, ' ') + axis(chart, columns);
 }
 
 std::string render_svg(const Chart& chart) {
@@ -138,7 +172,7 @@ std::string render_svg(const Chart& chart) {
       kWidth, height, kLeft, escape(chart.title));
   double y0 = kTop;
   for (const Panel& p : chart.panels) {
-    const double top = top_of(p);
+    const double top = top_of(p, kPoints);
     out += fmt::format("<text x=\"{}\" y=\"{:.0f}\">{}</text>\n", kLeft, y0 - 4, escape(p.title));
     for (int i = 0; i <= 4; ++i) {
       const double y = y0 + kPanel * (1 - i / 4.0);
@@ -149,7 +183,7 @@ std::string render_svg(const Chart& chart) {
     double x = kWidth - kRight;
     for (std::size_t i = 0; i < p.lines.size(); ++i) {
       const std::string_view colour = kColours[i % kColours.size()];
-      out += polyline(p.lines[i], top, y0, colour);
+      out += polyline(p.lines[i], p, top, y0, colour, i + 1 < p.lines.size());
       if (p.lines[i].name.empty()) continue;
       out += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\" fill=\"{}\">{}</text>\n", x, y0 - 4, colour,
                          escape(p.lines[i].name));
@@ -158,6 +192,12 @@ std::string render_svg(const Chart& chart) {
     y0 += kPanel + kGap;
   }
   const double y = height - kGap + 18;
+  for (std::size_t i = 0; i < chart.between.size(); ++i) {
+    const double share = static_cast<double>(i + 1) / static_cast<double>(chart.between.size() + 1);
+    const double x = kLeft + (kWidth - kLeft - kRight) * share;
+    out += fmt::format("<path d=\"M{0:.1f} {1:.0f}v5\" stroke=\"#888\"/>", x, height - kGap);
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n", x, y, escape(chart.between[i]));
+  }
   out += fmt::format("<text x=\"{}\" y=\"{:.0f}\">{}</text>\n", kLeft, y, escape(chart.begin));
   out +=
       fmt::format("<text x=\"{}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n</svg>\n", kWidth - kRight, y, escape(chart.end));

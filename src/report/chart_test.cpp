@@ -49,6 +49,28 @@ TEST(Chart, SvgEscapesWordsAndBreaksLinesAtGaps) {
   EXPECT_EQ(lines, 2U);
 }
 
+TEST(Chart, APeakIsSeenAmongManyValuesAndTheScaleIsRound) {
+  Chart c;
+  Panel p{"queued", 0, {{"", std::vector<double>(2000, 0)}}};
+  p.lines[0].values[777] = 478.2;
+  p.peaks = true;
+  c.panels.push_back(p);
+  const std::string text = render_terminal(c, {60, 4, false});
+  EXPECT_NE(text.find("500 |"), std::string::npos) << text;
+  EXPECT_NE(text.find('#'), std::string::npos) << text;  // the peak fills rows of its column
+  EXPECT_NE(render_svg(c).find(">375<"), std::string::npos);
+}
+
+TEST(Chart, LabelsBetweenStandInOrderAndNeverTouch) {
+  Chart c = ramp();
+  c.between = {"day 3", "day 6"};
+  const std::string text = render_terminal(c, {60, 4, false});
+  const auto at = [&](const char* label) { return text.rfind(label); };
+  EXPECT_TRUE(at("day 0") < at("day 3") && at("day 3") < at("day 6") && at("day 6") < at("day 9")) << text;
+  c.between = {std::string(60, 'x')};
+  EXPECT_EQ(render_terminal(c, {60, 4, false}).find("x"), std::string::npos);
+}
+
 TEST(Chart, NothingToShowIsStillAChart) {
   Chart c;
   c.panels.push_back({"empty", 0, {{"", {}}}});

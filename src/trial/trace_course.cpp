@@ -1,6 +1,7 @@
 #include "trial/trace_course.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/check.h"
 #include "base/prng.h"
@@ -12,13 +13,24 @@ namespace {
 constexpr Duration kEstimateMin = seconds(1);
 constexpr double kEstimateMaxS = 3e9;  // 95 years: keeps sums of times far from their end
 
+// GPUs of each model; empty for a plain cluster, whose GPUs are whatever a job asks for.
+std::map<std::string, std::uint32_t> gpus_by_model(const Site& site) {
+  std::map<std::string, std::uint32_t> out;
+  for (const NodeSpec& n : site.nodes) out[n.gpu_model.empty() ? site.gpu_model : n.gpu_model] += site.gpus_per_node;
+  return out;
+}
+
 }  // namespace
 
 Course::Course(std::span<const TraceJob> trace, const ReplaySpec& spec) : gpus_(spec.gpus), free_(spec.gpus) {
+  MUSTER_CHECK(spec.site.nodes.empty() || spec.site.gpus() == spec.gpus);
+  const auto models = gpus_by_model(spec.site);
   Prng errors(spec.seed, "run-time estimates");
   for (std::uint32_t i = 0; i < trace.size(); ++i) {
     const double error = spec.sigma > 0 ? errors.lognormal(0, spec.sigma) : 1;
-    if (trace[i].gpus > spec.gpus) {
+    const bool any = models.empty() || trace[i].model.empty();
+    const auto found = any ? models.end() : models.find(trace[i].model);
+    if (trace[i].gpus > (any ? spec.gpus : found == models.end() ? 0 : found->second)) {
       ++out_.too_large;
       continue;
     }
@@ -28,6 +40,7 @@ Course::Course(std::span<const TraceJob> trace, const ReplaySpec& spec) : gpus_(
     j.estimate = std::max(kEstimateMin, from_seconds(std::min(j.run.seconds() * error, kEstimateMaxS)));
     j.gpus = trace[i].gpus;
     j.trace_index = i;
+    j.model = &trace[i].model;
     jobs_.push_back(j);
   }
   now_ = out_.began = jobs_.empty() ? Time{} : jobs_.front().submitted;

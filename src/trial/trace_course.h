@@ -16,6 +16,7 @@ struct CourseJob {
   Duration estimate;  // of all of it
   std::uint32_t gpus = 1;
   std::uint32_t trace_index = 0;
+  const std::string* model = nullptr;  // in the trace
   bool running = false;
   bool started_once = false;
   std::uint32_t attempt = 0;

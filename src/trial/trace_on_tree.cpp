@@ -1,11 +1,13 @@
 // Replays on the placement tree: the queue engine of decide/schedule with the order of the policy.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "base/check.h"
 #include "base/prng.h"
+#include "decide/cluster_view.h"
 #include "decide/place/tree.h"
 #include "decide/schedule/pause.h"
 #include "trial/trace_engines.h"
@@ -15,8 +17,8 @@ namespace {
 
 using namespace decide;
 
-// What a job of so many GPUs asks for: one node up to 8; above that whole nodes, or the largest equal pieces there are. With
-// counts only, and where that does not fit, any GPUs.
+// What a job of so many GPUs asks for: one node where one holds it; above that whole nodes, or the largest equal pieces there
+// are. With counts only, and where that does not fit, any GPUs.
 Shape pieces_of(std::uint32_t gpus, std::uint32_t size) {
   Shape s;
   s.pieces = gpus / size;
@@ -24,13 +26,13 @@ Shape pieces_of(std::uint32_t gpus, std::uint32_t size) {
   return s;
 }
 
-Shape shape_of(std::uint32_t gpus) {
-  for (std::uint32_t size = std::min(gpus, kReplayNodeGpus);; --size) {
+Shape whole_nodes(std::uint32_t gpus, std::uint32_t node_gpus) {
+  for (std::uint32_t size = std::min(gpus, node_gpus);; --size) {
     if (gpus % size == 0) return pieces_of(gpus, size);
   }
 }
 
-Layout layout_of(std::uint32_t gpus) {
+Layout plain_layout(std::uint32_t gpus) {
   Layout l;
   for (std::uint32_t n = 0; n * kReplayNodeGpus < gpus; ++n) {
     Layout::Node node;
@@ -44,10 +46,30 @@ Layout layout_of(std::uint32_t gpus) {
   return l;
 }
 
+// GPUs of the largest leaf, for any model and of each: a gang beyond that cannot ask for one leaf.
+std::vector<std::uint32_t> largest_leaves(const Layout& l) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> of;  // (model, leaf), the last model being "any"
+  const auto any = static_cast<std::uint32_t>(l.models.size());
+  for (const Layout::Node& n : l.nodes) {
+    of[{n.model, n.leaf}] += n.gpus;
+    of[{any, n.leaf}] += n.gpus;
+  }
+  std::vector<std::uint32_t> out(l.models.size() + 1, 0);
+  for (const auto& [key, gpus] : of) out[key.first] = std::max(out[key.first], gpus);
+  return out;
+}
+
 class OnTree {
  public:
   OnTree(Course& course, const ReplaySpec& spec)
-      : c_(course), spec_(spec), tree_(layout_of(spec.gpus)), where_(course.jobs().size()), faults_(spec.seed, "node failures") {
+      : c_(course),
+        spec_(spec),
+        layout_(spec.site.nodes.empty() ? plain_layout(spec.gpus) : layout_of(spec.site)),
+        node_gpus_(spec.site.nodes.empty() ? kReplayNodeGpus : spec.site.gpus_per_node),
+        leaf_gpus_(largest_leaves(layout_)),
+        tree_(layout_),
+        where_(course.jobs().size()),
+        faults_(spec.seed, "node failures") {
     rank_.fairness_weight = 0;
     backfill_.always_reserve = false;
     if (spec.policy == ReplayPolicy::easy) backfill_.reserve = 1;
@@ -75,6 +97,9 @@ class OnTree {
 
   Course& c_;
   const ReplaySpec& spec_;
+  Layout layout_;
+  std::uint32_t node_gpus_;
+  std::vector<std::uint32_t> leaf_gpus_;  // of the largest leaf: of each model, and last of any
   Tree tree_;
   RankPolicy rank_;
   BackfillPolicy backfill_;
@@ -107,10 +132,12 @@ void OnTree::queue(std::uint32_t job, Time paused_until) {
   Waiter w;
   w.id = JobId{job + 1, 0};
   w.gpus = j.gpus;
-  w.shape = spec_.topology ? shape_of(j.gpus) : pieces_of(j.gpus, 1);
+  w.shape = spec_.topology ? whole_nodes(j.gpus, node_gpus_) : pieces_of(j.gpus, 1);
+  w.shape.model = spec_.site.nodes.empty() ? kAnyModel : model_of(layout_, *j.model);
   if (spec_.topology && j.gpus > 1) {
     w.or_else = pieces_of(j.gpus, 1);
-    if (j.gpus <= kReplayNodeGpus * kReplayLeafNodes) w.or_else->required = Level::leaf;
+    w.or_else->model = w.shape.model;
+    if (j.gpus <= leaf_gpus_[std::min<std::size_t>(w.shape.model, layout_.models.size())]) w.or_else->required = Level::leaf;
   }
   w.order = job;
   w.queued = j.queued;

@@ -1,20 +1,20 @@
 // A recorded job trace run through a scheduling policy on a cluster of a given size: who waits how long, how full the cluster is.
-// On GPU counts alone, or on the placement tree with nodes of 8 GPUs and leaves of 32 nodes. `muster` runs the very rank,
-// backfill and pause code of the controller.
+// On GPU counts alone, or on the placement tree: of a given cluster, or of nodes of 8 GPUs and leaves of 32 nodes. `muster` runs
+// the very rank, backfill and pause code of the controller.
 //
 // What is assumed, and the same for every policy:
 //   - run-time estimates are the true run time times a log-normal error; jobs run their true time, estimates never stop one;
 //   - a running job that outlives its estimate is expected to end as decide::expected_end says;
 //   - a job's wait is all the time from submission to its end in which it did not do useful work: queueing, pauses, restarts,
-//   work
-//     done again. `las` and `muster` may pause jobs: coming back costs kRestart, and what was done since the last checkpoint (one
-//     each kCheckpoint of run time, and for `las` one at each pause) is done again.
+//     work done again. `las` and `muster` may pause jobs: coming back costs kRestart, and what was done since the last checkpoint
+//     (one each kCheckpoint of run time, and for `las` one at each pause) is done again.
 #pragma once
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "model/job_trace.h"
+#include "model/site.h"
 
 namespace muster::trial {
 
@@ -32,11 +32,12 @@ enum class ReplayPolicy : std::uint8_t { fifo, easy, sjf, las, muster };
 
 struct ReplaySpec {
   ReplayPolicy policy = ReplayPolicy::muster;
-  std::uint32_t gpus = 800;
+  std::uint32_t gpus = 800;  // of the site, where there is one
+  Site site;                 // no nodes: a plain cluster of `gpus`
   std::uint64_t seed = 1;
   double sigma = 1;
   bool topology = true;              // las: always counts
-  bool pauses = true;                // muster: whether long jobs step aside
+  bool pauses = true;                // muster: whether long jobs step aside, as with `scheduling: pause: true` of a policy
   bool slow_far = false;             // topology only
   double failures_per_gpu_hour = 0;  // topology only
 };
@@ -62,7 +63,7 @@ struct ReplaySample {
 
 struct Replay {
   std::vector<JobOutcome> jobs;  // in order of submission
-  std::uint64_t too_large = 0;   // left out: more GPUs than the cluster has
+  std::uint64_t too_large = 0;   // left out: more GPUs than the cluster has, or than it has of the model asked for
   Time began;
   Time ended;
   Duration step;  // of the series

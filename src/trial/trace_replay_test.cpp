@@ -128,6 +128,56 @@ TEST(TraceReplay, CountsAndTreeAgreeWhereEverythingIsOneGpu) {
   }
 }
 
+TEST(TraceReplay, WithoutPausesNobodyStepsAside) {
+  ReplaySpec s = spec(ReplayPolicy::muster, 8);
+  s.pauses = false;
+  const Replay r = replay_jobs(std::vector<TraceJob>{job(0, 36000, 8), job(18030, 60, 1)}, s);
+  EXPECT_EQ(r.pauses, 0U);
+  EXPECT_EQ(r.jobs[0].wait_s(), 0);
+  EXPECT_GT(r.jobs[1].wait_s(), 17000);
+}
+
+// Two leaves of two nodes with four GPUs, and one node of another model on a third.
+Site small_site() {
+  Site s;
+  s.name = "small";
+  s.gpu_model = "H100";
+  s.gpus_per_node = 4;
+  s.leaves = 3;
+  s.pods = 1;
+  for (std::uint32_t n = 0; n < 5; ++n) s.nodes.push_back({"n" + std::to_string(n), n / 2, n / 2, 0, n, n == 4 ? "A100" : ""});
+  return s;
+}
+
+ReplaySpec on_site(ReplayPolicy p) {
+  ReplaySpec s = spec(p, 20);
+  s.site = small_site();
+  s.pauses = false;
+  return s;
+}
+
+TEST(TraceReplay, AGivenClusterIsUsedWithItsNodesAndLeaves) {
+  // Eight GPUs are two nodes of one leaf here, and one node of the plain cluster: they take a leaf, and then they are slower
+  // over two.
+  const std::vector<TraceJob> t = {job(0, 100, 4), job(1, 100, 4), job(2, 100, 8), job(3, 100, 12)};
+  const Replay r = replay_jobs(t, on_site(ReplayPolicy::muster));
+  EXPECT_EQ(r.jobs[2].wait_s(), 0);
+  EXPECT_EQ(r.leaves_min, 1U + 1 + 1 + 2);
+  EXPECT_GE(r.leaves, r.leaves_min);
+}
+
+TEST(TraceReplay, AModelIsWaitedForAndOneThatIsNotThereIsLeftOut) {
+  auto t = std::vector<TraceJob>{job(0, 100, 4), job(1, 50, 2), job(2, 50, 5), job(3, 50, 1), job(4, 10, 8)};
+  t[0].model = t[1].model = t[2].model = "A100";
+  t[3].model = "B200";
+  const Replay r = replay_jobs(t, on_site(ReplayPolicy::muster));
+  EXPECT_EQ(r.too_large, 2U);  // five A100, any B200
+  ASSERT_EQ(r.jobs.size(), 3U);
+  EXPECT_EQ(r.jobs[1].wait_s(), 99);
+  EXPECT_EQ(r.jobs[2].wait_s(), 0);
+  EXPECT_EQ(replay_jobs(t, on_site(ReplayPolicy::easy)).jobs.size(), 3U);  // counts: the same jobs, no model
+}
+
 TEST(TraceReplay, PercentilesAreValuesThatOccur) {
   Replay r;
   for (int i = 1; i <= 200; ++i) r.jobs.push_back({0, 1, Time{}, seconds(10), Time{} + seconds(10 + i), 0, 0});

@@ -68,6 +68,19 @@ USAGE = [
     ('journal export --from 0', '--from must be'),
     ('journal export --from 5 --to 4', '--to is before --from'),
     ('journal export --type order_intendet', 'did you mean order_intended?'),
+    ('replay jobs --trace x.csv --gpus 801', 'use --gpus 800 or --gpus 808; nodes of another size need a cluster file'),
+    ('replay jobs --trace x.csv --gpus 64 --cluster h200-1024', 'cannot be used together'),
+    ('replay jobs --trace x.csv --compare --policy las', 'cannot be used together'),
+    ('replay jobs --trace x.csv --policy las --topology', 'las knows GPU counts only'),
+    ('replay jobs --trace x.csv --policy easy --failures', '--failures needs nodes'),
+    ('replay jobs --trace x.csv --compare --slow-far --no-topology', 'leave out --no-topology'),
+    ('replay jobs --trace x.csv --policy easy --no-pauses', '--no-pauses is for the policy muster'),
+    ('bench place --gpus 12', 'use --gpus 8 or --gpus 16'),
+    ('bench place --load 1', '--load must be a number from 0.01 to 0.999'),
+    ('bench place --scale --gpus 64', 'cannot be used together'),
+    ('bench place --scale --peer', 'cannot be used together'),
+    ('bench place --svg x.svg', 'add --scale'),
+    ('bench heat --gpus 12', 'multiple of 8'),
     ('journal verify /etc/passwd', 'is not a Muster journal'),
     ('completion tcsh', 'must be one of bash, zsh, fish'),
 ]
@@ -96,6 +109,22 @@ check(ran.code == 2 and 'token file' in ran.err, 'a token file that is not there
 ran = run('get', 'nodes', '--server', 'http://198.51.100.7', env=environment(MUSTER_TOKEN='secret'))
 check(ran.code == 4 and 'in the clear' in ran.err and 'secret' not in ran.err,
       'a token does not leave the machine over plain HTTP', ran)
+# A file that a flag names: 3 not there, 2 a folder, 1 what a disk does; 5 is for servers that do not answer.
+READERS = ('replay jobs --trace {}', 'replay jobs --trace x.csv --cluster {}', 'bench price --prices {}',
+           'bench openb --nodes {} --pods {}', 'twin run --cluster {}', 'twin run --jobs {}', 'twin run --policy {}',
+           'twin run --prices {}', 'twin replay {}')
+for reader in READERS:
+    ran = run(*reader.format(*[STATE + '/none'] * 2).split())
+    check(ran.code == 3 and not ran.out and STATE + '/none' in ran.err, f'{reader}: a file that is not there: exit 3', ran)
+    ran = run(*reader.format(*[STATE] * 2).split())
+    check(ran.code == 2 and not ran.out and STATE in ran.err, f'{reader}: a folder: exit 2', ran)
+with open(STATE + '/trace.csv', 'w') as f:
+    f.write('timestamp,duration,num_gpus\n1,10,1\n')
+for svg, code in ((STATE, 2), (STATE + '/none/x.svg', 3), ('/dev/full', 1)):
+    ran = run('replay', 'jobs', '--trace', STATE + '/trace.csv', '--svg', svg)
+    check(ran.code == code and not ran.out and 'cannot write ' + svg in ran.err, f'replay jobs --svg {svg}: exit {code}', ran)
+ran = run('twin', 'serve', '--gpus', '64', '--orders-log', STATE, '--listen', f'unix:{STATE}/s')
+check(ran.code == 2, 'a folder for the log of orders: exit 2', ran)
 code = os.waitstatus_to_exitcode(os.system(f'"{MUSTER}" completion bash > /dev/full 2> /dev/null'))
 check(code == 1, 'a full disk under stdout is an error', code)
 code = os.waitstatus_to_exitcode(os.system(f'bash -c \'set -o pipefail; "{MUSTER}" completion bash | head -1\' > /dev/null'))

@@ -54,6 +54,72 @@ def every_policy(path):
           'a bad line is named: ' + bad.stderr.splitlines()[0])
 
 
+CLUSTER = """name: small
+gpu: H100
+gpus_per_node: 4
+groups:
+  - {nodes: 24, nodes_per_leaf: 6}
+  - {nodes: 8, nodes_per_leaf: 8, node_gpu: A100}
+"""
+
+
+def told(*args):
+    return subprocess.run([MUSTER, 'replay', 'jobs', *args], capture_output=True, text=True)
+
+
+def switches(path, folder):
+    """Pauses, failures, slow gangs and the cluster: each changes what it should, and is said."""
+    on, off = [replay('--trace', path, '--gpus', '128', *more) for more in ([], ['--no-pauses'])]
+    check(on['may_pause'] and on['pauses'] > 0 and not off['may_pause'] and off['pauses'] == 0,
+          f"--no-pauses: {on['pauses']} pauses with, none without")
+    text = told('--trace', path, '--gpus', '128')
+    check('shipped: false' in text.stdout and '--no-pauses' in text.stdout, 'pauses are not the shipped policy, and that is said')
+    check('no pauses' in told('--trace', path, '--gpus', '128', '--no-pauses').stdout, 'and their absence too')
+
+    both = replay('--trace', path, '--gpus', '128', '--compare', '--failures', '--slow-far')
+    plain = replay('--trace', path, '--gpus', '128', '--compare')
+    check(all(both[p]['failures'] and both[p]['slow_far'] and both[p]['topology'] for p in ('easy', 'muster')) and
+          not plain['easy']['topology'] and not plain['muster']['failures'],
+          'failures and slow gangs strike both that are compared')
+    hit = replay('--trace', path, '--gpus', '128', '--failures', '--speedup', '0.05')
+    check(hit['node_failures'] > 0 and hit['lost_gpu_h'] > 0, f"--failures: {hit['node_failures']} nodes, work done again")
+
+    given = os.path.join(folder, 'small.yaml')
+    with open(given, 'w') as f:
+        f.write(CLUSTER)
+    here = replay('--trace', path, '--cluster', given)
+    check(here['gpus'] == 128 and here['cluster'] == 'small' and here['wait_s'] != on['wait_s'],
+          'a cluster file: 32 nodes of 4, other waits than 16 nodes of 8')
+    slow = replay('--trace', path, '--cluster', given, '--slow-far')
+    check(slow['wait_s'] != here['wait_s'] and here['leaves_ratio'] > 1, '--slow-far: gangs over many leaves run slower there')
+    check('32 nodes of 4, 5 leaves, 2 pods' in told('--trace', path, '--cluster', given).stdout, 'the cluster is named')
+    named = os.path.join(folder, 'named.csv')
+    with open(named, 'w') as f:
+        f.write('"timestamp","duration","num_gpus","gpu_model"\n0,100,32,A100\n1,100,4,A100\n2,100,4,\n3,9,1,B200\n4,0,1,\n')
+    one = told('--trace', named, '--cluster', given, '-o', 'json')
+    r = json.loads(one.stdout)
+    check(r['jobs'] == 3 and r['wait_s']['max'] == 99 and r['wait_s']['p50'] == 0 and 'of their model' in one.stderr and
+          '1 job that ran for no time (duration 0)' in one.stderr, 'jobs wait for the model they name')
+    with open(named, 'w') as f:
+        f.write('timestamp,duration,num_gpus\n0,0,32\n1,5,0\n')
+    none = told('--trace', named)
+    check(none.returncode == 2 and '1 asked for no GPU, 1 ran for no time (duration 0)' in none.stderr,
+          'a trace without work: ' + none.stderr.splitlines()[0])
+
+
+def real_traces(folder):
+    """Every file of the folder runs, or is told to be no job trace."""
+    for name in ('trace1', 'trace3', 'trace4'):
+        done = told('--trace', os.path.join(folder, 'muri', name + '.csv.gz'), '--gpus', '512', '-o', 'json')
+        r = json.loads(done.stdout or '{}')
+        check(done.returncode == 0 and r['jobs'] > 900 and 'milliseconds' in done.stderr,
+              f"muri {name}: {r.get('jobs')} jobs, utilisation {r.get('utilisation', 0):.2f}, in milliseconds")
+    for name in ('acme/cluster_summary.csv', 'pai_steps/job_1_norm.csv.gz', 'openb/openb_pod_list_default.csv.gz'):
+        done = told('--trace', os.path.join(folder, name))
+        check(done.returncode == 2 and 'not a job trace' in done.stderr and 'there are ' in done.stderr,
+              f'{name}: ' + done.stderr.splitlines()[0][-90:])
+
+
 def promises(trace):
     easy = replay('--trace', trace, '--gpus', '800', '--policy', 'easy')
     check(easy['jobs'] == 82247 and easy['cpu_s'] < 1,
@@ -74,9 +140,11 @@ def promises(trace):
 with tempfile.TemporaryDirectory() as folder:
     made = os.path.join(folder, 'made.csv')
     small_trace(made)
+    switches(made, folder)
     every_policy(made)
 philly = os.path.join(os.environ.get('MUSTER_DATA', ''), 'jobs', 'philly', 'philly.csv.gz')
 if os.environ.get('MUSTER_DATA') and os.path.exists(philly):
+    real_traces(os.path.dirname(os.path.dirname(philly)))
     promises(philly)
 else:
     print('ok - the Philly trace is not here ($MUSTER_DATA): its promises are not checked')

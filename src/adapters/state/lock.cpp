@@ -20,8 +20,8 @@ Error system_error(const std::string& doing, int error_number) {
     case ENOENT: return {Code::not_found, fmt::format("{}: no such file or folder", doing), ""};
     case ENOSPC:
     case EDQUOT:
-      return {Code::unreachable, fmt::format("{}: the disk is full", doing), "free some space, or use another folder"};
-    default: return {Code::unreachable, fmt::format("{}: {}", doing, std::strerror(error_number)), ""};
+      return {Code::internal, fmt::format("{}: the disk is full", doing), "free some space, or use another folder"};
+    default: return {Code::internal, fmt::format("{}: {}", doing, std::strerror(error_number)), ""};
   }
 }
 

@@ -1,0 +1,54 @@
+#include "files.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace muster::cmd {
+namespace {
+
+constexpr std::size_t kFileMax = 64 << 20;
+
+}  // namespace
+
+Error file_error(std::string_view doing, const std::string& path, int why) {
+  const std::string what = fmt::format("cannot {} {}: {}", doing, path, why != 0 ? std::strerror(why) : "no reason is known");
+  switch (why) {
+    case ENOENT:
+    case ENOTDIR: return {Code::not_found, what, "check the name"};
+    case EISDIR: return {Code::bad_input, what, "name a file in it"};
+    case EACCES:
+    case EPERM:
+    case EROFS: return {Code::not_allowed, what, "use another file, or change who may use it"};
+    case ENOSPC:
+    case EDQUOT: return {Code::internal, what, "free some space, or name a file on another disk"};
+    default: return {Code::internal, what, ""};
+  }
+}
+
+Result<std::string> read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return tl::unexpected(file_error("read", path, errno));
+  std::string text;
+  char block[1 << 16];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kFileMax) return fail(Code::bad_input, fmt::format("{} is larger than 64 MiB", path));
+  }
+  if (in.bad()) return tl::unexpected(file_error("read", path, errno));
+  return text;
+}
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (file) return {};
+  return tl::unexpected(file_error("write", path, errno));
+}
+
+}  // namespace muster::cmd
