@@ -28,10 +28,10 @@ std::vector<QueueSpec> queue_specs(const State& s) {
   return specs;
 }
 
-// What there is to share; so many times as large.
-Pool pool_of(const State& s, std::int64_t times) {
+// What there is to share.
+Pool pool_of(const State& s) {
   Pool pool;
-  pool.capacity = whole_gpus(std::int64_t{s.site.gpus()} * times);
+  pool.capacity = whole_gpus(s.site.gpus());
   const auto scarce = scarce_models(s.policy);
   pool.first_model = scarce[0];
   pool.second_model = scarce[1];
@@ -39,7 +39,7 @@ Pool pool_of(const State& s, std::int64_t times) {
   for (const NodeSpec& n : s.site.nodes) {
     for (std::size_t k = 0; k < scarce.size(); ++k) {
       if ((n.gpu_model.empty() ? s.site.gpu_model : n.gpu_model) != scarce[k]) continue;
-      pool.capacity[static_cast<std::size_t>(Resource::first_model) + k] += std::int64_t{s.site.gpus_per_node} * 1000 * times;
+      pool.capacity[static_cast<std::size_t>(Resource::first_model) + k] += std::int64_t{s.site.gpus_per_node} * 1000;
     }
   }
   return pool;
@@ -103,15 +103,14 @@ std::string waits_for_price(const State& s, const Job& j) {
   return {};
 }
 
-Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, const std::vector<double>& factors,
-                 const Job& j) {
+Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const Job& j) {
   Waiter w;
   w.id = j.id;
   w.shape = view.wanted_shape(s, j);
   w.gpus = static_cast<std::uint32_t>((milli_gpus(s.site, j.spec) + 999) / 1000);
   w.order = j.order;
   w.priority = j.spec.priority;
-  w.fairness = quotas.size() > 1 ? 0.5 + factors[quotas.find(queue_of(j.spec))] : 1;
+  w.fairness = fairness;
   w.value = j.spec.value_per_gpu_h;
   w.queued = j.queued;
   w.waited_before = j.attempt == 0 ? j.waited : Duration{};  // who has run has had his turn
@@ -128,8 +127,8 @@ Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, 
 
 }  // namespace
 
-Quotas quotas_of(const State& s, bool roomy) {
-  Quotas q(queue_specs(s), pool_of(s, roomy ? 1000 : 1));
+Quotas quotas_of(const State& s) {
+  Quotas q(queue_specs(s), pool_of(s));
   std::vector<Usage> past(q.size());
   for (const auto& [name, use] : s.used) {
     const QueueIndex i = q.find(name);
@@ -195,37 +194,34 @@ std::string held_back(const State& s, const ClusterView& view, const Quotas& quo
     return fmt::format("no node has GPUs of the model {}: it can never start", j.spec.gpu_model);
   }
   if (std::string why = why_never(s, quotas, j.spec); !why.empty()) return why;
-  if (may_hope(s, quotas, quotas_of(s, true), j.spec)) return {};
-  return quotas.may_start(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec)).why;
+  const QueueIndex q = quotas.find(queue_of(j.spec));
+  const Amounts ask = ask_of(s, quotas, j.spec);
+  return may_hope(s, quotas, q, ask) ? std::string() : quotas.may_start(q, ask).why;
 }
 
-bool may_hope(const State& s, const Quotas& quotas, const Quotas& roomy, const JobSpec& spec) {
-  const QueueIndex q = quotas.find(queue_of(spec));
-  const Amounts ask = ask_of(s, quotas, spec);
-  if (!roomy.allows(q, ask)) return false;
+bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts& ask) {
+  if (!quotas.allows_but_for_room(q, ask)) return false;
   // The cluster is full: that is no matter of quotas, and the job may wait for room.
   const auto gpus = static_cast<std::size_t>(Resource::gpus);
-  std::int64_t held = 0;
-  for (const auto& [name, use] : s.used) held += use.held[gpus];
-  return held + ask[gpus] > whole_gpus(s.site.gpus())[gpus] || quotas.allows(q, ask);
+  return quotas.in_use(kRootQueue)[gpus] + ask[gpus] > whole_gpus(s.site.gpus())[gpus] || quotas.allows(q, ask);
 }
 
 Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody) {
   Line line;
   const std::vector<double> factors = quotas.factors();
-  const Quotas roomy = quotas_of(s, true);
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
     if (j.hopeless || !j.waits_for.empty() || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
+    const QueueIndex q = quotas.find(queue_of(j.spec));
     if (!everybody) {
-      if (!may_hope(s, quotas, roomy, j.spec)) continue;
+      if (!may_hope(s, quotas, q, ask_of(s, quotas, j.spec))) continue;
       if (!waits_for_price(s, j).empty()) continue;
     }
-    line.waiting.push_back(waiter_of(s, view, quotas, factors, j));
+    line.waiting.push_back(waiter_of(s, view, quotas.size() > 1 ? 0.5 + factors[q] : 1, j));
   }
   line.order = rank(line.waiting, s.mono(), rank_policy(s));
-  for (const auto& [id, j] : s.jobs) {
-    if (j.phase != JobPhase::running && j.phase != JobPhase::starting) continue;
+  for (const JobId id : s.placed) {
+    const Job& j = s.jobs.at(id);
     Runner r;
     r.id = id;
     r.expected_end = expected_end_of(s, j);

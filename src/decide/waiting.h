@@ -11,8 +11,7 @@
 namespace muster::decide {
 
 // The queues of the policy, or one for each account known where it names none; with what is held and was used.
-// `roomy`: as if the cluster were much larger: only the queues' own limits bind, not that others hold what there is.
-Quotas quotas_of(const State& s, bool roomy = false);
+Quotas quotas_of(const State& s);
 // Why a job of this kind can never start under the queues of the policy; empty: it can.
 std::string why_never(const State& s, const Quotas& quotas, const JobSpec& spec);
 Amounts ask_of(const State& s, const Quotas& quotas, const JobSpec& spec);
@@ -35,7 +34,7 @@ struct Line {
 // Those who may start now, ranked, and those who run. `everybody`: also those held back by quota or price, for forecasts.
 Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody = false);
 // Whether a job's quota lets it hope for a start: it may start now, or will when there is room.
-bool may_hope(const State& s, const Quotas& quotas, const Quotas& roomy, const JobSpec& spec);
+bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts& ask);
 
 // For preemption, repair and moves: a job that holds nodes.
 Gang gang_of(const State& s, ClusterView& view, const Quotas& quotas, const Job& j);

@@ -7,8 +7,6 @@ bool destroys_work(Verb v) {
          v == Verb::power_cycle_node || v == Verb::replace_node;
 }
 
-bool settles_broken(Verb v) { return v == Verb::requeue_job || v == Verb::fail_job || v == Verb::restart_job; }
-
 bool harmful(Verb v) { return v == Verb::drain_node || destroys_work(v); }
 
 bool on_node(Verb v) { return v >= Verb::drain_node && v != Verb::restart_job && v != Verb::limit_power; }

@@ -14,33 +14,6 @@ constexpr Duration kPromise = minutes(10);   // how long a job is first in line 
 constexpr std::size_t kNotesKept = 40;
 constexpr std::size_t kCommandsKept = 4096;
 
-// The oldest of the array that completed goes first: that one failed matters to who follows it.
-void forget_member(State& s, std::uint32_t array) {
-  auto oldest = s.ended_jobs.end();
-  for (auto it = s.ended_jobs.begin(); it != s.ended_jobs.end(); ++it) {
-    if (it->number != array) continue;
-    if (oldest == s.ended_jobs.end()) oldest = it;
-    if (s.jobs.at(*it).phase != JobPhase::completed) continue;
-    oldest = it;
-    break;
-  }
-  s.jobs.erase(*oldest);
-  s.ended_jobs.erase(oldest);
-  --s.ended_members[array];
-}
-
-void retire_job(State& s, JobId id) {
-  s.ended_jobs.push_back(id);
-  if (id.array_index != 0 && ++s.ended_members[id.number] > kMembersKept) forget_member(s, id.number);
-  while (s.ended_jobs.size() > kEndedJobsKept) {
-    const JobId oldest = s.ended_jobs.front();
-    const auto array = s.ended_members.find(oldest.number);
-    if (array != s.ended_members.end() && --array->second == 0) s.ended_members.erase(array);
-    s.jobs.erase(oldest);
-    s.ended_jobs.pop_front();
-  }
-}
-
 template <class Map, class Deque>
 void retire(Map& kept, Deque& order, typename Deque::value_type key) {
   order.push_back(key);
@@ -97,10 +70,14 @@ struct Folder {
   NodeState* node(NodeId id) { return id.v < s.nodes.size() ? &s.nodes[id.v] : nullptr; }
 
   void touch(NodeId id) {
+    touch_taken(id);
+    s.queue_dirty = true;
+  }
+  // Work came to it. That lets nobody else start: who could was started in the same pass.
+  void touch_taken(NodeId id) {
     s.nodes[id.v].changed = e.utc;
     s.dirty_nodes.insert(id);
     if (s.nodes[id.v].incident.some()) s.dirty_incidents.insert(s.nodes[id.v].incident);
-    s.queue_dirty = true;
   }
   void note(Incident& i, std::string text) {
     if (text.empty()) return;
@@ -183,15 +160,21 @@ struct Folder {
         const auto rival = [&](const Share& x) { return (x.slots & mask) != 0; };
         const JobId loser = std::find_if(ns->shares.begin(), ns->shares.end(), rival)->job;
         charge(loser, -drop(*ns, loser));
+        s.queue_dirty = true;
       }
       ns->shares.push_back({j.id, mask, milli});
       more += std::int64_t{milli} * std::popcount(mask);
-      touch(nodes[i]);
+      touch_taken(nodes[i]);
     }
     charge(j.id, more);
   }
+  bool leave_queue(Job& j) {
+    s.followers.erase(j.id);
+    return s.queue.erase({j.order, j.id}) > 0;
+  }
   void finish(Job& j, JobPhase phase) {
-    s.queue.erase({j.order, j.id});
+    leave_queue(j);
+    s.placed.erase(j.id);
     j.phase = phase;
     j.ended = e.utc;
     if (phase == JobPhase::completed) ++s.totals.jobs_completed;
@@ -200,14 +183,17 @@ struct Folder {
     s.broken_jobs.erase(j.id);
     s.queue_dirty = true;
     const JobId id = j.id;
-    for (const auto& [order, other] : s.queue) {
-      Job& waiting = s.jobs.at(other);
+    for (auto f = s.followers.begin(); f != s.followers.end();) {
+      Job& waiting = s.jobs.at(*f);
       if (std::erase(waiting.waits_for, id) > 0 && phase != JobPhase::completed) waiting.hopeless = true;
+      f = waiting.waits_for.empty() ? s.followers.erase(f) : std::next(f);
     }
     retire_job(s, id);
   }
   void enqueue(Job& j) {
     j.phase = JobPhase::queued;
+    s.placed.erase(j.id);
+    if (!j.waits_for.empty()) s.followers.insert(j.id);
     j.queued = s.mono();
     s.queue.insert({j.order, j.id});
     s.broken_jobs.erase(j.id);
@@ -275,11 +261,15 @@ struct Folder {
   void operator()(const JobStarted& b) {
     Job* j = job(b.job);
     if (j == nullptr || ended(j->phase)) return;
-    if (s.queue.erase({j->order, j->id}) > 0) j->waited = j->waited + (s.mono() - j->queued);
+    if (leave_queue(*j)) j->waited = j->waited + (s.mono() - j->queued);
+    const bool as_ordered = j->nodes == b.nodes && j->slots == b.slots;
+    const bool dirty = s.queue_dirty;
     release(*j);
+    if (as_ordered) s.queue_dirty = dirty;
     j->began = s.mono();
     j->paused_until = j->promised_until = {};
     j->phase = JobPhase::running;
+    s.placed.insert(j->id);
     j->attempt = b.attempt;
     j->started = e.utc;
     j->ended = {};
@@ -321,6 +311,7 @@ struct Folder {
       case JobEnd::requeued: break;
     }
     j->phase = JobPhase::broken;
+    s.placed.erase(j->id);
     j->ended = e.utc;
     s.queue_dirty = true;
     for (const std::string& key : s.open_orders) {  // a restart under way keeps its nodes, those it had among them
@@ -475,7 +466,7 @@ struct Folder {
       j->paused_until = s.mono() + o.action.pause;
       j->paused = j->paused + o.action.pause;
     }
-    if (settles_broken(o.action.verb)) s.broken_jobs.erase(o.action.job);
+    if (about_broken(o.action.verb)) s.broken_jobs.erase(o.action.job);
   }
   // Out of service by Muster's doing: held by it, or about to be.
   void recount_out(NodeId id) {
@@ -494,8 +485,9 @@ struct Folder {
   void reserve(const OrderIntended& b) {
     Job* j = job(b.order.action.job);
     if (j == nullptr) return;
-    if (s.queue.erase({j->order, j->id}) > 0) j->waited = j->waited + (s.mono() - j->queued);
+    if (leave_queue(*j)) j->waited = j->waited + (s.mono() - j->queued);
     j->phase = JobPhase::starting;
+    s.placed.insert(j->id);
     j->attempt = b.order.action.attempt;
     j->nodes = b.order.action.nodes;
     j->slots = b.order.action.slots;
@@ -584,7 +576,7 @@ struct Folder {
       enqueue(*j);
     }
     // A requeue, restart or giving-up that did not happen is decided again.
-    if (settles_broken(a.verb) && j->phase == JobPhase::broken) s.broken_jobs.insert(j->id);
+    if (about_broken(a.verb) && j->phase == JobPhase::broken) s.broken_jobs.insert(j->id);
   }
 
   // ---- people

@@ -1,4 +1,4 @@
-// What a state is asked: who may take work, what is free, who is who; and what of it is not stored.
+// What a state is asked: who may take work, what is free, who is who, and which ended jobs it still knows.
 #include "model/state.h"
 
 #include "model/codec.h"
@@ -85,53 +85,35 @@ bool decided(const Body& b) {
 
 bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
 
-void settle(State& s) {
-  s.dirty_incidents.clear();
-  s.new_findings.clear();
-  s.dirty_nodes.clear();
-  s.broken_jobs.clear();
-  s.checkpointed.clear();
-  s.queue_dirty = false;
-  s.dirty_rows.clear();
-  s.queue_looked = s.mono();
+namespace {
+
+// The oldest of the array that completed goes first: that one failed matters to who follows it.
+void forget_member(State& s, std::uint32_t array) {
+  auto oldest = s.ended_jobs.end();
+  for (auto it = s.ended_jobs.begin(); it != s.ended_jobs.end(); ++it) {
+    if (it->number != array) continue;
+    if (oldest == s.ended_jobs.end()) oldest = it;
+    if (s.jobs.at(*it).phase != JobPhase::completed) continue;
+    oldest = it;
+    break;
+  }
+  s.jobs.erase(*oldest);
+  s.ended_jobs.erase(oldest);
+  --s.ended_members[array];
 }
 
-void refresh(State& s) {
-  settle(s);
-  s.timers.clear();
-  s.out_nodes.clear();
-  s.open_orders.clear();
-  std::set<FindingId> in_incident;
-  for (const auto& [id, i] : s.incidents) {
-    in_incident.insert(i.findings.begin(), i.findings.end());
-    if (i.closed.ns != 0) continue;
-    s.dirty_incidents.insert(id);
-    if (i.due.ns != 0 && i.due != kNever) s.timers.insert({i.due, id});
+}  // namespace
+
+void retire_job(State& s, JobId id) {
+  s.ended_jobs.push_back(id);
+  if (id.array_index != 0 && ++s.ended_members[id.number] > kMembersKept) forget_member(s, id.number);
+  while (s.ended_jobs.size() > kEndedJobsKept) {
+    const JobId oldest = s.ended_jobs.front();
+    const auto array = s.ended_members.find(oldest.number);
+    if (array != s.ended_members.end() && --array->second == 0) s.ended_members.erase(array);
+    s.jobs.erase(oldest);
+    s.ended_jobs.pop_front();
   }
-  for (const auto& [id, f] : s.findings) {
-    if (f.cleared.ns == 0 && in_incident.count(id) == 0) s.new_findings.insert(id);
-  }
-  for (const auto& [id, j] : s.jobs) {
-    if (j.phase == JobPhase::broken && j.last_end != JobEnd::requeued) s.broken_jobs.insert(id);
-  }
-  s.ended_members.clear();
-  for (const JobId id : s.ended_jobs) {
-    if (id.array_index != 0) ++s.ended_members[id.number];
-  }
-  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
-    s.dirty_nodes.insert(s.dirty_nodes.end(), NodeId{n});
-    if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});
-  }
-  for (const auto& [row, heat] : s.hot_rows) s.dirty_rows.insert(row);
-  for (const auto& [key, r] : s.orders) {
-    if (r.status != Status::pending && r.status != Status::unknown) continue;
-    s.open_orders.insert(key);
-    const bool known = r.order.action.node.v < s.nodes.size();
-    if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty() && known) s.out_nodes.insert(r.order.action.node);
-    // An order about a broken job is on its way: not decided twice.
-    if (settles_broken(r.order.action.verb)) s.broken_jobs.erase(r.order.action.job);
-  }
-  s.queue_dirty = true;
 }
 
 }  // namespace muster

@@ -45,12 +45,12 @@ struct NodeState {
 // A row of racks that is hot, from its finding until the end of it and of the power limit set for it.
 struct RowHeat {
   RowMeasured last;
-  Time at;                        // mono, of that measurement
-  FindingId finding;              // none: over, but for the limit
-  std::uint32_t limit_pct = 100;  // last ordered
-  std::uint32_t before_pct = 100; // and the one before, which stands if that order did not come through
-  Time limited;                   // mono, when it was ordered
-  bool again = false;             // a node has booted since, and knows nothing of the limit
+  Time at;                         // mono, of that measurement
+  FindingId finding;               // none: over, but for the limit
+  std::uint32_t limit_pct = 100;   // last ordered
+  std::uint32_t before_pct = 100;  // and the one before, which stands if that order did not come through
+  Time limited;                    // mono, when it was ordered
+  bool again = false;              // a node has booted since, and knows nothing of the limit
 };
 
 // An order that has no final outcome yet, or one of the last few hundred that have.
@@ -150,9 +150,9 @@ struct State {
   std::uint64_t next_incident = 1;
   std::uint64_t next_order = 1;  // of jobs: FIFO
   Totals totals;
-  PriceAnnounced prices;  // the newest word
-  std::map<std::uint32_t, RowHeat> hot_rows;  // by row
-  Histories histories;    // run times of completed jobs, for estimates
+  PriceAnnounced prices;                              // the newest word
+  std::map<std::uint32_t, RowHeat> hot_rows;          // by row
+  Histories histories;                                // run times of completed jobs, for estimates
   std::map<std::string, QueueUse, std::less<>> used;  // by queue, or account
 
   // What changed since the last decision; not stored. A decision looks at these and at nothing else.
@@ -161,19 +161,21 @@ struct State {
   std::set<JobId> broken_jobs;       // phase broken, undecided
   std::set<NodeId> dirty_nodes;      // job, hold, condition or incident changed: for placement and accounting
   bool queue_dirty = false;
-  Time queue_looked;                 // mono, of the last decision: a queue that waits is looked at again after a while
+  Time queue_looked;                   // mono, of the last decision: a queue that waits is looked at again after a while
   std::set<std::uint32_t> dirty_rows;  // hot ones with a new measurement
-  std::set<JobId> checkpointed;      // made durable progress: the cheapest moment to move them
+  std::set<JobId> checkpointed;        // made durable progress: the cheapest moment to move them
   std::set<std::pair<Time, IncidentId>> timers;  // (due, incident) of open incidents
   std::set<NodeId> out_nodes;                    // out of service by Muster's doing, or about to be; derived
   std::set<std::string> open_orders;             // keys without a final outcome; derived
+  std::set<JobId> placed;                        // starting or running; derived
+  std::set<JobId> followers;                     // queued, and others must complete first; derived
 
   std::map<std::uint32_t, std::uint32_t> ended_members;  // array -> how many of it ended_jobs has; derived
 
   Time mono() const { return now.steady + mono_offset; }
 };
 constexpr std::size_t kEndedKept = 512;
-constexpr std::size_t kEndedJobsKept = 1'000;  // every decision walks over them: 10,000 made busy days ten times as slow
+constexpr std::size_t kEndedJobsKept = 1'000;  // they are copied with every state that is published
 constexpr std::size_t kMembersKept = 200;      // of one array; or a large one would push everybody else out
 
 // Applies one event. Events must arrive in order; what does not fit (an unknown job, a repeated order) is ignored, never fatal:
@@ -203,6 +205,8 @@ inline const std::string& queue_of(const JobSpec& spec) { return spec.queue.empt
 Amounts amounts_of(const State& s, const JobSpec& spec, std::int64_t milli);
 // What a job asks for in thousandths of a GPU, all its pieces together.
 std::int64_t milli_gpus(const Site& site, const JobSpec& spec);
+// The job has ended: it joins those that are remembered, and the oldest of them may be forgotten.
+void retire_job(State& s, JobId id);
 const Job* find_job(const State& s, JobId id);
 // The job, or all members of the array of that number; none when nobody of that number is known.
 std::vector<JobId> members_of(const State& s, JobId id);

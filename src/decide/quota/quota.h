@@ -58,6 +58,8 @@ class Quotas {
   QuotaVerdict may_start(QueueIndex q, const Amounts& ask) const;
   // The same without words, for searches.
   bool allows(QueueIndex q, const Amounts& ask) const;
+  // The same on a cluster with room for everybody: only limits and guarantees of queues bind.
+  bool allows_but_for_room(QueueIndex q, const Amounts& ask) const;
   // Whether the queue's own jobs would stay within its guarantee; never where nothing asked for is guaranteed to anybody.
   bool within_guarantee(QueueIndex q, const Amounts& ask) const;
   // Where the ask alone is more than its queue, or one above it, may ever have: in words. Empty: it is not.
@@ -131,6 +133,7 @@ class Quotas {
   void serve(QueueIndex q, std::vector<QueueIndex>& out) const;
 
   std::vector<Queue> queues_;
+  std::vector<QueueIndex> by_name_;  // all but the root
   Amounts capacity_{};
   std::string models_[2];
   std::array<bool, kResources> governed_{};  // some queue has a guarantee of it: all else of it is borrowed
