@@ -103,7 +103,7 @@ std::string waits_for_price(const State& s, const Job& j) {
   return {};
 }
 
-Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const Job& j) {
+Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const Job& j, double quantile) {
   Waiter w;
   w.id = j.id;
   w.shape = view.wanted_shape(s, j);
@@ -116,7 +116,7 @@ Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const
   w.waited_before = j.attempt == 0 ? j.waited : Duration{};  // who has run has had his turn
   w.promised = j.promised_until.ns != 0 && s.mono() < j.promised_until;
   if (j.spec.deadline.ns != 0) w.deadline = s.mono() + (j.spec.deadline - s.now.utc);
-  w.expected = expected_run(s, j);
+  w.expected = expected_run(s, j, quantile);
   w.ran = j.ran;
   const Scheduling& p = s.policy.scheduling;
   const double patience = std::min(p.compact_wait.seconds(), p.compact_runs * w.expected.seconds());
@@ -168,21 +168,23 @@ BackfillPolicy backfill_policy(const State& s) {
   return p;
 }
 
-Duration expected_run(const State& s, const Job& j) {
-  const Duration whole = estimate_run(s.histories, j.spec.user, j.spec.name, said(j.spec)).run;
+Duration expected_run(const State& s, const Job& j, double quantile) {
+  EstimatePolicy policy;
+  policy.quantile = quantile;
+  const Duration whole = estimate_run(s.histories, j.spec.user, j.spec.name, said(j.spec), policy).run;
   return from_seconds(std::max(1.0, whole.seconds() * share_left(j)));
 }
 
-Time expected_end_of(const State& s, const Job& j) {
+Time expected_end_of(const State& s, const Job& j, double quantile) {
   const Time now = s.mono();
-  if (j.phase != JobPhase::running) return now + expected_run(s, j);
+  if (j.phase != JobPhase::running) return now + expected_run(s, j, quantile);
   const Time safe = now - (s.now.utc - j.checkpointed);  // mono, of its last word
   if (safe > j.began && j.progress.durable_steps > 0 && j.spec.steps > 0) {
     // It has told how far it is: what is left takes as long as its steps do.
     const double left = static_cast<double>(j.spec.steps - std::min(j.progress.durable_steps, j.spec.steps)) * j.spec.step_s;
     return expected_end(safe, from_seconds(std::max(1.0, left * kStretch)), now);
   }
-  return expected_end(j.began, expected_run(s, j), now);
+  return expected_end(j.began, expected_run(s, j, quantile), now);
 }
 
 std::string held_back(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j) {
@@ -206,7 +208,7 @@ bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts&
   return quotas.in_use(kRootQueue)[gpus] + ask[gpus] > whole_gpus(s.site.gpus())[gpus] || quotas.allows(q, ask);
 }
 
-Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody) {
+Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody, double quantile) {
   Line line;
   const std::vector<double> factors = quotas.factors();
   for (const auto& [order, id] : s.queue) {
@@ -217,14 +219,14 @@ Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool every
       if (!may_hope(s, quotas, q, ask_of(s, quotas, j.spec))) continue;
       if (!waits_for_price(s, j).empty()) continue;
     }
-    line.waiting.push_back(waiter_of(s, view, quotas.size() > 1 ? 0.5 + factors[q] : 1, j));
+    line.waiting.push_back(waiter_of(s, view, quotas.size() > 1 ? 0.5 + factors[q] : 1, j, quantile));
   }
   line.order = rank(line.waiting, s.mono(), rank_policy(s));
   for (const JobId id : s.placed) {
     const Job& j = s.jobs.at(id);
     Runner r;
     r.id = id;
-    r.expected_end = expected_end_of(s, j);
+    r.expected_end = expected_end_of(s, j, quantile);
     r.where = &view.where(j);
     r.milli = j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000;
     line.running.push_back(r);

@@ -212,6 +212,7 @@ void add_waiting(const State& s, const std::string& only, Explanation& e) {
                 ? std::string("no start in sight")
                 : fmt::format("expected {}", f.at <= s.mono() ? std::string("now") : render_utc(s.now.utc + (f.at - s.mono())));
     if (f.reserved) line += ", reserved";
+    if (const std::string late = decide::if_late(s, f); !late.empty()) line += "; " + late;
     for (const decide::Sooner& x : f.sooner) {
       if (!x.words.empty()) line += "; sooner: " + x.words;
     }
