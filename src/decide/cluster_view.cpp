@@ -16,9 +16,10 @@ constexpr std::uint32_t kCostOfPast = 40;
 constexpr std::uint32_t kManyIncidents = 3;
 constexpr std::uint32_t kCostOfTraffic = 20;  // where most nodes of the leaf talk to other leaves
 
-constexpr double kIdlePart = 0.25;               // of its busy power, drawn by a node at rest
 constexpr double kFailuresPerNodeHour = 6.5e-4;  // of published fleets, for a node of eight; data/fault_rates.csv
 constexpr double kRepairHours = 1.5;
+
+double node_busy_w(const State& s) { return s.policy.scheduling.gpu_kw * 1000 * s.site.gpus_per_node; }
 
 }  // namespace
 
@@ -55,7 +56,7 @@ Shape shape_of(const Layout& layout, const JobSpec& spec) {
 }
 
 void ClusterView::update(const State& s) {
-  if (!tree_ || held_.size() != s.nodes.size()) return build(s);
+  if (!tree_ || held_.size() != s.nodes.size() || (power_ && power_->busy_w() != node_busy_w(s))) return build(s);
   open_spares();
   std::set<std::uint32_t> leaves;
   for (NodeId n : s.dirty_nodes) {
@@ -84,10 +85,7 @@ void ClusterView::build(const State& s) {
   tree_.emplace(layout_);
   held_.resize(s.nodes.size());
   in_service_.assign(s.nodes.size(), 1);
-  if (s.site.rack_kw > 0 || s.site.row_kw > 0) {
-    const double busy_w = s.policy.scheduling.gpu_kw * 1000 * s.site.gpus_per_node;
-    power_.emplace(s.site, busy_w, busy_w * kIdlePart);
-  }
+  if (power_capped(s.site)) power_.emplace(s.site, node_busy_w(s), node_busy_w(s) * kIdlePower);
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) sync(s, NodeId{n});
   if (power_) power_->apply(*tree_);
   for (std::uint32_t leaf = 0; leaf < leaf_nodes_.size(); ++leaf) weigh(s, leaf);

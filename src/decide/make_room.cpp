@@ -66,17 +66,19 @@ std::vector<JobId> askers(const State& s, const Quotas& quotas, const Line& line
   std::int32_t lowest = INT32_MAX;
   for (const Runner& r : line.running) lowest = std::min(lowest, s.jobs.at(r.id).spec.priority);
   const std::set<JobId> starts = started_in(pass);
+  const bool guarantees = !s.policy.queues.empty();
   std::vector<JobId> out;
   for (const Ranked& r : line.order) {
     const Job& j = s.jobs.at(line.waiting[r.index].id);
-    const QueueIndex q = quotas.find(queue_of(j.spec));
-    const bool entitled = quotas.within_guarantee(q, ask_of(s, quotas, j.spec));
     const bool patient = s.mono() - j.queued < s.policy.scheduling.preempt_after || j.promised_until > s.mono();
-    if (starts.count(j.id) != 0 || r.band == Band::paused || !((j.spec.priority > lowest && !patient) || entitled)) continue;
+    const bool above = j.spec.priority > lowest && !patient;
+    if (r.band == Band::paused || (!above && !guarantees)) continue;
+    const bool entitled = quotas.within_guarantee(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec));
+    if (starts.count(j.id) != 0 || !(above || entitled)) continue;
     out.push_back(j.id);
     if (out.size() == kAskers) return out;
   }
-  if (s.policy.queues.empty()) return out;  // nothing is guaranteed to anybody
+  if (!guarantees) return out;
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
     if (!j.waits_for.empty() || j.hopeless) continue;

@@ -14,12 +14,34 @@ std::string when(const State& s, Time mono) {
   return fmt::format("{} (in {})", render_utc(s.now.utc + in), render_duration(in));
 }
 
+std::vector<Forecast> forecasts_for(const State& s, ClusterView& view, double quantile) {
+  const std::size_t mark = view.tree().mark();
+  Line line = line_up(s, view, quotas_of(s), true, quantile);
+  BackfillPolicy policy = backfill_policy(s);
+  policy.always_reserve = true;
+  const Pass pass = backfill(view.tree(), line.waiting, line.order, line.running, s.mono(), policy);
+  std::vector<Forecast> out = forecast(view.tree(), line.waiting, line.order, line.running, pass, s.mono());
+  // What would start at once, were it not held back or paused.
+  std::vector<Forecast> now;
+  for (const Start& x : pass.starts) {
+    Forecast f;
+    f.id = x.id;
+    f.index = x.index;
+    f.at = s.mono();
+    now.push_back(std::move(f));
+  }
+  out.insert(out.begin(), now.begin(), now.end());
+  view.tree().rollback(mark);
+  return out;
+}
+
 std::string say(const State& s, const Forecast& f, std::size_t place) {
   std::string out;
   if (f.at == kNever) {
     out = "no start is in sight with what is known now";
   } else {
     out = fmt::format("it is expected to start {}{}", when(s, f.at), f.reserved ? ", and holds a reservation for that" : "");
+    if (std::string late = if_late(s, f); !late.empty()) out += "; " + late;
   }
   out += fmt::format("; it is number {} in the order", place);
   if (!f.after.empty()) {
@@ -39,23 +61,22 @@ std::string say(const State& s, const Forecast& f, std::size_t place) {
 
 }  // namespace
 
+std::string if_late(const State& s, const Forecast& f) {
+  if (f.at == kNever || f.late - f.at <= minutes(1)) return {};
+  if (f.late == kNever) return "if what runs takes long, not within two weeks";
+  return fmt::format("if what runs takes long, {}", when(s, f.late));
+}
+
 std::vector<Forecast> forecasts(const State& s) {
   if (s.nodes.empty()) return {};
   ClusterView view;
   view.update(s);
-  const Quotas quotas = quotas_of(s);
-  Line line = line_up(s, view, quotas, true);
-  BackfillPolicy policy = backfill_policy(s);
-  policy.always_reserve = true;
-  const Pass pass = backfill(view.tree(), line.waiting, line.order, line.running, s.mono(), policy);
-  std::vector<Forecast> out = forecast(view.tree(), line.waiting, line.order, line.running, pass, s.mono());
-  // What would start at once, were it not held back or paused.
-  for (const Start& x : pass.starts) {
-    Forecast f;
-    f.id = x.id;
-    f.index = x.index;
-    f.at = s.mono();
-    out.insert(out.begin(), std::move(f));
+  std::vector<Forecast> out = forecasts_for(s, view, kMedianRun);
+  std::map<JobId, Time> late;
+  for (const Forecast& f : forecasts_for(s, view, kLongRun)) late[f.id] = f.at;
+  for (Forecast& f : out) {
+    const auto it = late.find(f.id);
+    f.late = it == late.end() || f.at == kNever ? f.at : std::max(f.at, it->second);
   }
   return out;
 }

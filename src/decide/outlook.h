@@ -10,7 +10,11 @@ namespace muster::decide {
 
 // In words. Empty for a job that is not queued.
 std::string why_not_started(const State& s, JobId job);
-// For every queued job that may start some day, in the order in which they will be looked at. Times are mono.
+// For every queued job that may start some day, in the order in which they will be looked at. Times are mono. `at` rests on
+// the median of run times, `late` on kLongRun of them: a forecast without its spread is believed too much.
+constexpr double kLongRun = 0.9;
 std::vector<Forecast> forecasts(const State& s);
+// "if what runs takes long, 14:05 (in 3h)"; empty where that makes no difference.
+std::string if_late(const State& s, const Forecast& f);
 
 }  // namespace muster::decide

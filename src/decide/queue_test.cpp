@@ -229,6 +229,21 @@ TEST(Queue, WhyAJobHasNotStartedIsSaidInWords) {
   EXPECT_TRUE(why_not_started(t.s, JobId{99, 0}).empty());
 }
 
+TEST(Queue, AForecastTellsHowLateItMayBe) {
+  Story t(2);
+  for (int i = 0; i < 20; ++i) t.s.histories.add("ada", "timed", minutes(i < 15 ? 60 : 600));  // most are short, some are not
+  const auto by_ada = [](JobSpec& spec) { spec.user = "ada"; };
+  const JobId runs = submit_for(t, 2, 86'400, by_ada);
+  t.tell(JobStarted{runs, 1, {NodeId{0}, NodeId{1}}});
+  const JobId waits = submit_for(t, 2, 86'400, by_ada);
+  const std::vector<Forecast> f = forecasts(t.s);
+  ASSERT_EQ(f.size(), 1U);
+  EXPECT_EQ(f[0].id, waits);
+  EXPECT_LE((f[0].at - t.s.mono()).seconds(), 2 * 3600.0);
+  EXPECT_GE((f[0].late - t.s.mono()).seconds(), 10 * 3600.0);
+  EXPECT_NE(why_not_started(t.s, waits).find("if what runs takes long"), std::string::npos);
+}
+
 TEST(Broken, AGangThatLostANodeIsRequeuedToItsCheckpoint) {
   Story t(4);
   const JobId j = t.running({NodeId{0}});

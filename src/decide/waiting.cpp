@@ -79,21 +79,20 @@ std::string waits_for_price(const State& s, const Job& j) {
   return {};
 }
 
-Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, const std::vector<double>& factors,
-                 const Job& j) {
+Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const Job& j, double quantile) {
   Waiter w;
   w.id = j.id;
   w.shape = view.wanted_shape(s, j);
   w.gpus = static_cast<std::uint32_t>((milli_gpus(s.site, j.spec) + 999) / 1000);
   w.order = j.order;
   w.priority = j.spec.priority;
-  w.fairness = quotas.size() > 1 ? 0.5 + factors[quotas.find(queue_of(j.spec))] : 1;
+  w.fairness = fairness;
   w.value = j.spec.value_per_gpu_h;
   w.queued = j.queued;
   w.waited_before = j.attempt == 0 ? j.waited : Duration{};  // who has run has had his turn
   w.promised = j.promised_until.ns != 0 && s.mono() < j.promised_until;
   if (j.spec.deadline.ns != 0) w.deadline = s.mono() + (j.spec.deadline - s.now.utc);
-  w.expected = expected_run(s, j);
+  w.expected = expected_run(s, j, quantile);
   w.ran = j.ran;
   const Scheduling& p = s.policy.scheduling;
   const double patience = std::min(p.compact_wait.seconds(), p.compact_runs * w.expected.seconds());
@@ -104,9 +103,9 @@ Waiter waiter_of(const State& s, const ClusterView& view, const Quotas& quotas, 
 
 }  // namespace
 
-Quotas quotas_of(const State& s, bool roomy) {
+Quotas quotas_of(const State& s) {
   Pool pool;
-  pool.capacity = whole_gpus(std::int64_t{s.site.gpus()} * (roomy ? 1000 : 1));
+  pool.capacity = whole_gpus(s.site.gpus());
   Quotas q(queue_specs(s), pool);
   std::vector<Usage> past(q.size());
   for (const auto& [name, use] : s.used) {
@@ -142,21 +141,23 @@ BackfillPolicy backfill_policy(const State& s) {
   return p;
 }
 
-Duration expected_run(const State& s, const Job& j) {
-  const Duration whole = estimate_run(s.histories, j.spec.user, j.spec.name, said(j.spec)).run;
+Duration expected_run(const State& s, const Job& j, double quantile) {
+  EstimatePolicy policy;
+  policy.quantile = quantile;
+  const Duration whole = estimate_run(s.histories, j.spec.user, j.spec.name, said(j.spec), policy).run;
   return from_seconds(std::max(1.0, whole.seconds() * share_left(j)));
 }
 
-Time expected_end_of(const State& s, const Job& j) {
+Time expected_end_of(const State& s, const Job& j, double quantile) {
   const Time now = s.mono();
-  if (j.phase != JobPhase::running) return now + expected_run(s, j);
+  if (j.phase != JobPhase::running) return now + expected_run(s, j, quantile);
   const Time safe = now - (s.now.utc - j.checkpointed);  // mono, of its last word
   if (safe > j.began && j.progress.durable_steps > 0 && j.spec.steps > 0) {
     // It has told how far it is: what is left takes as long as its steps do.
     const double left = static_cast<double>(j.spec.steps - std::min(j.progress.durable_steps, j.spec.steps)) * j.spec.step_s;
     return expected_end(safe, from_seconds(std::max(1.0, left * kStretch)), now);
   }
-  return expected_end(j.began, expected_run(s, j), now);
+  return expected_end(j.began, expected_run(s, j, quantile), now);
 }
 
 std::string held_back(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j) {
@@ -167,40 +168,37 @@ std::string held_back(const State& s, const ClusterView& view, const Quotas& quo
   if (shape.model != kAnyModel && shape.model >= view.layout().models.size()) {
     return fmt::format("no node has GPUs of the model {}: it can never start", j.spec.gpu_model);
   }
-  if (may_hope(s, quotas, quotas_of(s, true), j.spec)) return {};
-  return quotas.may_start(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec)).why;
+  const QueueIndex q = quotas.find(queue_of(j.spec));
+  const Amounts ask = ask_of(s, quotas, j.spec);
+  return may_hope(s, quotas, q, ask) ? std::string() : quotas.may_start(q, ask).why;
 }
 
-bool may_hope(const State& s, const Quotas& quotas, const Quotas& roomy, const JobSpec& spec) {
-  const QueueIndex q = quotas.find(queue_of(spec));
-  const Amounts ask = ask_of(s, quotas, spec);
-  if (!roomy.allows(q, ask)) return false;
+bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts& ask) {
+  if (!quotas.allows_but_for_room(q, ask)) return false;
   // The cluster is full: that is no matter of quotas, and the job may wait for room.
   const auto gpus = static_cast<std::size_t>(Resource::gpus);
-  std::int64_t held = 0;
-  for (const auto& [name, use] : s.used) held += use.held[gpus];
-  return held + ask[gpus] > whole_gpus(s.site.gpus())[gpus] || quotas.allows(q, ask);
+  return quotas.in_use(kRootQueue)[gpus] + ask[gpus] > whole_gpus(s.site.gpus())[gpus] || quotas.allows(q, ask);
 }
 
-Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody) {
+Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody, double quantile) {
   Line line;
   const std::vector<double> factors = quotas.factors();
-  const Quotas roomy = quotas_of(s, true);
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
     if (j.hopeless || !j.waits_for.empty() || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
+    const QueueIndex q = quotas.find(queue_of(j.spec));
     if (!everybody) {
-      if (!may_hope(s, quotas, roomy, j.spec)) continue;
+      if (!may_hope(s, quotas, q, ask_of(s, quotas, j.spec))) continue;
       if (!waits_for_price(s, j).empty()) continue;
     }
-    line.waiting.push_back(waiter_of(s, view, quotas, factors, j));
+    line.waiting.push_back(waiter_of(s, view, quotas.size() > 1 ? 0.5 + factors[q] : 1, j, quantile));
   }
   line.order = rank(line.waiting, s.mono(), rank_policy(s));
-  for (const auto& [id, j] : s.jobs) {
-    if (j.phase != JobPhase::running && j.phase != JobPhase::starting) continue;
+  for (const JobId id : s.placed) {
+    const Job& j = s.jobs.at(id);
     Runner r;
     r.id = id;
-    r.expected_end = expected_end_of(s, j);
+    r.expected_end = expected_end_of(s, j, quantile);
     r.where = &view.where(j);
     r.milli = j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000;
     line.running.push_back(r);

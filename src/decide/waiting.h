@@ -11,16 +11,17 @@
 namespace muster::decide {
 
 // The queues of the policy, or one for each account known where it names none; with what is held and was used.
-// `roomy`: as if the cluster were much larger: only the queues' own limits bind, not that others hold what there is.
-Quotas quotas_of(const State& s, bool roomy = false);
+Quotas quotas_of(const State& s);
 Amounts ask_of(const State& s, const Quotas& quotas, const JobSpec& spec);
 
 RankPolicy rank_policy(const State& s);
 BackfillPolicy backfill_policy(const State& s);
 
-// How long a queued job will run from its next start, and when a running one will end (mono).
-Duration expected_run(const State& s, const Job& j);
-Time expected_end_of(const State& s, const Job& j);
+// How long a queued job will run from its next start, and when a running one will end (mono): so much of runs like it were no
+// longer.
+constexpr double kMedianRun = 0.5;
+Duration expected_run(const State& s, const Job& j, double quantile = kMedianRun);
+Time expected_end_of(const State& s, const Job& j, double quantile = kMedianRun);
 
 // Why a queued job may not start now, however much is free: it waits for another, for cheap power, for its quota. Empty: it may.
 std::string held_back(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j);
@@ -31,9 +32,9 @@ struct Line {
   std::vector<Runner> running;  // by expected end
 };
 // Those who may start now, ranked, and those who run. `everybody`: also those held back by quota or price, for forecasts.
-Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody = false);
+Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody = false, double quantile = kMedianRun);
 // Whether a job's quota lets it hope for a start: it may start now, or will when there is room.
-bool may_hope(const State& s, const Quotas& quotas, const Quotas& roomy, const JobSpec& spec);
+bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts& ask);
 
 // For preemption, repair and moves: a job that holds nodes.
 Gang gang_of(const State& s, ClusterView& view, const Quotas& quotas, const Job& j);

@@ -15,13 +15,13 @@ namespace muster {
 enum class Verb : std::uint8_t {
   submit_job,
   start_job,
-  requeue_job,   // stop it if it runs, and put it back in the queue, to continue from its last checkpoint
-  fail_job,      // give it up
+  requeue_job,  // stop it if it runs, and put it back in the queue, to continue from its last checkpoint
+  fail_job,     // give it up
   cancel_job,
-  drain_node,    // no new work; what runs goes on
+  drain_node,  // no new work; what runs goes on
   undrain_node,
-  probe_node,    // read everything of the node at once
-  test_node,     // a few minutes of known work, with the node empty
+  probe_node,  // read everything of the node at once
+  test_node,   // a few minutes of known work, with the node empty
   reset_gpu,
   reboot_node,
   power_cycle_node,
@@ -30,10 +30,13 @@ enum class Verb : std::uint8_t {
   limit_power,   // of all GPUs of these nodes, to limit_pct of what they may draw; 100 lifts it. Work goes on, slower
 };
 constexpr std::array<std::string_view, 15> names(Verb) {
-  return {"submit_job", "start_job", "requeue_job", "fail_job", "cancel_job", "drain_node", "undrain_node", "probe_node",
-          "test_node", "reset_gpu", "reboot_node", "power_cycle_node", "replace_node", "restart_job", "limit_power"};
+  return {"submit_job",  "start_job",        "requeue_job",  "fail_job",    "cancel_job",
+          "drain_node",  "undrain_node",     "probe_node",   "test_node",   "reset_gpu",
+          "reboot_node", "power_cycle_node", "replace_node", "restart_job", "limit_power"};
 }
 
+// Settles what becomes of a gang that broke.
+constexpr bool about_broken(Verb v) { return v == Verb::requeue_job || v == Verb::fail_job || v == Verb::restart_job; }
 // Takes capacity or work away: budgets and breakers apply.
 bool harmful(Verb v);
 // Ends or may end a program that runs on the node.
@@ -46,13 +49,13 @@ struct Action {
   NodeId node;
   std::int16_t slot = -1;
   JobId job;
-  std::uint32_t attempt = 0;       // of the job, where there is one
-  std::vector<NodeId> nodes;       // start_job, restart_job: the gang; limit_power: a row
+  std::uint32_t attempt = 0;         // of the job, where there is one
+  std::vector<NodeId> nodes;         // start_job, restart_job: the gang; limit_power: a row
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
-  Duration pause;                  // requeue_job: not wanted back before this is over
-  JobId for_job;                   // requeue_job: who is to have what it leaves
-  JobSpec spec;                    // submit_job
-  std::uint32_t limit_pct = 100;   // limit_power
+  Duration pause;                    // requeue_job: not wanted back before this is over
+  JobId for_job;                     // requeue_job: who is to have what it leaves
+  JobSpec spec;                      // submit_job
+  std::uint32_t limit_pct = 100;     // limit_power
 };
 
 struct Reason {
@@ -62,14 +65,14 @@ struct Reason {
   std::vector<std::string> alternatives;  // what else was considered, and why not
   std::string budget;                     // state of the tightest limit when it passed
   IncidentId incident;
-  std::string actor;                      // "muster" or the operator's name
-  std::string wish;                       // id of the command it carries out; empty: Muster's own idea
+  std::string actor;  // "muster" or the operator's name
+  std::string wish;   // id of the command it carries out; empty: Muster's own idea
 };
 
 struct Order {
-  std::string key;       // unique for ever; an engine acts on a key once
+  std::string key;  // unique for ever; an engine acts on a key once
   std::uint64_t epoch = 0;
-  Time not_after;        // utc; an engine that gets it later refuses
+  Time not_after;  // utc; an engine that gets it later refuses
   Action action;
   Reason reason;
 };

@@ -36,9 +36,6 @@ Stage stage_during(Verb v, Stage otherwise) {
   }
 }
 
-// Settles what becomes of a gang that broke.
-bool about_broken(Verb v) { return v == Verb::requeue_job || v == Verb::fail_job || v == Verb::restart_job; }
-
 // The command an order was to carry out: one that the engine never got is given again, under a new key.
 CommandGiven wish_of(const Order& o) {
   CommandGiven c;
@@ -73,10 +70,14 @@ struct Folder {
   NodeState* node(NodeId id) { return id.v < s.nodes.size() ? &s.nodes[id.v] : nullptr; }
 
   void touch(NodeId id) {
+    touch_taken(id);
+    s.queue_dirty = true;
+  }
+  // Work came to it. That lets nobody else start: who could was started in the same pass.
+  void touch_taken(NodeId id) {
     s.nodes[id.v].changed = e.utc;
     s.dirty_nodes.insert(id);
     if (s.nodes[id.v].incident.some()) s.dirty_incidents.insert(s.nodes[id.v].incident);
-    s.queue_dirty = true;
   }
   void note(Incident& i, std::string text) {
     if (text.empty()) return;
@@ -148,15 +149,21 @@ struct Folder {
         const auto rival = [&](const Share& x) { return (x.slots & mask) != 0; };
         const JobId loser = std::find_if(ns->shares.begin(), ns->shares.end(), rival)->job;
         charge(loser, -drop(*ns, loser));
+        s.queue_dirty = true;
       }
       ns->shares.push_back({j.id, mask, milli});
       more += std::int64_t{milli} * std::popcount(mask);
-      touch(nodes[i]);
+      touch_taken(nodes[i]);
     }
     charge(j.id, more);
   }
+  bool leave_queue(Job& j) {
+    s.followers.erase(j.id);
+    return s.queue.erase({j.order, j.id}) > 0;
+  }
   void finish(Job& j, JobPhase phase) {
-    s.queue.erase({j.order, j.id});
+    leave_queue(j);
+    s.placed.erase(j.id);
     j.phase = phase;
     j.ended = e.utc;
     if (phase == JobPhase::completed) ++s.totals.jobs_completed;
@@ -165,14 +172,17 @@ struct Folder {
     s.broken_jobs.erase(j.id);
     s.queue_dirty = true;
     const JobId id = j.id;
-    for (const auto& [order, other] : s.queue) {
-      Job& waiting = s.jobs.at(other);
+    for (auto f = s.followers.begin(); f != s.followers.end();) {
+      Job& waiting = s.jobs.at(*f);
       if (std::erase(waiting.waits_for, id) > 0 && phase != JobPhase::completed) waiting.hopeless = true;
+      f = waiting.waits_for.empty() ? s.followers.erase(f) : std::next(f);
     }
     retire(s.jobs, s.ended_jobs, id);
   }
   void enqueue(Job& j) {
     j.phase = JobPhase::queued;
+    s.placed.erase(j.id);
+    if (!j.waits_for.empty()) s.followers.insert(j.id);
     j.queued = s.mono();
     s.queue.insert({j.order, j.id});
     s.broken_jobs.erase(j.id);
@@ -238,11 +248,15 @@ struct Folder {
   void operator()(const JobStarted& b) {
     Job* j = job(b.job);
     if (j == nullptr || ended(j->phase)) return;
-    if (s.queue.erase({j->order, j->id}) > 0) j->waited = j->waited + (s.mono() - j->queued);
+    if (leave_queue(*j)) j->waited = j->waited + (s.mono() - j->queued);
+    const bool as_ordered = j->nodes == b.nodes && j->slots == b.slots;
+    const bool dirty = s.queue_dirty;
     release(*j);
+    if (as_ordered) s.queue_dirty = dirty;
     j->began = s.mono();
     j->paused_until = j->promised_until = {};
     j->phase = JobPhase::running;
+    s.placed.insert(j->id);
     j->attempt = b.attempt;
     j->started = e.utc;
     j->ended = {};
@@ -283,6 +297,7 @@ struct Folder {
       case JobEnd::requeued: break;
     }
     j->phase = JobPhase::broken;
+    s.placed.erase(j->id);
     j->ended = e.utc;
     s.queue_dirty = true;
     for (const std::string& key : s.open_orders) {  // a restart under way keeps its nodes, those it had among them
@@ -456,8 +471,9 @@ struct Folder {
   void reserve(const OrderIntended& b) {
     Job* j = job(b.order.action.job);
     if (j == nullptr) return;
-    if (s.queue.erase({j->order, j->id}) > 0) j->waited = j->waited + (s.mono() - j->queued);
+    if (leave_queue(*j)) j->waited = j->waited + (s.mono() - j->queued);
     j->phase = JobPhase::starting;
+    s.placed.insert(j->id);
     j->attempt = b.order.action.attempt;
     j->nodes = b.order.action.nodes;
     j->slots = b.order.action.slots;
@@ -484,7 +500,7 @@ struct Folder {
     if (s.refusals.size() > kEndedKept) s.refusals.pop_front();
     if (Incident* i = incident(b.reason.incident)) {
       note(*i, fmt::format("{} held back: {}", name_of(b.action.verb), b.limit));
-      if (i->pending.empty()) schedule(*i, b.retry);  // else the outcome of what is under way comes first
+      if (i->pending.empty()) schedule(*i, b.retry);                  // else the outcome of what is under way comes first
       if (i->node.v < s.nodes.size()) s.dirty_nodes.insert(i->node);  // held back: it is in service after all
       s.queue_dirty = true;
     }
@@ -649,51 +665,6 @@ void fold(State& s, const Event& e) {
   s.seq = e.seq;
   if (e.source.seq != 0) s.streams[e.source.stream] = {e.source.boot, e.source.seq};
   std::visit(Folder{s, e}, e.body);
-}
-
-void settle(State& s) {
-  s.dirty_incidents.clear();
-  s.new_findings.clear();
-  s.dirty_nodes.clear();
-  s.broken_jobs.clear();
-  s.checkpointed.clear();
-  s.queue_dirty = false;
-  s.dirty_rows.clear();
-  s.queue_looked = s.mono();
-}
-
-void refresh(State& s) {
-  settle(s);
-  s.timers.clear();
-  s.out_nodes.clear();
-  s.open_orders.clear();
-  std::set<FindingId> in_incident;
-  for (const auto& [id, i] : s.incidents) {
-    in_incident.insert(i.findings.begin(), i.findings.end());
-    if (i.closed.ns != 0) continue;
-    s.dirty_incidents.insert(id);
-    if (i.due.ns != 0 && i.due != kNever) s.timers.insert({i.due, id});
-  }
-  for (const auto& [id, f] : s.findings) {
-    if (f.cleared.ns == 0 && in_incident.count(id) == 0) s.new_findings.insert(id);
-  }
-  for (const auto& [id, j] : s.jobs) {
-    if (j.phase == JobPhase::broken && j.last_end != JobEnd::requeued) s.broken_jobs.insert(id);
-  }
-  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
-    s.dirty_nodes.insert(s.dirty_nodes.end(), NodeId{n});
-    if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});
-  }
-  for (const auto& [row, heat] : s.hot_rows) s.dirty_rows.insert(row);
-  for (const auto& [key, r] : s.orders) {
-    if (r.status != Status::pending && r.status != Status::unknown) continue;
-    s.open_orders.insert(key);
-    const bool known = r.order.action.node.v < s.nodes.size();
-    if (r.order.action.verb == Verb::drain_node && r.order.reason.wish.empty() && known) s.out_nodes.insert(r.order.action.node);
-    // An order about a broken job is on its way: not decided twice.
-    if (about_broken(r.order.action.verb)) s.broken_jobs.erase(r.order.action.job);
-  }
-  s.queue_dirty = true;
 }
 
 }  // namespace muster

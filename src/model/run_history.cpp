@@ -10,7 +10,15 @@ namespace {
 constexpr double kPerDoubling = 4;
 
 // Seconds at the upper edge of a bucket: 2^((b + 1) / 4).
-double edge_s(std::size_t bucket) { return det_exp(0.69314718055994530942 * static_cast<double>(bucket + 1) / kPerDoubling); }
+double edge_s(std::size_t bucket) {
+  static const auto edges = [] {
+    std::array<double, RunHistory::kBuckets> out{};
+    for (std::size_t b = 0; b < out.size(); ++b)
+      out[b] = det_exp(0.69314718055994530942 * static_cast<double>(b + 1) / kPerDoubling);
+    return out;
+  }();
+  return edges[bucket];
+}
 
 // By comparison with the edges, which are the same bits on every machine.
 std::size_t bucket_of(Duration run) {

@@ -45,12 +45,12 @@ struct NodeState {
 // A row of racks that is hot, from its finding until the end of it and of the power limit set for it.
 struct RowHeat {
   RowMeasured last;
-  Time at;                        // mono, of that measurement
-  FindingId finding;              // none: over, but for the limit
-  std::uint32_t limit_pct = 100;  // last ordered
-  std::uint32_t before_pct = 100; // and the one before, which stands if that order did not come through
-  Time limited;                   // mono, when it was ordered
-  bool again = false;             // a node has booted since, and knows nothing of the limit
+  Time at;                         // mono, of that measurement
+  FindingId finding;               // none: over, but for the limit
+  std::uint32_t limit_pct = 100;   // last ordered
+  std::uint32_t before_pct = 100;  // and the one before, which stands if that order did not come through
+  Time limited;                    // mono, when it was ordered
+  bool again = false;              // a node has booted since, and knows nothing of the limit
 };
 
 // An order that has no final outcome yet, or one of the last few hundred that have.
@@ -149,9 +149,9 @@ struct State {
   std::uint64_t next_incident = 1;
   std::uint64_t next_order = 1;  // of jobs: FIFO
   Totals totals;
-  PriceAnnounced prices;  // the newest word
-  std::map<std::uint32_t, RowHeat> hot_rows;  // by row
-  Histories histories;    // run times of completed jobs, for estimates
+  PriceAnnounced prices;                              // the newest word
+  std::map<std::uint32_t, RowHeat> hot_rows;          // by row
+  Histories histories;                                // run times of completed jobs, for estimates
   std::map<std::string, QueueUse, std::less<>> used;  // by queue, or account
 
   // What changed since the last decision; not stored. A decision looks at these and at nothing else.
@@ -160,12 +160,14 @@ struct State {
   std::set<JobId> broken_jobs;       // phase broken, undecided
   std::set<NodeId> dirty_nodes;      // job, hold, condition or incident changed: for placement and accounting
   bool queue_dirty = false;
-  Time queue_looked;                 // mono, of the last decision: a queue that waits is looked at again after a while
+  Time queue_looked;                   // mono, of the last decision: a queue that waits is looked at again after a while
   std::set<std::uint32_t> dirty_rows;  // hot ones with a new measurement
-  std::set<JobId> checkpointed;      // made durable progress: the cheapest moment to move them
+  std::set<JobId> checkpointed;        // made durable progress: the cheapest moment to move them
   std::set<std::pair<Time, IncidentId>> timers;  // (due, incident) of open incidents
   std::set<NodeId> out_nodes;                    // out of service by Muster's doing, or about to be; derived
   std::set<std::string> open_orders;             // keys without a final outcome; derived
+  std::set<JobId> placed;                        // starting or running; derived
+  std::set<JobId> followers;                     // queued, and others must complete first; derived
 
   Time mono() const { return now.steady + mono_offset; }
 };

@@ -197,6 +197,7 @@ Explanation of_queue(const State& s) {
                 ? std::string("no start in sight")
                 : fmt::format("expected {}", f.at <= s.mono() ? std::string("now") : render_utc(s.now.utc + (f.at - s.mono())));
     if (f.reserved) line += ", reserved";
+    if (const std::string late = decide::if_late(s, f); !late.empty()) line += "; " + late;
     for (const decide::Sooner& x : f.sooner) {
       if (!x.words.empty()) line += "; sooner: " + x.words;
     }

@@ -25,7 +25,7 @@ Checker::Checker(const Site& site, Policy policy) : site_(site), layout_(decide:
 void Checker::keep_certificate(const Event& e, const OrderIntended& o, const State& s) {
   const Action& a = o.order.action;
   const Job* j = find_job(s, a.job);
-  const bool capped = site_.rack_kw > 0 || site_.row_kw > 0 || policy_.scheduling.spare_confidence > 0;
+  const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0;
   if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
   Claim c{e, a.job, {}, decide::shape_of(layout_, j->spec), {}};
   for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
@@ -85,6 +85,25 @@ void Checker::check_quotas(const Event& e, const State& s) {
     const std::int64_t has = held(q.name, held);
     if (has > most * 1000) violation(e, fmt::format("queue {} has {} GPUs, its quota is {}", q.name, has / 1000, most));
   }
+}
+
+// A start never takes a rack, a row or the site beyond its cap.
+void Checker::check_power(const Event& e) {
+  if (!decide::power_capped(site_)) return;
+  const double busy = policy_.scheduling.gpu_kw * site_.gpus_per_node;
+  std::vector<double> rack(site_.racks.size(), 0);
+  for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
+    const auto here = held_.find(NodeId{n});
+    rack[site_.nodes[n].rack] += here != held_.end() && !here->second.empty() ? busy : busy * decide::kIdlePower;
+  }
+  std::map<std::uint32_t, double> row;
+  for (std::uint32_t r = 0; r < rack.size(); ++r) row[r < site_.rack_row.size() ? site_.rack_row[r] : 0] += rack[r];
+  const auto check = [&](double kw, double cap, std::string_view what) {
+    if (cap > 0 && kw > cap + 1e-6) violation(e, fmt::format("{} draws {:.1f} kW, its cap is {:.1f}", what, kw, cap));
+  };
+  check(std::accumulate(rack.begin(), rack.end(), 0.0), site_.power_limit_kw, "the site");
+  for (std::uint32_t r = 0; r < rack.size(); ++r) check(rack[r], site_.rack_kw, "rack " + site_.racks[r]);
+  for (const auto& [r, kw] : row) check(kw, site_.rack_row.empty() ? 0 : site_.row_kw, fmt::format("row {}", r));
 }
 
 void Checker::violation(const Event& e, std::string what) {
@@ -215,7 +234,10 @@ void Checker::on_event(const Event& e, const State& s) {
     if (o->order.action.verb == Verb::start_job) keep_certificate(e, *o, s);
     on_order(e, o->order, s);
     // A restart holds its old nodes and its new ones for a moment; what is started must fit beside even that.
-    if (o->order.action.verb == Verb::start_job) check_quotas(e, s);
+    if (o->order.action.verb == Verb::start_job) {
+      check_quotas(e, s);
+      check_power(e);
+    }
   }
   const auto* order = std::get_if<OrderIntended>(&e.body);
   if (decided(e.body) && (order == nullptr || order->order.action.verb != Verb::start_job)) only_starts_ = false;

@@ -31,6 +31,7 @@ class Checker {
   void keep_certificate(const Event& e, const OrderIntended& o, const State& s);
   void check_certificates();
   void check_quotas(const Event& e, const State& s);
+  void check_power(const Event& e);
   void on_health_act(const Event& e, const Order& o, const State& s);
   void on_outcome(const OrderEnded& b);
 

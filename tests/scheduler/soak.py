@@ -22,6 +22,7 @@ nodes_per_rack: 4
 racks_per_row: 4
 rack_power_kw: 34
 row_power_kw: 130
+power_limit_kw: 230
 """
 
 

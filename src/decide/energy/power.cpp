@@ -7,7 +7,11 @@
 namespace muster::decide {
 
 PowerBudget::PowerBudget(const Site& site, double node_busy_w, double node_idle_w)
-    : busy_w_(node_busy_w), idle_w_(node_idle_w), nodes_(site.nodes.size()), racks_(site.racks.size()) {
+    : busy_w_(node_busy_w),
+      idle_w_(node_idle_w),
+      site_cap_w_(site.power_limit_kw * 1000),
+      nodes_(site.nodes.size()),
+      racks_(site.racks.size()) {
   MUSTER_CHECK(busy_w_ > idle_w_ && idle_w_ >= 0);
   // Without rows every rack is a row by itself, and only its own cap counts.
   const bool known = !site.rack_row.empty();
@@ -22,9 +26,7 @@ PowerBudget::PowerBudget(const Site& site, double node_busy_w, double node_idle_
     nodes_[n].rack = site.nodes[n].rack;
     racks_[nodes_[n].rack].nodes.push_back(n);
   }
-  for (Row& row : rows_) {
-    if (!row.racks.empty()) settle(row);
-  }
+  settle_all();
 }
 
 void PowerBudget::set_busy(NodeId n, bool busy) {
@@ -63,6 +65,12 @@ double PowerBudget::row_draw_w(std::uint32_t row) const {
   return sum;
 }
 
+double PowerBudget::site_draw_w() const {
+  double sum = 0;
+  for (std::uint32_t r = 0; r < racks_.size(); ++r) sum += rack_draw_w(r);
+  return sum;
+}
+
 std::uint32_t PowerBudget::room(double cap_w, double draw_w) const {
   if (cap_w <= 0) return UINT32_MAX;
   constexpr double kGrain = 1e-6;  // of a node: sums of watts round
@@ -70,8 +78,9 @@ std::uint32_t PowerBudget::room(double cap_w, double draw_w) const {
   return nodes <= 0 ? 0 : nodes >= 1e9 ? UINT32_MAX : static_cast<std::uint32_t>(nodes);
 }
 
-void PowerBudget::settle(Row& row) {
-  std::uint32_t row_room = room(row.cap_w, row_draw_w(racks_[row.racks.front()].row));
+void PowerBudget::settle(Row& row, std::uint32_t& site_room) {
+  const std::uint32_t most = std::min(site_room, room(row.cap_w, row_draw_w(racks_[row.racks.front()].row)));
+  std::uint32_t row_room = most;
   for (const std::uint32_t r : row.racks) {
     std::uint32_t left = std::min(row_room, room(racks_[r].cap_w, rack_draw_w(r)));
     std::uint32_t opened = 0;
@@ -83,13 +92,22 @@ void PowerBudget::settle(Row& row) {
     }
     if (row_room != UINT32_MAX) row_room -= opened;
   }
+  if (site_room != UINT32_MAX) site_room -= most - row_room;
   row.dirty = false;
 }
 
-void PowerBudget::apply(Tree& tree) {
+// What one row leaves of the site's watts, the next ones have: with a limit of the site any change settles them all.
+void PowerBudget::settle_all() {
+  const bool changed = std::any_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.dirty && !r.racks.empty(); });
+  if (!changed) return;
+  std::uint32_t site_room = room(site_cap_w_, site_draw_w());
   for (Row& row : rows_) {
-    if (row.dirty && !row.racks.empty()) settle(row);
+    if (!row.racks.empty() && (row.dirty || site_cap_w_ > 0)) settle(row, site_room);
   }
+}
+
+void PowerBudget::apply(Tree& tree) {
+  settle_all();
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
     Node& x = nodes_[n];
     if (x.open == x.told) continue;

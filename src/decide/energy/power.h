@@ -1,10 +1,11 @@
-// Power caps of racks and rows as resources: of the free nodes only as many are left open to placement as could all turn busy
-// without a cap being passed. So every choice the tree can make is within the caps, whatever it chooses: nothing has to be
-// checked afterwards, and nothing is ever taken back.
+// Power caps of racks, rows and the whole site as resources: of the free nodes only as many are left open to placement as could
+// all turn busy without a cap being passed. So every choice the tree can make is within the caps, whatever it chooses: nothing
+// has to be checked afterwards, and nothing is ever taken back.
 //
 // The invariant. A rack draws idle_w for each node at rest and busy_w for each that works. Let it have b busy nodes, n in all,
 // and f free ones left open: then b * busy + (n - b) * idle + f * (busy - idle) <= cap, and likewise for the row, summed over
-// its racks. Taking any subset of the open nodes, in any order, keeps the left side as it is or makes it smaller.
+// its racks, and for the site. Taking any subset of the open nodes, in any order, keeps the left side as it is or makes it
+// smaller.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "model/site.h"
 
 namespace muster::decide {
+
+constexpr double kIdlePower = 0.25;  // of its busy power, drawn by a node at rest
+inline bool power_capped(const Site& s) { return s.power_limit_kw > 0 || s.rack_kw > 0 || s.row_kw > 0; }
 
 class PowerBudget {
  public:
@@ -32,8 +36,10 @@ class PowerBudget {
   // Whether placement may use the node, as of now.
   bool open(NodeId n) const { return nodes_[n.v].open; }
 
+  double busy_w() const { return busy_w_; }
   double rack_draw_w(std::uint32_t rack) const;
   double row_draw_w(std::uint32_t row) const;
+  double site_draw_w() const;
 
  private:
   struct Node {
@@ -55,10 +61,12 @@ class PowerBudget {
     bool dirty = true;
   };
   std::uint32_t room(double cap_w, double draw_w) const;  // nodes that may turn busy
-  void settle(Row& row);
+  void settle(Row& row, std::uint32_t& site_room);
+  void settle_all();
 
   double busy_w_;
   double idle_w_;
+  double site_cap_w_;
   std::vector<Node> nodes_;
   std::vector<Rack> racks_;
   std::vector<Row> rows_;

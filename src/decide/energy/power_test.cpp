@@ -38,6 +38,8 @@ RC_GTEST_PROP(PowerBudget, no_placement_passes_a_cap, ()) {
   const double all_idle = per_rack * kIdle_w;
   s.rack_kw = (all_idle + *rc::gen::inRange(0, 40'000)) / 1000;
   s.row_kw = per_row > 0 ? (all_idle * per_row + *rc::gen::inRange(0, 90'000)) / 1000 : 0;
+  const bool limited = *rc::gen::arbitrary<bool>();
+  if (limited) s.power_limit_kw = (all_idle * racks + *rc::gen::inRange(0, 120'000)) / 1000;
   PowerBudget budget(s, kBusy_w, kIdle_w);
   Tree tree(layout(s));
   std::vector<std::pair<Choice, bool>> running;
@@ -64,6 +66,7 @@ RC_GTEST_PROP(PowerBudget, no_placement_passes_a_cap, ()) {
     for (std::uint32_t r = 0; per_row > 0 && r < (racks + per_row - 1) / per_row; ++r) {
       RC_ASSERT(budget.row_draw_w(r) <= s.row_kw * 1000 + 1e-6);
     }
+    RC_ASSERT(!limited || budget.site_draw_w() <= s.power_limit_kw * 1000 + 1e-6);
   }
 }
 
@@ -86,6 +89,23 @@ TEST(PowerBudget, opens_as_many_as_the_headroom_allows_and_more_when_work_ends) 
   b.set_busy(NodeId{0}, false);
   b.apply(tree);
   EXPECT_EQ(tree.free_nodes(), 2U);
+}
+
+TEST(PowerBudget, the_limit_of_the_site_is_shared_by_all_rows) {
+  Site s = site(4, 2, 2);
+  s.power_limit_kw = 8 * 1.7 + 3 * 8.3;  // three of eight may be busy, wherever they stand
+  PowerBudget b(s, kBusy_w, kIdle_w);
+  Tree tree(layout(s));
+  b.apply(tree);
+  EXPECT_EQ(tree.free_nodes(), 3U);
+  tree.take(NodeId{0}, 0xff);
+  b.set_busy(NodeId{0}, true);
+  b.apply(tree);
+  EXPECT_EQ(tree.free_nodes(), 2U);
+  for (std::uint32_t n = 1; n < 4; ++n) b.set_usable(NodeId{n}, false);
+  b.apply(tree);
+  EXPECT_EQ(tree.free_nodes(), 2U) << "what one row cannot use, the next one may";
+  EXPECT_TRUE(tree.is_open(NodeId{4}));
 }
 
 TEST(PowerBudget, a_cap_lowered_closes_and_no_cap_opens_everything) {

@@ -130,6 +130,7 @@ Quotas::Quotas(std::span<const QueueSpec> specs, const Pool& pool)
     queues_[to.parent].children.push_back(q);
     for (std::size_t r = 0; r < kResources; ++r) governed_[r] = governed_[r] || to.guaranteed[r] > 0;
   }
+  for (const auto& [name, q] : index) by_name_.push_back(q);
   for (Queue& q : queues_) {
     q.own_guaranteed = q.guaranteed;
     for (const QueueIndex c : q.children) {
@@ -149,10 +150,9 @@ Quotas::Quotas(std::span<const QueueSpec> specs, const Pool& pool)
 }
 
 QueueIndex Quotas::find(std::string_view name) const {
-  for (QueueIndex q = 1; q < queues_.size(); ++q) {
-    if (queues_[q].name == name) return q;
-  }
-  return kRootQueue;
+  const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                   [&](QueueIndex q, std::string_view n) { return queues_[q].name < n; });
+  return at != by_name_.end() && queues_[*at].name == name ? *at : kRootQueue;
 }
 
 Amounts Quotas::ask(std::uint32_t milli_gpus, std::string_view model, std::int64_t power_w) const {
@@ -197,6 +197,11 @@ Quotas::Block Quotas::blocked(QueueIndex q, const Amounts& ask) const {
 }
 
 bool Quotas::allows(QueueIndex q, const Amounts& ask) const { return !blocked(q, ask).found; }
+
+bool Quotas::allows_but_for_room(QueueIndex q, const Amounts& ask) const {
+  const Block b = blocked(q, ask);
+  return !b.found || b.queue == kRootQueue;
+}
 
 bool Quotas::within_guarantee(QueueIndex q, const Amounts& ask) const {
   const Queue& x = queues_[q];

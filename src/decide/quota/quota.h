@@ -55,6 +55,8 @@ class Quotas {
   QuotaVerdict may_start(QueueIndex q, const Amounts& ask) const;
   // The same without words, for searches.
   bool allows(QueueIndex q, const Amounts& ask) const;
+  // The same on a cluster with room for everybody: only limits and guarantees of queues bind.
+  bool allows_but_for_room(QueueIndex q, const Amounts& ask) const;
   // Whether the queue's own jobs would stay within its guarantee; never where nothing asked for is guaranteed to anybody.
   bool within_guarantee(QueueIndex q, const Amounts& ask) const;
   // Whether anything asked for is guaranteed to anybody; where not, nothing is borrowed.
@@ -117,6 +119,7 @@ class Quotas {
   void serve(QueueIndex q, std::vector<QueueIndex>& out) const;
 
   std::vector<Queue> queues_;
+  std::vector<QueueIndex> by_name_;  // all but the root
   Amounts capacity_{};
   std::string models_[2];
   std::array<bool, kResources> governed_{};  // some queue has a guarantee of it: all else of it is borrowed

@@ -1,12 +1,18 @@
 #include "decide/schedule/estimate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace muster::decide {
 
 Estimate estimate_run(const Histories& h, std::string_view user, std::string_view job_name, Duration limit,
                       const EstimatePolicy& policy) {
-  const std::string keys[] = {std::string(user) + "\n" + std::string(name_stem(job_name)), std::string(user), std::string()};
+  fmt::memory_buffer own;  // asked for every waiting job in every pass: no memory of its own
+  own.append(user);
+  own.push_back('\n');
+  own.append(name_stem(job_name));
+  const std::string_view keys[] = {{own.data(), own.size()}, user, {}};
   constexpr EstimateFrom kFrom[] = {EstimateFrom::name, EstimateFrom::user, EstimateFrom::all};
   for (std::size_t i = 0; i < std::size(keys); ++i) {
     // What everybody's jobs did says little about this one: a limit that its user gave says more.

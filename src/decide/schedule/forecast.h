@@ -29,6 +29,7 @@ struct Forecast {
   JobId id;
   std::uint32_t index = 0;   // into the waiting jobs given
   Time at = kNever;          // expected start; kNever: not within the horizon, or never as the cluster is
+  Time late = kNever;        // the same if all that run and wait take long (outlook.h); not before `at`
   bool reserved = false;     // held by a reservation: exact as far as run times are
   bool ever = true;          // false: asks for more than the whole cluster has
   std::vector<JobId> after;  // running jobs it waits for; few

@@ -10,8 +10,12 @@ EVENTS = 1_000_000
 state = os.path.join(DIR, 'state')
 os.mkdir(state, 0o700)
 journal = os.path.join(state, 'journal.db')
-made = subprocess.run([MUSTER, 'twin', 'run', '--gpus', '512', '--days', os.environ.get('MUSTER_DAYS', '150'), '--seed', '3',
-                       '--weather', 'x200', '--journal', journal, '-o', 'json', '--progress', 'never'],
+# Less work than the cluster can do: a queue that grows for months says nothing about restarts.
+work = os.path.join(DIR, 'work.yaml')
+with open(work, 'w') as f:
+    f.write('mix: mixed\nload: 0.8\n')
+made = subprocess.run([MUSTER, 'twin', 'run', '--gpus', '512', '--days', os.environ.get('MUSTER_DAYS', '300'), '--seed', '3',
+                       '--weather', 'x30', '--jobs', work, '--journal', journal, '-o', 'json', '--progress', 'never'],
                       capture_output=True, text=True)
 check(made.returncode == 0, 'a history is simulated into a journal', made.stdout[-500:] + made.stderr)
 events = json.loads(made.stdout)['events']
