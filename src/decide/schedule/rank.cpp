@@ -29,12 +29,13 @@ double power(double x, double y) {
   return y == 0.5 ? det_sqrt(x) : det_pow(x, y);
 }
 
-// Who steps before everybody: who was promised his turn, and who has waited several times the limit, whatever his priority.
+// Who steps before everybody: who was promised his turn, and who has been overdue for long, whatever his priority. As long for
+// everybody, or those due later would step before those due earlier.
 constexpr std::int64_t kPatience = 3;
 enum class Tier : std::uint8_t { first, usual, paused };
 Tier tier_of(Band b, const Waiter& w, Time now, const RankPolicy& p) {
   if (b == Band::paused) return Tier::paused;
-  const bool long_overdue = b == Band::overdue && waited(w, now).ns > kPatience * limit_of(w, p).ns;
+  const bool long_overdue = b == Band::overdue && waited(w, now) > limit_of(w, p) + p.wait_limit * (kPatience - 1);
   return b == Band::returning || long_overdue ? Tier::first : Tier::usual;
 }
 
