@@ -146,7 +146,9 @@ class Remedies {
     if (w.shape.model == kAnyModel) return;
     Shape s = w.shape;
     s.model = kAnyModel;
-    if (fits(w, s)) out.push_back({Remedy::any_model, 0, Level::core, "any GPU model will do: starts now"});
+    if (!fits(w, s)) return;
+    out.emplace_back().remedy = Remedy::any_model;
+    out.back().words = "any GPU model will do: starts now";
   }
 
   Tree& tree_;
