@@ -182,7 +182,8 @@ class Parser {
     words(sub, "--prices", "FILE",
           "Hourly prices, carbon or both, told a day ahead: CSV or .gz, the first day is that of the start", t.prices,
           {WordKind::file, {}});
-    auto* weather = value(sub, "--weather", "xN", "Multiply the published fault rates by N [x1]",
+    auto* weather = value(sub, "--weather", "xN",
+                          "Multiply the published fault rates by N [x" + std::to_string(static_cast<int>(t.weather)) + "]",
                           [&t](const std::string& s) { t.weather = checked(parse_weather(s)); });
     auto* none = sub->add_flag_callback(
         "--no-weather", [&t] { t.weather = 0; }, "No faults at all, unless injected");

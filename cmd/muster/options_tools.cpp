@@ -30,7 +30,7 @@ void Parser::add_twin() {
   chosen(replay, twin_replay_);
 
   auto* soak = command(*twin, "soak", "Run many seeds and check what must always hold", nullptr,
-                       "  muster twin soak --seeds 200 --first-seed 1 --gpus 512 --days 2 --weather x200");
+                       "  muster twin soak --seeds 200 --first-seed 1 --gpus 512 --days 2");
   add_twin_choice(soak, twin_soak_.twin, false);
   value(soak, "--seeds", "N", "How many seeds [20]", [this](const std::string& s) {
     twin_soak_.seeds = static_cast<std::uint32_t>(checked(parse_count("--seeds", s, 1, 1'000'000)));

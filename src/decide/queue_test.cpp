@@ -280,6 +280,47 @@ TEST(Queue, WhyAJobHasNotStartedIsSaidInWords) {
   EXPECT_TRUE(why_not_started(t.s, JobId{99, 0}).empty());
 }
 
+// A gang that waits for the whole cluster is compact by wish; that must not cost it its reservation.
+TEST(Queue, ALongRunDoesNotPassAGangThatWaitsForACompactPlace) {
+  Story t(4);
+  const JobId trio = submit_for(t, 3, 1800);
+  t.tell(JobStarted{trio, 1, {NodeId{0}, NodeId{1}, NodeId{2}}});
+  const JobId whole = submit_for(t, 4, 2400);
+  submit_for(t, 1, 216'000);
+  EXPECT_TRUE(queue(t.s).empty()) << "the long one would run for days where the gang is to start in half an hour";
+  const std::vector<Forecast> f = forecasts(t.s);
+  ASSERT_FALSE(f.empty());
+  EXPECT_EQ(f[0].id, whole);
+  EXPECT_LE((f[0].at - t.s.mono()).seconds(), 1801);
+}
+
+TEST(Queue, WhatVictimsLeaveIsKeptForWhomTheyWereStopped) {
+  Policy p = default_policy();
+  p.queues = {{.name = "platform", .guaranteed_gpus = 16}};
+  Story t(4, p);
+  const JobId pair = submit_for(t, 2, 36'000);
+  t.tell(JobStarted{pair, 1, {NodeId{0}, NodeId{1}}});
+  const auto quarter = [](JobSpec& spec) { spec.gpu_milli = 250; };
+  const JobId small = submit_for(t, 1, 36'000, quarter);
+  t.tell(JobStarted{small, 1, {NodeId{2}}, {1}});
+  t.pass(minutes(16));
+  const JobId owner = submit_for(t, 2, 3600, [](JobSpec& spec) { spec.account = "platform"; });
+  const auto w = queue(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.verb, Verb::requeue_job);
+  EXPECT_EQ(w[0].action.job, small);
+  t.tell(OrderIntended{.order = {.key = "stop", .action = w[0].action, .reason = w[0].reason}});
+  t.tell(JobEnded{small, 1, JobEnd::requeued});
+  t.tell(OrderEnded{.key = "stop", .status = Status::done});
+  t.pass(seconds(1));
+  const auto next = queue(t.s);
+  ASSERT_FALSE(next.empty());
+  EXPECT_EQ(next[0].action.job, owner);
+  for (const Wanted& x : next) {
+    if (x.action.job == small) EXPECT_EQ(std::count(next[0].action.nodes.begin(), next[0].action.nodes.end(), x.action.nodes[0]), 0);
+  }
+}
+
 TEST(Queue, AForecastTellsHowLateItMayBe) {
   Story t(2);
   for (int i = 0; i < 20; ++i) t.s.histories.add("ada", "timed", minutes(i < 15 ? 60 : 600));  // most are short, some are not

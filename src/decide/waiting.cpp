@@ -103,6 +103,16 @@ std::string waits_for_price(const State& s, const Job& j) {
   return {};
 }
 
+// Those ordered to stop: what they hold is as good as free, and goes to whom it was promised.
+std::set<JobId> being_stopped(const State& s) {
+  std::set<JobId> out;
+  for (const std::string& key : s.open_orders) {
+    const Action& a = s.orders.at(key).order.action;
+    if (a.verb == Verb::requeue_job || a.verb == Verb::cancel_job) out.insert(a.job);
+  }
+  return out;
+}
+
 Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const Job& j, double quantile) {
   Waiter w;
   w.id = j.id;
@@ -120,7 +130,7 @@ Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const
   w.ran = j.ran;
   const Scheduling& p = s.policy.scheduling;
   const double patience = std::min(p.compact_wait.seconds(), p.compact_runs * w.expected.seconds());
-  w.compact = j.spec.nodes > 1 && (s.mono() - w.queued + w.waited_before).seconds() < patience;
+  w.compact = j.spec.nodes > 1 && !w.promised && (s.mono() - w.queued + w.waited_before).seconds() < patience;
   if (j.paused_until.ns != 0) w.paused_until = j.paused_until;
   return w;
 }
@@ -165,6 +175,7 @@ BackfillPolicy backfill_policy(const State& s) {
   BackfillPolicy p;
   p.reserve = std::max(1U, s.policy.scheduling.reserve);
   p.always_reserve = false;
+  p.pass_max = s.policy.scheduling.compact_wait;
   return p;
 }
 
@@ -211,22 +222,26 @@ bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts&
 Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody, double quantile) {
   Line line;
   const std::vector<double> factors = quotas.factors();
+  const bool guarantees = !s.policy.queues.empty();
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
     if (j.hopeless || !j.waits_for.empty() || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
     const QueueIndex q = quotas.find(queue_of(j.spec));
+    const Amounts ask = ask_of(s, quotas, j.spec);
     if (!everybody) {
-      if (!may_hope(s, quotas, q, ask_of(s, quotas, j.spec))) continue;
+      if (!may_hope(s, quotas, q, ask)) continue;
       if (!waits_for_price(s, j).empty()) continue;
     }
     line.waiting.push_back(waiter_of(s, view, quotas.size() > 1 ? 0.5 + factors[q] : 1, j, quantile));
+    line.waiting.back().entitled = guarantees && quotas.within_guarantee(q, ask);
   }
   line.order = rank(line.waiting, s.mono(), rank_policy(s));
+  const std::set<JobId> leaving = being_stopped(s);
   for (const JobId id : s.placed) {
     const Job& j = s.jobs.at(id);
     Runner r;
     r.id = id;
-    r.expected_end = expected_end_of(s, j, quantile);
+    r.expected_end = leaving.count(id) != 0 ? s.mono() + seconds(1) : expected_end_of(s, j, quantile);
     r.where = &view.where(j);
     r.milli = j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000;
     line.running.push_back(r);

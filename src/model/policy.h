@@ -66,7 +66,7 @@ struct Scheduling {
   bool backfill = true;              // false: strictly first in, first out
   Duration wait_limit = hours(8);    // who has waited longer goes before all others
   std::uint32_t reserve = 4;         // the first so many that do not fit hold reservations; the rest may only fill gaps
-  double compact_runs = 6;           // a gang lets others pass that fill holes better, for so many times its own run ...
+  double compact_runs = 1;           // a gang lets others pass that fill holes better, for so many times its own run ...
   Duration compact_wait = minutes(30);  // ... and no longer than this; 0: nobody waits for a better place
   Duration half_life = days(7);      // of what a queue has used, for its fair share; 0: only what it holds now
   bool preempt = true;               // stop work of lower priority, or that borrowed another's guarantee

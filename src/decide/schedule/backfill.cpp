@@ -68,7 +68,7 @@ class Backfill {
   std::vector<std::size_t> by_time_;                // reservations with a time, earliest first
   std::vector<Release> started_;                    // sorted
   std::map<std::size_t, std::set<Shape>> refused_;  // by how many reservations were held
-  std::vector<Ranked> spread_;                      // did not fit compactly
+  std::vector<Ranked> spread_;                      // fit, but not compactly; and longer runs behind them
   std::uint32_t looked_ = 0;
   std::size_t held_ = 0;
   std::size_t mark_ = 0;
@@ -290,11 +290,15 @@ void Backfill::look_at(std::span<const Ranked> equals) {
       break;
     }
     const Waiter& w = waiting_[r.index];
-    if (w.compact) {
+    if (!spread_.empty() && w.expected > policy_.pass_max) {
+      spread_.push_back(r);
+    } else if (w.compact) {
       if (auto choice = fit(w, Fit::compact)) {
         start(r, std::move(*choice));
-      } else {
+      } else if (fit(w, Fit::near)) {
         spread_.push_back(r);
+      } else {
+        reserve_for(r);
       }
     } else if (!look(r)) {
       reserve_for(r);
@@ -308,9 +312,12 @@ void Backfill::look_at(std::span<const Ranked> equals) {
 
 Pass Backfill::run(std::span<const Ranked> order) {
   for (std::size_t i = 0; i < order.size() && !pass_.cut;) {
-    const auto priority = [&](std::size_t k) { return waiting_[order[k].index].priority; };
+    const auto standing = [&](std::size_t k) {
+      const Waiter& w = waiting_[order[k].index];
+      return std::tuple(order[k].band, w.entitled, w.priority);
+    };
     std::size_t j = i + 1;
-    while (j < order.size() && order[j].band == order[i].band && priority(j) == priority(i)) ++j;
+    while (j < order.size() && standing(j) == standing(i)) ++j;
     look_at(order.subspan(i, j - i));
     i = j;
   }

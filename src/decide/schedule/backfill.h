@@ -6,8 +6,9 @@
 //
 // Waiters that would rather be compact are looked at twice. First each starts only where it uses the fewest leaves that an empty
 // cluster would need: holes go to gangs that fill them well. What is free after that is given away in the same order, to those
-// who need few more leaves than that. Whoever has waited long enough is not `compact` any more, takes what there is and is never
-// passed over; nor is anybody by those of lower priority.
+// who need few more leaves than that. Only a short run (`pass_max`) passes one who could have started spread out; one who fits
+// nowhere has its reservation at once, like everybody. Whoever has waited long enough is not `compact` any more, takes what there
+// is and is never passed over; nor is anybody by those of lower priority.
 //
 // Work in a pass is bounded: `tries_max` placements, `reserve` walks over the running jobs, and one refusal per distinct shape:
 // what did not fit is not tried again until something is given back.
@@ -29,9 +30,10 @@ struct Runner {
 };
 
 struct BackfillPolicy {
-  std::uint32_t reserve = 4;       // jobs with reservations: conservative for so many, EASY below
-  std::uint32_t depth = 2000;      // queued jobs looked at
-  std::uint32_t tries_max = 4000;  // placements tried
+  std::uint32_t reserve = 4;        // jobs with reservations: conservative for so many, EASY below
+  std::uint32_t depth = 2000;       // queued jobs looked at
+  std::uint32_t tries_max = 4000;   // placements tried
+  Duration pass_max = minutes(30);  // who runs longer does not pass one that waits for a compact place
   // Reservations are wanted even where nothing could start: for the forecast. Without it a pass that can start nothing is short.
   bool always_reserve = true;
 };

@@ -96,6 +96,7 @@ std::vector<Ranked> rank(std::span<const Waiter> waiting, Time now, const RankPo
     const Tier ta = tier_of(a.band, x, now, policy);
     const Tier tb = tier_of(b.band, y, now, policy);
     if (ta != tb) return ta < tb;
+    if (ta == Tier::usual && x.entitled != y.entitled) return x.entitled;
     if (ta == Tier::usual && x.priority != y.priority) return x.priority > y.priority;
     const int ga = group_of(a.band);
     const int gb = group_of(b.band);

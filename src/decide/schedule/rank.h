@@ -1,7 +1,9 @@
 // Rank: the order in which queued jobs are looked at. One explainable order, from what is passed in alone.
 //
 // Before everybody stand those whose turn is promised: who stepped aside and whose pause is over, for whom others were stopped,
-// and who has been overdue for twice `wait_limit`; by when that happened. Then priority, and among those of one priority, bands:
+// and who has been overdue for twice `wait_limit`; by when that happened. Then who asks for no more than its queue's guarantee:
+// it gets that in any case, and had better get it before others have to be stopped for it. Then priority, and among those of one
+// priority, bands:
 //   overdue    has waited longer than `wait_limit` (gangs: a part of it); by when that happened, earliest first
 //   urgent     a deadline is near: slack below `slack_urgent`; least slack first
 //   open       by score = expected run x GPUs^gpus_weight x fairness, less for worth; lowest first
@@ -38,6 +40,7 @@ struct Waiter {
   std::uint32_t gpus = 0;        // in all; whole nodes counted as what they have
   std::uint64_t order = 0;       // arrival; kept over restarts
   std::int32_t priority = 0;     // higher first
+  bool entitled = false;         // within the guarantee of its queue
   double fairness = 1;           // use over fair share of its queue: 0.5 has had half of what it is due, 2 twice
   double value = 0;              // worth per GPU-hour, in the site's money; 0: not said
   Time queued;                   // since when it waits: submission, or when it was stopped
