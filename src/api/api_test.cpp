@@ -6,6 +6,7 @@
 #include "api/openapi.h"
 #include "api/routes.h"
 #include "base/text.h"
+#include "report/explain.h"
 
 namespace muster::api {
 namespace {
@@ -299,10 +300,65 @@ TEST(Commands, ForgottenAndUnknownJobsAreToldApart) {
     return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}})));
   };
   EXPECT_EQ(after(17).status, 200);
-  EXPECT_TRUE(has(after(3).body, "spec.after: job 3 is not known any more: it ended before the last 1000 jobs"))
-      << after(3).body;
+  EXPECT_TRUE(has(after(3).body, "spec.after: job 3 is not known any more: it ended before the last 1000 jobs")) << after(3).body;
   EXPECT_TRUE(has(after(3).body, "if it has completed, leave it out")) << after(3).body;
   EXPECT_TRUE(has(after(99).body, "there is no job 99: none of that number was submitted")) << after(99).body;
+}
+
+TEST(Commands, AnArrayIsNamedWhole) {
+  Office o;
+  JobSpec spec;
+  spec.name = "sweep";
+  spec.array = 3;
+  for (std::uint32_t k = 1; k <= 3; ++k) o.cluster.tell(JobSubmitted{{30, k}, spec});
+  const auto end = [&](std::uint32_t k) { o.cluster.tell(JobEnded{{30, k}, 0, JobEnd::cancelled, {}, "by hand"}); };
+  end(2);
+  const auto cancel = [&](std::string job) {
+    return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("cancel")}, {"job", text(std::move(job))}})));
+  };
+  EXPECT_EQ(cancel("30").status, 200);
+  EXPECT_EQ(o.cluster.given.back().job, (JobId{30, 0}));
+  const std::string body = o.ask(Office::get("/api/v1/jobs/30")).body;
+  EXPECT_TRUE(has(body, R"("phases":{"queued":2,"cancelled":1},"members":["30_0","30_1","30_2"])")) << body;
+  EXPECT_TRUE(has(cancel("30_7").body, "job 30_7 is not known: of array 30, 3 members are, 30_0 to 30_2"));
+  EXPECT_TRUE(has(cancel("17_2").body, "job 17_2 is not known: job 17 is no array"));
+  EXPECT_TRUE(has(cancel("30_1").body, "job 30_1 has ended as cancelled: there is nothing to cancel"));
+  const auto why = report::explain(o.cluster.state, "job 30");
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->title, "job 30: sweep, an array of 3");
+  EXPECT_EQ(why->sentences.at(1), "queued: 2 (30_0, 30_2)");
+  end(1);
+  end(3);
+  EXPECT_EQ(cancel("30").status, 409);
+  EXPECT_TRUE(has(cancel("30").body, "job 30 has ended, every member of it: there is nothing to cancel"));
+}
+
+TEST(Reading, AJobIsToldThatItsTimeLimitIsTooShortAndThatItHasNoQueue) {
+  Office o;
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_kw = 20;
+  p.queues = {lab};
+  o.cluster.tell(PolicyApplied{p, "q"});
+  JobSpec spec;
+  spec.name = "x";
+  spec.account = "nosuch";
+  spec.steps = 1000;
+  spec.step_s = 10;
+  spec.time_limit_s = 300;
+  o.cluster.tell(JobSubmitted{{30, 0}, spec});
+  spec.account = "lab";
+  spec.time_limit_s = 10'000;
+  o.cluster.tell(JobSubmitted{{31, 0}, spec});
+  const std::string body = o.ask(Office::get("/api/v1/jobs/30")).body;
+  EXPECT_TRUE(has(body, "is too short for its work: 1000 steps of 10 s are left, 2h 46m")) << body;
+  EXPECT_TRUE(has(body, "there is no queue 'nosuch': it shares what the queues leave; there are lab")) << body;
+  const std::string good = o.ask(Office::get("/api/v1/jobs/31")).body;
+  EXPECT_TRUE(has(good, R"("note":"")")) << good;
+  const auto why = report::explain(o.cluster.state, "queue lab");
+  ASSERT_TRUE(why);
+  EXPECT_TRUE(has(why->sentences.at(0), "it has no limit of GPUs; it may draw 20 kW")) << why->sentences.at(0);
 }
 
 TEST(Commands, WhatItsQueueNeverAllowsIsRefusedAtOnce) {

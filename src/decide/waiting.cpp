@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "decide/energy/defer.h"
 #include "decide/schedule/estimate.h"
 
@@ -85,7 +86,8 @@ std::string waits_for_price(const State& s, const Job& j) {
   const auto now = price_of(s, 0, seconds(1));
   const double worth = j.spec.value_per_gpu_h;
   if (now && worth > 0 && !worth_running(worth, *now, s.policy.scheduling.gpu_kw)) {
-    return fmt::format("power costs {:.0f} per MWh now, more than its value of {:.2f} per GPU-hour bears", *now, worth);
+    return fmt::format("power costs {:.0f} per MWh now, more than its value of {} per GPU-hour bears", *now,
+                       render_number(worth));
   }
   if (!j.spec.deferrable || j.spec.deadline.ns == 0) return {};
   const Duration run = expected_run(s, j);

@@ -77,6 +77,9 @@ TEST(Rank, WhoSteppedAsideIsLastUntilItsPauseEndsAndThenFirst) {
 TEST(Rank, ItSaysWhy) {
   Waiter w = waiter(1, 1, 8, 7200);
   EXPECT_EQ(why(w, at_s(0), {}), "8 GPUs for about 2h 00m");
+  Waiter part = w;
+  part.shape.milli = 250;
+  EXPECT_EQ(why(part, at_s(0), {}), "250 thousandths of a GPU for about 2h 00m");
   EXPECT_NE(why(w, at_s(9 * 3600), {}).find("overdue: has waited 9h"), std::string::npos);
 }
 
