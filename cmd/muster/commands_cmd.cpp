@@ -135,8 +135,9 @@ Result<void> check_cancel(const std::vector<Value>& jobs) {
 void say_what_cancel_does(const std::vector<Value>& jobs) {
   for (const auto& j : jobs) {
     if (j.find("phases")) {
-      say(fmt::format("This ends {} of job {} \"{}\" of {}, an array of {}", plural(left_to_cancel(j), "member"),
-                      text_of(j, "id"), printable(text_of(j, "name")), printable(text_of(j, "user")), text_of(j, "array")));
+      say(fmt::format("This ends {} of the {} known of job {} \"{}\" of {}", left_to_cancel(j),
+                      plural(report::list_of(j, "members").size(), "member"), text_of(j, "id"), printable(text_of(j, "name")),
+                      printable(text_of(j, "user"))));
       continue;
     }
     const auto steps = report::number_of(j, "steps").value_or(0);

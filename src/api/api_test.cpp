@@ -308,9 +308,10 @@ TEST(Commands, ForgottenAndUnknownJobsAreToldApart) {
 TEST(Commands, AnArrayIsNamedWhole) {
   Office o;
   JobSpec spec;
-  spec.name = "sweep";
-  spec.array = 3;
-  for (std::uint32_t k = 1; k <= 3; ++k) o.cluster.tell(JobSubmitted{{30, k}, spec});
+  for (std::uint32_t k = 1; k <= 3; ++k) {
+    spec.name = "sweep_" + std::to_string(k - 1);
+    o.cluster.tell(JobSubmitted{{30, k}, spec});
+  }
   const auto end = [&](std::uint32_t k) { o.cluster.tell(JobEnded{{30, k}, 0, JobEnd::cancelled, {}, "by hand"}); };
   end(2);
   const auto cancel = [&](std::string job) {
@@ -325,7 +326,7 @@ TEST(Commands, AnArrayIsNamedWhole) {
   EXPECT_TRUE(has(cancel("30_1").body, "job 30_1 has ended as cancelled: there is nothing to cancel"));
   const auto why = report::explain(o.cluster.state, "job 30");
   ASSERT_TRUE(why);
-  EXPECT_EQ(why->title, "job 30: sweep, an array of 3");
+  EXPECT_EQ(why->title, "job 30: sweep, an array");
   EXPECT_EQ(why->sentences.at(1), "queued: 2 (30_0, 30_2)");
   end(1);
   end(3);

@@ -205,8 +205,8 @@ void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNot
 // An array, named whole: what its members have in common, how many there are in each phase, and all their ids.
 void write_array(JsonWriter& w, const State& s, const std::vector<JobId>& members) {
   const Job& first = s.jobs.at(members.front());
-  w.object().field("id", std::to_string(first.id.number)).field("name", first.spec.name).field("user", first.spec.user);
-  w.field("account", first.spec.account).field("queue", queue_of(first.spec)).field("array", first.spec.array);
+  w.object().field("id", std::to_string(first.id.number)).field("name", report::array_name(first));
+  w.field("user", first.spec.user).field("account", first.spec.account).field("queue", queue_of(first.spec));
   w.field("nodes_wanted", first.spec.nodes).field("gpus_per_node", first.spec.gpus_per_node);
   w.field("gpu_milli", first.spec.gpu_milli).key("phases").object();
   for (const auto& [phase, ids] : report::members_by_phase(s, members)) w.field(name_of(phase), ids.size());

@@ -194,7 +194,6 @@ void describe_array(Writer& w, const Value& j) {
   w.line("User", text_of(j, "user"));
   w.line("Account", text_of(j, "account"));
   w.line("Queue", text_of(j, "queue"));
-  w.line("Array of", text_of(j, "array"));
   const auto* phases = j.find("phases");
   for (const auto& m : phases && phases->object() ? *phases->object() : Value::Object{}) w.line(m.key, text_of(*phases, m.key));
   w.line("Members", join(named, ", ") + (members.size() > kNamed ? fmt::format(" and {} more", members.size() - kNamed) : ""));

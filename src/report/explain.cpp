@@ -215,8 +215,8 @@ Explanation of_array(const State& s, const std::vector<JobId>& members) {
   const Job& first = s.jobs.at(members.front());
   Explanation e;
   e.kind = "job";
-  e.title = fmt::format("job {}: {}, an array of {}", first.id.number, first.spec.name, first.spec.array);
-  e.sentences.push_back(fmt::format("Each member asks for {}; {} of them {} known.", wish_of(first.spec), members.size(),
+  e.title = fmt::format("job {}: {}, an array", first.id.number, array_name(first));
+  e.sentences.push_back(fmt::format("Each member asks for {}; {} {} known.", wish_of(first.spec), members.size(),
                                     members.size() == 1 ? "is" : "are"));
   const auto phases = members_by_phase(s, members);
   for (const auto& [phase, ids] : phases) e.sentences.push_back(phase_line(phase, ids));

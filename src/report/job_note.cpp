@@ -72,6 +72,12 @@ std::string in_no_queue(const State& s, const JobSpec& spec) {
                      join(known, ", "), more);
 }
 
+std::string array_name(const Job& member) {
+  const std::string& name = member.spec.name;
+  const std::string tail = member.id.array_index == 0 ? std::string() : fmt::format("_{}", member.id.array_index - 1);
+  return name.size() > tail.size() && name.ends_with(tail) ? name.substr(0, name.size() - tail.size()) : name;
+}
+
 std::map<JobPhase, std::vector<JobId>> members_by_phase(const State& s, const std::vector<JobId>& members) {
   std::map<JobPhase, std::vector<JobId>> out;
   for (const JobId id : members) out[s.jobs.at(id).phase].push_back(id);

@@ -28,6 +28,9 @@ class JobNotes {
 // The jobs of an array, by phase.
 std::map<JobPhase, std::vector<JobId>> members_by_phase(const State& s, const std::vector<JobId>& members);
 
+// The name of an array by that of one of its members: "sweep" of "sweep_3".
+std::string array_name(const Job& member);
+
 // That its time limit ends it before it is done, by its own word of steps and their length. Empty: it does not.
 std::string limit_too_short(const State& s, const Job& j);
 

@@ -59,11 +59,11 @@ for more in ([], ['--yes']):
     ran = ask('cancel', '9', *more)
     check(ran.code == 1 and not server.posted and 'job 9 has ended as completed: there is nothing to cancel' in ran.err and
           'This ends' not in ran.err, 'a job that has ended: nothing to cancel, exit 1', ran)
-ARRAY = {'id': '8', 'name': 'sweep', 'user': 'ada', 'array': 4, 'phases': {'queued': 2, 'running': 1, 'completed': 1},
+ARRAY = {'id': '8', 'name': 'sweep', 'user': 'ada', 'phases': {'queued': 2, 'running': 1, 'completed': 1},
          'members': ['8_0', '8_1', '8_2', '8_3']}
 server.answers['/api/v1/jobs/8'] = (200, ARRAY)
 ran = ask('cancel', '8')
-check(ran.code == 2 and not server.posted and 'This ends 3 members of job 8 "sweep" of ada, an array of 4' in ran.err,
+check(ran.code == 2 and not server.posted and 'This ends 3 of the 4 members known of job 8 "sweep" of ada' in ran.err,
       'a whole array: how many of it would end', ran)
 ran = ask('cancel', '8', '--yes')
 check(ran.code == 0 and [b['job'] for _, b, _ in server.posted] == ['8'] and '3 members' in ran.out,
