@@ -312,7 +312,10 @@ TEST(Commands, AnArrayIsNamedWhole) {
     spec.name = "sweep_" + std::to_string(k - 1);
     o.cluster.tell(JobSubmitted{{30, k}, spec});
   }
-  const auto end = [&](std::uint32_t k) { o.cluster.tell(JobEnded{{30, k}, 0, JobEnd::cancelled, {}, "by hand"}); };
+  const auto end = [&](std::uint32_t k) {
+    o.cluster.tell(JobStarted{{30, k}, 1, {{2}}});
+    o.cluster.tell(JobEnded{{30, k}, 1, JobEnd::cancelled, {}, "by hand"});
+  };
   end(2);
   const auto cancel = [&](std::string job) {
     return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("cancel")}, {"job", text(std::move(job))}})));

@@ -41,7 +41,8 @@ TEST(Wishes, AnArrayNamedWholeIsCancelledMemberByMember) {
   spec.name = "sweep";
   spec.array = 3;
   for (std::uint32_t k = 1; k <= 3; ++k) t.tell(JobSubmitted{JobId{8, k}, spec});
-  t.tell(JobEnded{JobId{8, 2}, 0, JobEnd::cancelled, {}, "by hand"});
+  t.tell(JobStarted{JobId{8, 2}, 1, {NodeId{0}}});
+  t.tell(JobEnded{JobId{8, 2}, 1, JobEnd::completed, {}, ""});
   t.command(CommandVerb::cancel, "c", {}, JobId{8, 0});
   Decisions out;
   decide_wishes(t.s, out);
