@@ -6,6 +6,7 @@
 #include "api/openapi.h"
 #include "api/routes.h"
 #include "base/text.h"
+#include "model/story.h"
 #include "report/explain.h"
 
 namespace muster::api {
@@ -327,10 +328,6 @@ TEST(Commands, AnArrayIsNamedWhole) {
   EXPECT_TRUE(has(cancel("30_7").body, "job 30_7 is not known: of array 30, 3 members are, 30_0 to 30_2"));
   EXPECT_TRUE(has(cancel("17_2").body, "job 17_2 is not known: job 17 is no array"));
   EXPECT_TRUE(has(cancel("30_1").body, "job 30_1 has ended as cancelled: there is nothing to cancel"));
-  const auto why = report::explain(o.cluster.state, "job 30");
-  ASSERT_TRUE(why);
-  EXPECT_EQ(why->title, "job 30: sweep, an array");
-  EXPECT_EQ(why->sentences.at(1), "queued: 2 (30_0, 30_2)");
   end(1);
   end(3);
   EXPECT_EQ(cancel("30").status, 409);
@@ -360,9 +357,32 @@ TEST(Reading, AJobIsToldThatItsTimeLimitIsTooShortAndThatItHasNoQueue) {
   EXPECT_TRUE(has(body, "there is no queue 'nosuch': it shares what the queues leave; there are lab")) << body;
   const std::string good = o.ask(Office::get("/api/v1/jobs/31")).body;
   EXPECT_TRUE(has(good, R"("note":"")")) << good;
-  const auto why = report::explain(o.cluster.state, "queue lab");
-  ASSERT_TRUE(why);
-  EXPECT_TRUE(has(why->sentences.at(0), "it has no limit of GPUs; it may draw 20 kW")) << why->sentences.at(0);
+}
+
+// A story's site has the switches that the outlook looks at.
+TEST(Reading, ArraysAndQueuesAreExplained) {
+  Story t(4);
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_kw = 20;
+  p.queues = {lab};
+  t.tell(PolicyApplied{p, "q"});
+  JobSpec spec;
+  spec.account = "lab";
+  for (std::uint32_t k = 1; k <= 3; ++k) {
+    spec.name = "sweep_" + std::to_string(k - 1);
+    t.tell(JobSubmitted{{30, k}, spec});
+  }
+  t.tell(JobStarted{{30, 2}, 1, {{0}}});
+  const auto array = report::explain(t.s, "job 30");
+  ASSERT_TRUE(array);
+  EXPECT_EQ(array->title, "job 30: sweep, an array");
+  EXPECT_EQ(array->sentences.at(1), "queued: 2 (30_0, 30_2)");
+  EXPECT_EQ(array->sentences.at(2), "running: 1 (30_1)");
+  const auto queue = report::explain(t.s, "queue lab");
+  ASSERT_TRUE(queue);
+  EXPECT_TRUE(has(queue->sentences.at(0), "it has no limit of GPUs; it may draw 20 kW")) << queue->sentences.at(0);
 }
 
 TEST(Commands, WhatItsQueueNeverAllowsIsRefusedAtOnce) {
