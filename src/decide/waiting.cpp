@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "decide/energy/defer.h"
+#include "decide/never.h"
 #include "decide/schedule/estimate.h"
 
 namespace muster::decide {
@@ -154,7 +155,9 @@ Amounts ask_of(const State& s, const Quotas&, const JobSpec& spec) {
 
 std::string why_never(const State& s, const Quotas& quotas, const JobSpec& spec) {
   const std::string why = quotas.never(quotas.find(queue_of(spec)), ask_of(s, quotas, spec));
-  return why.empty() ? why : "it can never start: " + why;
+  if (!why.empty()) return "it can never start: " + why;
+  const std::string large = why_too_large(s, spec);
+  return large.empty() ? large : "it can never start: " + large;
 }
 
 RankPolicy rank_policy(const State& s) {

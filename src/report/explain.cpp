@@ -239,7 +239,8 @@ void add_waiting(const State& s, const std::string& only, Explanation& e) {
     ++place;
     if (left_out(j)) continue;
     std::string line = fmt::format("{}. job {} ({}): ", place, render(f.id), printable(j.spec.name));
-    line += f.at == kNever
+    line += !f.held.empty() ? "not now, " + f.held
+            : f.at == kNever
                 ? std::string("no start in sight")
                 : fmt::format("expected {}", f.at <= s.mono() ? std::string("now") : render_utc(s.now.utc + (f.at - s.mono())));
     if (f.reserved) line += ", reserved";

@@ -103,5 +103,14 @@ TEST(Estimate, AnOutlivedEstimateIsDoubledUntilItLiesAhead) {
   EXPECT_GT(expected_end(at_s(0), Duration{}, at_s(5)), at_s(5));
 }
 
+TEST(Rank, FairnessIsToldAsTheWeightItIs) {
+  Waiter w;
+  w.gpus = 8;
+  w.expected = hours(1);
+  w.fairness = 0.7;
+  const std::string said = why(w, Time{0}, {});
+  EXPECT_EQ(said, "8 GPUs for about 1h 00m, weighed by 0.70 for its queue's place in the order of fairness");
+}
+
 }  // namespace
 }  // namespace muster::decide
