@@ -110,8 +110,36 @@ std::string own_name() {
   return "uid " + std::to_string(::geteuid());
 }
 
+bool has_ended(std::string_view phase) { return phase == "completed" || phase == "failed" || phase == "cancelled"; }
+
+// Of an array, named whole, those members that have not ended; else 0 or 1.
+std::size_t left_to_cancel(const Value& j) {
+  const auto* phases = j.find("phases");
+  if (phases == nullptr || phases->object() == nullptr) return has_ended(text_of(j, "phase")) ? 0 : 1;
+  double left = 0;
+  for (const auto& m : *phases->object()) left += has_ended(m.key) ? 0 : report::number_of(*phases, m.key).value_or(0);
+  return static_cast<std::size_t>(left);
+}
+
+// Nothing is previewed, and nothing done, where one of them has ended: a typing error must not cancel the others.
+Result<void> check_cancel(const std::vector<Value>& jobs) {
+  for (const auto& j : jobs) {
+    if (left_to_cancel(j) > 0) continue;
+    const auto as = j.find("phases") ? std::string(", every member of it") : " as " + printable(text_of(j, "phase"));
+    return fail(Code::conflict, fmt::format("job {} has ended{}: there is nothing to cancel", printable(text_of(j, "id")), as),
+                "leave it out; nothing was done");
+  }
+  return {};
+}
+
 void say_what_cancel_does(const std::vector<Value>& jobs) {
   for (const auto& j : jobs) {
+    if (j.find("phases")) {
+      say(fmt::format("This ends {} of the {} known of job {} \"{}\" of {}", left_to_cancel(j),
+                      plural(report::list_of(j, "members").size(), "member"), text_of(j, "id"), printable(text_of(j, "name")),
+                      printable(text_of(j, "user"))));
+      continue;
+    }
     const auto steps = report::number_of(j, "steps").value_or(0);
     const auto safe = report::number_of(j, "durable_steps").value_or(0);
     const auto lost =
@@ -267,12 +295,14 @@ int run_cancel(const CancelOptions& o) {
     if (!job) return say_error(job.error());
     jobs.push_back(std::move(*job));
   }
+  if (const auto ok = check_cancel(jobs); !ok) return say_error(ok.error());
   say_what_cancel_does(jobs);
   if (const int no = confirm(o.yes, "Cancel?", "muster cancel " + join(o.jobs, " ")); no != 0) return no;
   for (const auto& j : jobs) {
     const auto seq = give(*client, {.verb = "cancel", .job = text_of(j, "id"), .reason = o.reason});
     if (!seq) return say_error(seq.error());
-    put(fmt::format("job {} is cancelled (event {})\n", printable(text_of(j, "id")), *seq));
+    const auto members = j.find("phases") ? fmt::format(", {},", plural(left_to_cancel(j), "member")) : std::string();
+    put(fmt::format("job {}{} is cancelled (event {})\n", printable(text_of(j, "id")), members, *seq));
   }
   return 0;
 }

@@ -1,6 +1,8 @@
 #include "files.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -40,6 +42,15 @@ Result<std::string> read_file(const std::string& path) {
   }
   if (in.bad()) return tl::unexpected(file_error("read", path, errno));
   return text;
+}
+
+Result<void> check_writable(const std::string& path) {
+  const bool there = ::access(path.c_str(), F_OK) == 0;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return tl::unexpected(file_error("write", path, errno));
+  ::close(fd);
+  if (!there) ::unlink(path.c_str());
+  return {};
 }
 
 Result<void> write_file(const std::string& path, std::string_view text) {

@@ -123,9 +123,9 @@ Result<std::string> parse_words(std::string_view flag, std::string_view text, st
 Result<std::string> parse_jobs(std::string_view text) {
   if (!text.starts_with("mix:")) return parse_words("--jobs", text, 4096);
   const auto mix = text.substr(4);
-  if (mix == "llm" || mix == "research" || mix == "mixed" || mix == "shared") return std::string(text);
-  const auto meant = nearest(mix, {"llm", "research", "mixed", "shared"});
-  return bad("--jobs", text, "mix:llm, mix:research, mix:mixed, mix:shared or a file",
+  if (mix == "llm" || mix == "research" || mix == "mixed" || mix == "shared" || mix == "none") return std::string(text);
+  const auto meant = nearest(mix, {"llm", "research", "mixed", "shared", "none"});
+  return bad("--jobs", text, "mix:llm, mix:research, mix:mixed, mix:shared, mix:none or a file",
              meant ? fmt::format("did you mean mix:{}?", *meant) : std::string{});
 }
 

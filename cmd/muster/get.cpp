@@ -1,9 +1,9 @@
 // `muster get`: lists from the API in the format asked for.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdio>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "base/node_list.h"
 #include "base/text.h"
@@ -60,10 +60,17 @@ Result<void> check_node_names(const GetOptions& o, const Value::Array& items) {
 Result<Value::Array> pick(const GetOptions& o, const Value::Array& items) {
   Value::Array out;
   for (const auto& name : o.names) {
-    const auto at =
-        std::find_if(items.begin(), items.end(), [&](const Value& v) { return report::name_of(o.kind, v) == name; });
-    if (at == items.end()) return not_there(o.kind, name);
-    out.push_back(*at);
+    const auto at = std::find_if(items.begin(), items.end(), [&](const Value& v) { return report::name_of(o.kind, v) == name; });
+    if (at != items.end()) {
+      out.push_back(*at);
+      continue;
+    }
+    // An array, named whole: its members.
+    const std::size_t before = out.size();
+    for (const auto& v : items) {
+      if (o.kind == Kind::jobs && report::name_of(o.kind, v).starts_with(name + "_")) out.push_back(v);
+    }
+    if (out.size() == before) return not_there(o.kind, name);
   }
   return out;
 }
@@ -168,8 +175,10 @@ int watch(const Client& client, const GetOptions& o) {
     if (news || (redraw && !lines)) {
       const auto text = render(o, std::move(*list), wants_ages(o) ? client.cluster_now() : std::nullopt);
       if (!text) return say_error(text.error());
-      if (redraw && !lines) put("\x1b[H\x1b[2J");
-      else if (!lines && !first) put("\n");
+      if (redraw && !lines)
+        put("\x1b[H\x1b[2J");
+      else if (!lines && !first)
+        put("\n");
       put(*text);
       if (const int failed = finish_output(); failed != 0) return failed;
     }

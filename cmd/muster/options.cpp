@@ -400,6 +400,12 @@ Result<Command> Parser::parse(Words args) {
     const auto* at = deepest(&app_);
     const auto rest = app_.remaining(true);
     return tl::unexpected(unknown_word(*at, rest.empty() ? std::string() : rest.front()));
+  } catch (const CLI::RequiredError& e) {
+    // A flag that is misspelt is the likelier mistake than one that was forgotten.
+    const auto rest = app_.remaining(true);
+    const auto flag = std::find_if(rest.begin(), rest.end(), [](const std::string& w) { return w.size() > 1 && w[0] == '-'; });
+    if (flag != rest.end()) return tl::unexpected(unknown_word(*deepest(&app_), *flag));
+    return fail(Code::bad_input, plain_refusal(e.what()), help_hint());
   } catch (const CLI::ParseError& e) {
     return fail(Code::bad_input, plain_refusal(e.what()), help_hint());
   } catch (const BadValue& bad) {

@@ -328,6 +328,9 @@ int run_replay_jobs(const ReplayJobsOptions& o) {
   for (const std::string& p : policies) {
     if (auto ok = check(o, spec_of(o, site, p)); !ok) return say_error(ok.error());
   }
+  if (!o.svg.empty()) {  // before the run, which may take minutes
+    if (auto ok = check_writable(o.svg); !ok) return say_error(ok.error());
+  }
   const auto trace = load(o);
   if (!trace) return say_error(trace.error());
   say_if_too_small(*trace, site.nodes.empty() ? o.gpus : site.gpus());

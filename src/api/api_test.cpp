@@ -6,6 +6,8 @@
 #include "api/openapi.h"
 #include "api/routes.h"
 #include "base/text.h"
+#include "model/story.h"
+#include "report/explain.h"
 
 namespace muster::api {
 namespace {
@@ -299,10 +301,88 @@ TEST(Commands, ForgottenAndUnknownJobsAreToldApart) {
     return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}})));
   };
   EXPECT_EQ(after(17).status, 200);
-  EXPECT_TRUE(has(after(3).body, "spec.after: job 3 is not known any more: it ended before the last 1000 jobs"))
-      << after(3).body;
+  EXPECT_TRUE(has(after(3).body, "spec.after: job 3 is not known any more: it ended before the last 1000 jobs")) << after(3).body;
   EXPECT_TRUE(has(after(3).body, "if it has completed, leave it out")) << after(3).body;
   EXPECT_TRUE(has(after(99).body, "there is no job 99: none of that number was submitted")) << after(99).body;
+}
+
+TEST(Commands, AnArrayIsNamedWhole) {
+  Office o;
+  JobSpec spec;
+  for (std::uint32_t k = 1; k <= 3; ++k) {
+    spec.name = "sweep_" + std::to_string(k - 1);
+    o.cluster.tell(JobSubmitted{{30, k}, spec});
+  }
+  const auto end = [&](std::uint32_t k) {
+    o.cluster.tell(JobStarted{{30, k}, 1, {{2}}});
+    o.cluster.tell(JobEnded{{30, k}, 1, JobEnd::cancelled, {}, "by hand"});
+  };
+  end(2);
+  const auto cancel = [&](std::string job) {
+    return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("cancel")}, {"job", text(std::move(job))}})));
+  };
+  EXPECT_EQ(cancel("30").status, 200);
+  EXPECT_EQ(o.cluster.given.back().job, (JobId{30, 0}));
+  const std::string body = o.ask(Office::get("/api/v1/jobs/30")).body;
+  EXPECT_TRUE(has(body, R"("phases":{"queued":2,"cancelled":1},"members":["30_0","30_1","30_2"])")) << body;
+  EXPECT_TRUE(has(cancel("30_7").body, "job 30_7 is not known: of array 30, 3 members are, 30_0 to 30_2"));
+  EXPECT_TRUE(has(cancel("17_2").body, "job 17_2 is not known: job 17 is no array"));
+  EXPECT_TRUE(has(cancel("30_1").body, "job 30_1 has ended as cancelled: there is nothing to cancel"));
+  end(1);
+  end(3);
+  EXPECT_EQ(cancel("30").status, 409);
+  EXPECT_TRUE(has(cancel("30").body, "job 30 has ended, every member of it: there is nothing to cancel"));
+}
+
+TEST(Reading, AJobIsToldThatItsTimeLimitIsTooShortAndThatItHasNoQueue) {
+  Office o;
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_kw = 20;
+  p.queues = {lab};
+  o.cluster.tell(PolicyApplied{p, "q"});
+  JobSpec spec;
+  spec.name = "x";
+  spec.account = "nosuch";
+  spec.steps = 1000;
+  spec.step_s = 10;
+  spec.time_limit_s = 300;
+  o.cluster.tell(JobSubmitted{{30, 0}, spec});
+  spec.account = "lab";
+  spec.time_limit_s = 10'000;
+  o.cluster.tell(JobSubmitted{{31, 0}, spec});
+  const std::string body = o.ask(Office::get("/api/v1/jobs/30")).body;
+  EXPECT_TRUE(has(body, "is too short for its work: 1000 steps of 10 s are left, 2h 46m")) << body;
+  EXPECT_TRUE(has(body, "there is no queue 'nosuch': it shares what the queues leave; there are lab")) << body;
+  const std::string good = o.ask(Office::get("/api/v1/jobs/31")).body;
+  EXPECT_TRUE(has(good, R"("note":"")")) << good;
+}
+
+// A story's site has the switches that the outlook looks at.
+TEST(Reading, ArraysAndQueuesAreExplained) {
+  Story t(4);
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_kw = 20;
+  p.queues = {lab};
+  t.tell(PolicyApplied{p, "q"});
+  JobSpec spec;
+  spec.account = "lab";
+  for (std::uint32_t k = 1; k <= 3; ++k) {
+    spec.name = "sweep_" + std::to_string(k - 1);
+    t.tell(JobSubmitted{{30, k}, spec});
+  }
+  t.tell(JobStarted{{30, 2}, 1, {{0}}});
+  const auto array = report::explain(t.s, "job 30");
+  ASSERT_TRUE(array);
+  EXPECT_EQ(array->title, "job 30: sweep, an array");
+  EXPECT_EQ(array->sentences.at(1), "queued: 2 (30_0, 30_2)");
+  EXPECT_EQ(array->sentences.at(2), "running: 1 (30_1)");
+  const auto queue = report::explain(t.s, "queue lab");
+  ASSERT_TRUE(queue);
+  EXPECT_TRUE(has(queue->sentences.at(0), "it has no limit of GPUs; it may draw 20 kW")) << queue->sentences.at(0);
 }
 
 TEST(Commands, WhatItsQueueNeverAllowsIsRefusedAtOnce) {

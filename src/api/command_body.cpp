@@ -96,10 +96,12 @@ Result<JobId> job_of(const Value& body, const State& s) {
   if (text.empty()) return bad("cancel needs a job", R"(e.g. {"verb":"cancel","job":"17"})");
   auto id = parse_job_id(text);
   if (!id) return id;
-  const Job* j = find_job(s, *id);
-  if (j == nullptr) return unknown_job(s, *id);
-  if (ended(j->phase)) return fail(Code::conflict, fmt::format("job {} has already {}", render(*id), name_of(j->phase)));
-  return id;
+  const auto members = members_of(s, *id);
+  if (members.empty()) return unknown_job(s, *id);
+  if (std::any_of(members.begin(), members.end(), [&](JobId m) { return !ended(s.jobs.at(m).phase); })) return id;
+  const bool array = find_job(s, *id) == nullptr;
+  return fail(Code::conflict, fmt::format("job {} has ended{}: there is nothing to cancel", render(*id),
+                                          array ? ", every member of it" : fmt::format(" as {}", name_of(s.jobs.at(*id).phase))));
 }
 
 }  // namespace

@@ -202,6 +202,19 @@ void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNot
   w.end_object();
 }
 
+// An array, named whole: what its members have in common, how many there are in each phase, and all their ids.
+void write_array(JsonWriter& w, const State& s, const std::vector<JobId>& members) {
+  const Job& first = s.jobs.at(members.front());
+  w.object().field("id", std::to_string(first.id.number)).field("name", report::array_name(first));
+  w.field("user", first.spec.user).field("account", first.spec.account).field("queue", queue_of(first.spec));
+  w.field("nodes_wanted", first.spec.nodes).field("gpus_per_node", first.spec.gpus_per_node);
+  w.field("gpu_milli", first.spec.gpu_milli).key("phases").object();
+  for (const auto& [phase, ids] : report::members_by_phase(s, members)) w.field(name_of(phase), ids.size());
+  w.end_object();
+  ids_field(w, "members", members);
+  w.end_object();
+}
+
 // ---------------------------------------------------------------- findings, incidents, actions
 
 void write_finding(JsonWriter& w, const State& s, const Finding& f) {
@@ -314,6 +327,14 @@ Result<JobId> parse_job_id(std::string_view text) {
 }
 
 tl::unexpected<Error> unknown_job(const State& s, JobId id) {
+  if (const auto others = members_of(s, JobId{id.number, 0}); !others.empty()) {
+    const bool array = others.front().array_index != 0;
+    return fail(Code::not_found,
+                array ? fmt::format("job {} is not known: of array {}, {} members are, {} to {}", render(id), id.number,
+                                    others.size(), render(others.front()), render(others.back()))
+                      : fmt::format("job {} is not known: job {} is no array", render(id), id.number),
+                fmt::format("`muster describe job {}` shows what is known", id.number));
+  }
   const bool was_there = !s.jobs.empty() && id.number <= s.jobs.rbegin()->first.number;
   if (!was_there) {
     return fail(Code::not_found, fmt::format("there is no job {}: none of that number was submitted", render(id)),
@@ -402,10 +423,13 @@ Result<std::string> render_job(const Frame& f, const std::string& id) {
   auto parsed = parse_job_id(id);
   if (!parsed) return tl::unexpected(parsed.error());
   const Job* j = find_job(f.state(), *parsed);
-  if (j == nullptr) {
-    return unknown_job(f.state(), *parsed);
-  }
   JsonWriter w;
+  if (j == nullptr) {
+    const auto members = members_of(f.state(), *parsed);
+    if (members.empty()) return unknown_job(f.state(), *parsed);
+    write_array(w, f.state(), members);
+    return w.take();
+  }
   write_job(w, f.state(), *j, report::JobNotes(f.state()));
   return w.take();
 }

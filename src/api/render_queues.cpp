@@ -24,8 +24,8 @@ void write_queue(JsonWriter& w, const State& s, const report::QueueUseRow& q) {
   bound_field(w, "limit_gpus", q.limit);
   bound_field(w, "limit_kw", q.limit_kw);
   w.field("borrow", q.borrow).field("lend", q.lend);
-  w.field("held_gpus", q.held).field("borrowed_gpus", q.borrowed).field("running_jobs", q.running);
-  w.field("waiting_jobs", q.waiting).field("waiting_gpus", q.waiting_gpus);
+  w.field("held_gpus", rounded(q.held, 1e3)).field("borrowed_gpus", rounded(q.borrowed, 1e3)).field("running_jobs", q.running);
+  w.field("waiting_jobs", q.waiting).field("waiting_gpus", rounded(q.waiting_gpus, 1e3));
   w.field("share_due", rounded(q.due, 1e6)).field("share_used", rounded(q.used, 1e6)).field("past_gpus", rounded(q.past, 1e3));
   w.field("half_life_s", s.policy.scheduling.half_life.seconds()).key("models").array();
   for (const report::ModelUse& m : q.models) {

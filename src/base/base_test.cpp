@@ -65,7 +65,9 @@ TEST(Text, Durations) {
 
 TEST(Text, NearestSuggests) {
   EXPECT_EQ(nearest("ndoes", {"nodes", "jobs"}), "nodes");
+  EXPECT_EQ(nearest("jbos", {"nodes", "jobs"}), "jobs");
   EXPECT_FALSE(nearest("zzz", {"nodes", "jobs"}));
+  EXPECT_FALSE(nearest("bogus", {"nodes", "jobs"}));
 }
 
 TEST(Time, RendersUtc) {

@@ -1,9 +1,9 @@
 #include "base/text.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cmath>
-
-#include <fmt/core.h>
 
 namespace muster {
 namespace {
@@ -166,7 +166,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
         diagonal = up;
       }
     }
-    if (row[c.size()] < best_distance && row[c.size()] < std::max(word.size(), c.size())) {
+    if (row[c.size()] < best_distance && 2 * row[c.size()] <= std::max(word.size(), c.size())) {
       best_distance = row[c.size()];
       best = c;
     }

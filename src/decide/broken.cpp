@@ -62,8 +62,11 @@ std::optional<Wanted> mend(const State& s, ClusterView& view, const Job& j) {
   w.placement.leaves_empty = j.placement.leaves_empty;
   w.placement.why = r.why;
   w.reason.rule = "queue/repair";
-  w.reason.sentence = fmt::format("{} of its {} nodes failed; {} from its last checkpoint, {} steps are lost", failed.size(),
-                                  j.nodes.size(), r.why, j.progress.steps - std::min(j.progress.steps, j.progress.durable_steps));
+  const std::uint64_t lost = j.progress.steps - std::min(j.progress.steps, j.progress.durable_steps);
+  w.reason.sentence = fmt::format("{}; it {}: {} step{} lost", r.why,
+                                  j.progress.durable_steps > 0 ? fmt::format("continues from step {}", j.progress.durable_steps)
+                                                               : std::string("begins anew, for it had no checkpoint yet"),
+                                  lost, lost == 1 ? " is" : "s are");
   w.reason.alternatives = {"send it back to the queue: it would wait, and others would take its nodes"};
   w.reason.actor = "muster";
   return w;

@@ -154,6 +154,14 @@ void ClusterView::choose_spares(const State& s) {
   close_spares();
 }
 
+std::uint32_t ClusterView::closed_by_power() const {
+  std::uint32_t closed = 0;
+  for (std::uint32_t n = 0; power_ && n < held_.size(); ++n) {
+    if (in_service_[n] != 0 && held_[n].empty() && !power_->open(NodeId{n})) ++closed;
+  }
+  return closed;
+}
+
 void ClusterView::open_spares() {
   for (NodeId n : spares_) {
     if (may_open(n)) tree_->open(n);

@@ -32,6 +32,9 @@ class ClusterView {
   // Where a job that holds nodes has its GPUs; kept until it starts elsewhere.
   const Choice& where(const Job& j);
 
+  // Free nodes in service that a power cap keeps closed.
+  std::uint32_t closed_by_power() const;
+
   // Nodes kept free for repairs are closed to everybody else; between these two calls they are open.
   void open_spares();
   void close_spares();

@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "decide/never.h"
 #include "decide/waiting.h"
 
 namespace muster::decide {
@@ -14,22 +17,94 @@ std::string when(const State& s, Time mono) {
   return fmt::format("{} (in {})", render_utc(s.now.utc + in), render_duration(in));
 }
 
+// What a smaller wish of the job would be, as its quota sees it.
+JobSpec with(JobSpec spec, const Sooner& x) {
+  if (x.remedy == Remedy::fewer_gpus) (spec.nodes > 1 ? spec.nodes : spec.gpus_per_node) = static_cast<std::uint32_t>(x.value);
+  if (x.remedy == Remedy::any_model) spec.gpu_model.clear();
+  return spec;
+}
+
+// Placement knows nothing of quotas: what fits on the tree is a remedy only if the job's queue may have it now.
+void within_quota(const State& s, const Quotas& left, Forecast& f) {
+  const JobSpec& spec = s.jobs.at(f.id).spec;
+  const QueueIndex q = left.find(queue_of(spec));
+  const auto allowed = [&](const Sooner& x) { return left.allows(q, ask_of(s, left, with(spec, x))); };
+  for (Sooner& x : f.sooner) {
+    if (x.remedy != Remedy::fewer_gpus || allowed(x)) continue;
+    const double step = spec.nodes > 1 && spec.segment > 1 ? spec.segment : 1;
+    while (x.value >= step && !allowed(x)) x.value -= step;
+    if (x.value < 1) x.remedy = Remedy::nothing;
+    const bool whole = spec.gpus_per_node == 0 && spec.nodes > 1;
+    x.words = fmt::format("fits now with {:.0f} {} instead of {}", x.value,
+                          whole            ? "nodes"
+                          : spec.nodes > 1 ? "pieces"
+                                           : "GPUs",
+                          spec.nodes > 1           ? spec.nodes
+                          : spec.gpus_per_node > 0 ? spec.gpus_per_node
+                                                   : s.site.gpus_per_node);
+  }
+  std::erase_if(f.sooner, [&](const Sooner& x) { return x.remedy == Remedy::nothing || !allowed(x); });
+}
+
+// The soonest that what holds it back may end, by the runs expected of others, mono; kNever: not known.
+Time free_at(const State& s, Quotas quotas, const Job& j) {
+  Time at = kNever;
+  for (const JobId id : j.waits_for) {
+    const Job* before = find_job(s, id);
+    if (before == nullptr) continue;
+    const Time ends = expected_end_of(s, *before);
+    at = at == kNever ? ends : std::max(at, ends);
+  }
+  if (!j.waits_for.empty()) return at;
+  const QueueIndex q = quotas.find(queue_of(j.spec));
+  const Amounts ask = ask_of(s, quotas, j.spec);
+  if (may_hope(s, quotas, q, ask)) return kNever;
+  std::vector<std::pair<Time, JobId>> ends;
+  for (const JobId id : s.placed) ends.emplace_back(expected_end_of(s, s.jobs.at(id)), id);
+  std::sort(ends.begin(), ends.end());
+  for (const auto& [end, id] : ends) {
+    const JobSpec& spec = s.jobs.at(id).spec;
+    quotas.give(quotas.find(queue_of(spec)), ask_of(s, quotas, spec));
+    if (may_hope(s, quotas, q, ask)) return end;
+  }
+  return kNever;
+}
+
+std::string why_held(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j) {
+  std::string why = held_back(s, view, quotas, j);
+  if (why.empty() || j.hopeless || !why_never(s, quotas, j.spec).empty()) return why;
+  const Time at = free_at(s, quotas, j);
+  if (at != kNever && at - s.mono() > seconds(1)) why += fmt::format("; not before {}, by what is known now", when(s, at));
+  return why;
+}
+
 std::vector<Forecast> forecasts_for(const State& s, ClusterView& view, double quantile) {
   const std::size_t mark = view.tree().mark();
-  Line line = line_up(s, view, quotas_of(s), true, quantile);
+  Quotas left = quotas_of(s);
+  Line line = line_up(s, view, left, false, quantile);
   BackfillPolicy policy = backfill_policy(s);
   policy.always_reserve = true;
   const Pass pass = backfill(view.tree(), line.waiting, line.order, line.running, s.mono(), policy);
   std::vector<Forecast> out = forecast(view.tree(), line.waiting, line.order, line.running, pass, s.mono());
-  // What would start at once, were it not held back or paused.
+  // What starts at once, were Muster not paused: as far as the queues' quotas go, which the pass knows nothing of.
   std::vector<Forecast> now;
   for (const Start& x : pass.starts) {
     Forecast f;
     f.id = x.id;
     f.index = x.index;
-    f.at = s.mono();
+    const JobSpec& spec = s.jobs.at(x.id).spec;
+    const QueueIndex q = left.find(queue_of(spec));
+    const Amounts ask = ask_of(s, left, spec);
+    if (const QuotaVerdict verdict = left.may_start(q, ask); verdict.ok) {
+      f.at = s.mono();
+      left.take(q, ask);
+    } else {
+      f.held = "once those before it have started: " + verdict.why;
+    }
     now.push_back(std::move(f));
   }
+  std::erase_if(out, [&](const Forecast& f) { return !why_never(s, left, s.jobs.at(f.id).spec).empty(); });
+  for (Forecast& f : out) within_quota(s, left, f);
   out.insert(out.begin(), now.begin(), now.end());
   view.tree().rollback(mark);
   return out;
@@ -37,7 +112,9 @@ std::vector<Forecast> forecasts_for(const State& s, ClusterView& view, double qu
 
 std::string say(const State& s, const Forecast& f, std::size_t place) {
   std::string out;
-  if (f.at == kNever) {
+  if (!f.held.empty()) {
+    out = "it does not start now: " + f.held;
+  } else if (f.at == kNever) {
     out = "no start is in sight with what is known now";
   } else {
     out = fmt::format("it is expected to start {}{}", when(s, f.at), f.reserved ? ", and holds a reservation for that" : "");
@@ -116,7 +193,9 @@ std::string why_not_started(const State& s, JobId job) {
   if (j == nullptr || j->phase != JobPhase::queued) return {};
   ClusterView view;
   view.update(s);
+  const Quotas quotas = quotas_of(s);
   const Shape shape = view.shape_of(j->spec);
+  if (std::string why = why_never(s, quotas, j->spec); !why.empty()) return why;
   if (!view.tree().ever_fits(shape)) {
     return fmt::format("it asks for {} node{}{} and the cluster, empty, does not hold that: it can never start", j->spec.nodes,
                        j->spec.nodes == 1 ? "" : "s",
@@ -124,10 +203,16 @@ std::string why_not_started(const State& s, JobId job) {
   }
   std::string out;
   if (s.paused) out = fmt::format("Muster is paused by {}: nothing is started; otherwise ", s.paused_by);
-  if (const std::string why = held_back(s, view, quotas_of(s), *j); !why.empty()) return out + why;
+  if (const std::string why = why_held(s, view, quotas, *j); !why.empty()) return out + why;
   const std::vector<Forecast> all = forecasts(s);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].id == job) return out + say(s, all[i], i + 1);
+    if (all[i].id != job) continue;
+    out += say(s, all[i], i + 1);
+    if (const std::uint32_t closed = view.closed_by_power(); closed > 0 && all[i].at > s.mono()) {
+      out += fmt::format("; {} node{} free, and {} keeps {} closed", closed, closed == 1 ? " is" : "s are",
+                         say_power_caps(s.site), closed == 1 ? "it" : "them");
+    }
+    return out;
   }
   return out + "it is not among those looked at: the queue is longer than the bound of one pass";
 }

@@ -360,6 +360,8 @@ TEST(Broken, AGangThatLostANodeIsMendedNextToItsOthers) {
   EXPECT_EQ(w[0].action.nodes[0], NodeId{0});
   EXPECT_LT(w[0].action.nodes[1].v, 4U) << "on the same leaf";
   EXPECT_EQ(w[0].placement.leaves, 1U);
+  EXPECT_TRUE(w[0].reason.sentence.ends_with("; it continues from step 80: 20 steps are lost")) << w[0].reason.sentence;
+  EXPECT_TRUE(w[0].reason.sentence.starts_with("1 of 2 nodes failed, replaced by")) << w[0].reason.sentence;
 }
 
 // Fails the job `times` times by its own word; returns what is decided after the last.

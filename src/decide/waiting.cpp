@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "decide/energy/defer.h"
+#include "decide/never.h"
 #include "decide/schedule/estimate.h"
 
 namespace muster::decide {
@@ -85,7 +87,8 @@ std::string waits_for_price(const State& s, const Job& j) {
   const auto now = price_of(s, 0, seconds(1));
   const double worth = j.spec.value_per_gpu_h;
   if (now && worth > 0 && !worth_running(worth, *now, s.policy.scheduling.gpu_kw)) {
-    return fmt::format("power costs {:.0f} per MWh now, more than its value of {:.2f} per GPU-hour bears", *now, worth);
+    return fmt::format("power costs {:.0f} per MWh now, more than its value of {} per GPU-hour bears", *now,
+                       render_number(worth));
   }
   if (!j.spec.deferrable || j.spec.deadline.ns == 0) return {};
   const Duration run = expected_run(s, j);
@@ -162,7 +165,9 @@ Amounts ask_of(const State& s, const Quotas&, const JobSpec& spec) {
 
 std::string why_never(const State& s, const Quotas& quotas, const JobSpec& spec) {
   const std::string why = quotas.never(quotas.find(queue_of(spec)), ask_of(s, quotas, spec));
-  return why.empty() ? why : "it can never start: " + why;
+  if (!why.empty()) return "it can never start: " + why;
+  const std::string large = why_too_large(s, spec);
+  return large.empty() ? large : "it can never start: " + large;
 }
 
 RankPolicy rank_policy(const State& s) {

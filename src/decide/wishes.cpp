@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "model/job_check.h"
 
 namespace muster::decide {
@@ -17,9 +19,10 @@ std::string pointless(const State& s, const CommandGiven& c) {
       if (c.node.v >= s.nodes.size()) return "there is no such node";
       return s.nodes[c.node.v].hold == Hold::none ? "the node is not drained" : "";
     case CommandVerb::cancel: {
-      const Job* j = find_job(s, c.job);
-      if (j == nullptr) return "there is no such job";
-      return ended(j->phase) ? "the job has ended already" : "";
+      const auto members = members_of(s, c.job);
+      if (members.empty()) return "there is no such job";
+      const bool over = std::all_of(members.begin(), members.end(), [&](JobId id) { return ended(s.jobs.at(id).phase); });
+      return over ? "the job has ended already" : "";
     }
     case CommandVerb::submit: return problem_with(c.spec, &s.site);
     case CommandVerb::pause:
@@ -34,6 +37,23 @@ Verb verb_for(CommandVerb v) {
     case CommandVerb::undrain: return Verb::undrain_node;
     case CommandVerb::cancel: return Verb::cancel_job;
     default: return Verb::submit_job;
+  }
+}
+
+// One order for each job that the command is about: an array, named whole, is cancelled member by member.
+void want(const State& s, const CommandGiven& c, const Wanted& w, Decisions& out) {
+  const bool whole_array = c.verb == CommandVerb::cancel && find_job(s, c.job) == nullptr;
+  if (!whole_array) {
+    out.push_back(w);
+    return;
+  }
+  for (const JobId id : members_of(s, c.job)) {
+    const Job& j = s.jobs.at(id);
+    if (ended(j.phase)) continue;
+    Wanted one = w;
+    one.action.job = id;
+    one.action.attempt = j.attempt;
+    out.push_back(std::move(one));
   }
 }
 
@@ -54,7 +74,7 @@ void decide_wishes(const State& s, Decisions& out) {
     if (std::string why = pointless(s, c); !why.empty()) {
       out.push_back(Body(OrderRefused{w.action, w.reason, why, {}}));
     } else {
-      out.push_back(std::move(w));
+      want(s, c, w, out);
     }
   }
 }

@@ -35,6 +35,23 @@ TEST(Wishes, EachCommandBecomesItsOrderInThePersonsName) {
   }
 }
 
+TEST(Wishes, AnArrayNamedWholeIsCancelledMemberByMember) {
+  Story t(4);
+  JobSpec spec;
+  spec.name = "sweep";
+  spec.array = 3;
+  for (std::uint32_t k = 1; k <= 3; ++k) t.tell(JobSubmitted{JobId{8, k}, spec});
+  t.tell(JobStarted{JobId{8, 2}, 1, {NodeId{0}}});
+  t.tell(JobEnded{JobId{8, 2}, 1, JobEnd::completed, {}, ""});
+  t.command(CommandVerb::cancel, "c", {}, JobId{8, 0});
+  Decisions out;
+  decide_wishes(t.s, out);
+  ASSERT_EQ(out.size(), 2U);
+  EXPECT_EQ(std::get<Wanted>(out[0]).action.job, (JobId{8, 1}));
+  EXPECT_EQ(std::get<Wanted>(out[1]).action.job, (JobId{8, 3}));
+  EXPECT_EQ(std::get<Wanted>(out[1]).reason.wish, "c");
+}
+
 TEST(Wishes, APersonMayTakeOverANodeThatMusterHolds) {
   Story t(4);
   t.drained(NodeId{1}, t.open(t.find(FindingKind::gpu_lost, NodeId{1}, 1)));

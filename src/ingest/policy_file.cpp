@@ -150,6 +150,8 @@ void read_queue(Form& outer, const Value& v, std::string_view file, Policy& poli
     }
   }
   if (const auto r = f.finish(); !r) return outer.adopt(r.error());
+  // So are jobs without a queue called where queues are listed.
+  if (q.name == "(none)") return outer.error(v, "queue \"(none)\": that names the jobs of no queue; choose another name");
   if (q.limit_gpus > 0 && q.limit_gpus < q.guaranteed_gpus) {
     return outer.error(
         v, fmt::format("queue {}: limit_gpus {} is below guaranteed_gpus {}", quoted(q.name), q.limit_gpus, q.guaranteed_gpus));

@@ -80,6 +80,8 @@ TEST(PolicyFile, ReadsQuotasOfModels) {
 }
 
 TEST(PolicyFile, SaysFileLineAndReason) {
+  EXPECT_EQ(error("queues:\n  - {name: (none)}\n"),
+            "p.yaml:2: queue \"(none)\": that names the jobs of no queue; choose another name");
   EXPECT_EQ(error("limits:\n  out_cluster_pct: 400\n"), "p.yaml:2: limits.out_cluster_pct must be 0 to 100, is 400");
   EXPECT_EQ(error("limits:\n  out_cluster_pc: 4\n"),
             "p.yaml:2: unknown key \"limits.out_cluster_pc\"; did you mean out_cluster_pct?");

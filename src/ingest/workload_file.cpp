@@ -140,7 +140,6 @@ Result<Workload> parse_workload(std::string_view text, std::string_view file) {
       if (f.ok()) read_job(f, v, file, w, total);
     }
   }
-  if (f.ok() && w.mix.empty() && w.jobs.empty()) f.error(*root, "no jobs: give a mix or a list of jobs");
   if (const auto r = f.finish(); !r) return tl::unexpected<Error>(r.error());
   if (auto r = in_order_of_arrival(w, file); !r) return tl::unexpected<Error>(r.error());
   return w;

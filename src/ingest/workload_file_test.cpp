@@ -37,12 +37,19 @@ TEST(WorkloadFile, ReadsAMix) {
   EXPECT_EQ(parse_workload("mix: llm\njobs:\n - {nodes: 1, steps: 1}\n", "w.yaml")->jobs.size(), 1u);
 }
 
+TEST(WorkloadFile, MayHaveNoJobsAtAll) {
+  for (const char* text : {"mix: none\n", "jobs: []\n"}) {
+    const auto w = parse_workload(text, "w.yaml");
+    ASSERT_TRUE(w) << text << w.error().what;
+    EXPECT_TRUE(w->mix.empty() && w->jobs.empty()) << text;
+  }
+}
+
 TEST(WorkloadFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("mix: lm\n"), "w.yaml:1: mix must be one of llm, research, mixed, shared, none, is \"lm\"; did you mean llm?");
   EXPECT_EQ(error("jobs:\n  - {steps: 1}\n"), "w.yaml:2: jobs[].nodes is missing");
   EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, node: 2}\n"), "w.yaml:2: unknown key \"jobs[].node\"; did you mean nodes?");
   EXPECT_EQ(error("jobs:\n  - {nodes: 0, steps: 1}\n"), "w.yaml:2: jobs[].nodes must be 1 to 131072, is 0");
-  EXPECT_EQ(error("jobs: []\n"), "w.yaml:1: no jobs: give a mix or a list of jobs");
   EXPECT_EQ(
       error("jobs:\n  - {nodes: 1, steps: 1, count: 60000}\n  - {nodes: 1, steps: 1, count: 60000}\n"),
       "w.yaml:3: jobs[] \"job-60001\" makes 60000 jobs (count 60000): with those before it 120000 in all, at most 100000 are "

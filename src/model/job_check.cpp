@@ -33,6 +33,25 @@ std::string problem_of_shape(const JobSpec& s) {
   return {};
 }
 
+// A segment lies within one NVLink domain: what a domain has beyond whole segments is of no use to such a job.
+std::string problem_of_segments(const JobSpec& s, const Site& site, std::uint32_t per_node) {
+  if (s.segment <= 1) return {};
+  const std::string model = s.gpu_model.empty() ? std::string() : model_given(site, s.gpu_model);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> domains;  // by the group it must lie within
+  std::uint64_t largest = 0;
+  for (const NodeSpec& n : site.nodes) {
+    if (!model.empty() && (n.gpu_model.empty() ? site.gpu_model : n.gpu_model) != model) continue;
+    const std::uint32_t group = s.within == Level::pod ? n.pod : s.within == Level::leaf ? n.leaf : 0;
+    largest = std::max(largest, domains[{group, n.domain}] += site.gpus_per_node / per_node);
+  }
+  std::map<std::uint32_t, std::uint64_t> fit;
+  std::uint64_t most = 0;
+  for (const auto& [domain, pieces] : domains) most = std::max(most, fit[domain.first] += pieces / s.segment);
+  if (s.nodes / s.segment <= most) return {};
+  return fmt::format("nodes is {} in segments of {}: of {} segments at most {} fit, each within one NVLink domain of at most {}",
+                     s.nodes, s.segment, s.nodes / s.segment, most, largest);
+}
+
 // Whether the largest group of a level holds it at all.
 std::string problem_of_groups(const JobSpec& s, const Site& site, std::uint32_t per_node) {
   const auto largest = [&](Level level) {
@@ -49,8 +68,10 @@ std::string problem_of_groups(const JobSpec& s, const Site& site, std::uint32_t 
     return fmt::format("segment is {}: the largest NVLink domain holds {}", s.segment, largest(Level::domain));
   if (s.within != Level::core && s.nodes > largest(s.within))
     return fmt::format("nodes is {} within one {}: the largest holds {}", s.nodes, name_of(s.within), largest(s.within));
-  return {};
+  return problem_of_segments(s, site, per_node);
 }
+
+}  // namespace
 
 std::string problem_of_site(const JobSpec& s, const Site& site) {
   const std::uint32_t per_node = s.gpus_per_node > 0 ? s.gpus_per_node : site.gpus_per_node;
@@ -66,8 +87,6 @@ std::string problem_of_site(const JobSpec& s, const Site& site) {
   }
   return {};
 }
-
-}  // namespace
 
 std::vector<std::string> models_of(const Site& site) {
   std::vector<std::string> out;

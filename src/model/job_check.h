@@ -13,6 +13,9 @@ namespace muster {
 // as numbers go; null where no cluster is known.
 std::string problem_with(const JobSpec& spec, const Site* site);
 
+// The part of it that is about the cluster's size alone, for jobs that came another way.
+std::string problem_of_site(const JobSpec& spec, const Site& site);
+
 // The model that is `wanted`, as the site writes it, whatever the case; empty where no node has it.
 std::string model_given(const Site& site, std::string_view wanted);
 

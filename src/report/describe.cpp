@@ -181,7 +181,26 @@ void describe_queue(Writer& w, const Value& q) {
   }
 }
 
+// An array, named whole.
+void describe_array(Writer& w, const Value& j) {
+  constexpr std::size_t kNamed = 10;
+  std::vector<std::string> named;
+  const auto& members = list_of(j, "members");
+  for (const auto& m : members) {
+    if (m.string() && named.size() < kNamed) named.push_back(*m.string());
+  }
+  w.line("Job", text_of(j, "id"));
+  w.line("Name", text_of(j, "name"));
+  w.line("User", text_of(j, "user"));
+  w.line("Account", text_of(j, "account"));
+  w.line("Queue", text_of(j, "queue"));
+  const auto* phases = j.find("phases");
+  for (const auto& m : phases && phases->object() ? *phases->object() : Value::Object{}) w.line(m.key, text_of(*phases, m.key));
+  w.line("Members", join(named, ", ") + (members.size() > kNamed ? fmt::format(" and {} more", members.size() - kNamed) : ""));
+}
+
 void describe_job(Writer& w, const Value& j) {
+  if (j.find("members")) return describe_array(w, j);
   std::vector<std::string> names;
   for (const auto& n : list_of(j, "nodes")) {
     if (n.string()) names.push_back(*n.string());

@@ -13,6 +13,7 @@
 #include "decide/words.h"
 #include "ingest/fault_catalog.h"
 #include "ingest/kernel_log.h"
+#include "report/job_note.h"
 #include "report/queues.h"
 
 namespace muster::report {
@@ -181,6 +182,8 @@ Explanation of_job(const State& s, const Job& j) {
     const std::string late = decide::why_late(s, j, decide::expected_start(s, j.id));
     e.sentences.push_back(late.empty() ? fmt::format("Its deadline is {}.", render_utc(j.spec.deadline)) : "Late: " + late + ".");
   }
+  if (const std::string cut = limit_too_short(s, j); !cut.empty()) e.sentences.push_back("Will be ended: " + cut + ".");
+  if (const std::string none = in_no_queue(s, j.spec); !none.empty()) e.sentences.push_back("In no queue: " + none + ".");
   std::vector<FindingId> about;
   for (const auto& [id, f] : s.findings) {
     const bool on_its_nodes = f.node.some() && f.cleared.ns == 0 && std::binary_search(j.nodes.begin(), j.nodes.end(), f.node);
@@ -197,6 +200,34 @@ Explanation of_job(const State& s, const Job& j) {
   return e;
 }
 
+// "queued: 98 (8_2, 8_3, 8_4, ...)".
+std::string phase_line(JobPhase phase, const std::vector<JobId>& ids) {
+  constexpr std::size_t kNamed = 10;
+  std::vector<std::string> named;
+  for (const JobId id : ids) {
+    if (named.size() < kNamed) named.push_back(render(id));
+  }
+  return fmt::format("{}: {} ({}{})", name_of(phase), ids.size(), join(named, ", "), ids.size() > kNamed ? ", ..." : "");
+}
+
+// An array, named whole: its members by phase. The first that waits speaks for those behind it.
+Explanation of_array(const State& s, const std::vector<JobId>& members) {
+  const Job& first = s.jobs.at(members.front());
+  Explanation e;
+  e.kind = "job";
+  e.title = fmt::format("job {}: {}, an array", first.id.number, array_name(first));
+  e.sentences.push_back(fmt::format("Each member asks for {}; {} {} known.", wish_of(first.spec), members.size(),
+                                    members.size() == 1 ? "is" : "are"));
+  const auto phases = members_by_phase(s, members);
+  for (const auto& [phase, ids] : phases) e.sentences.push_back(phase_line(phase, ids));
+  if (const auto at = phases.find(JobPhase::queued); at != phases.end()) {
+    const std::string why = decide::why_not_started(s, at->second.front());
+    if (!why.empty()) e.sentences.push_back(fmt::format("Job {} is not started: {}.", render(at->second.front()), why));
+  }
+  add_actions(s, e, [&](const OrderRecord& r) { return r.order.action.job.number == first.id.number; });
+  return e;
+}
+
 // Everybody who waits, in the order in which they are looked at, with the start that is expected. `only`: those of one queue.
 void add_waiting(const State& s, const std::string& only, Explanation& e) {
   const auto left_out = [&](const Job& j) { return !only.empty() && !counts_for(s, queue_of(j.spec), only); };
@@ -208,7 +239,8 @@ void add_waiting(const State& s, const std::string& only, Explanation& e) {
     ++place;
     if (left_out(j)) continue;
     std::string line = fmt::format("{}. job {} ({}): ", place, render(f.id), printable(j.spec.name));
-    line += f.at == kNever
+    line += !f.held.empty() ? "not now, " + f.held
+            : f.at == kNever
                 ? std::string("no start in sight")
                 : fmt::format("expected {}", f.at <= s.mono() ? std::string("now") : render_utc(s.now.utc + (f.at - s.mono())));
     if (f.reserved) line += ", reserved";
@@ -351,8 +383,10 @@ Result<Explanation> explain(const State& s, std::string_view what) {
     return of_action(s, order->second);
   }
   if (is("job") || (words.size() == 1 && parse_job(last).some())) {
-    const Job* j = find_job(s, parse_job(last));
+    const JobId id = parse_job(last);
+    const Job* j = find_job(s, id);
     if (j != nullptr) return of_job(s, *j);
+    if (const auto members = members_of(s, id); id.some() && !members.empty()) return of_array(s, members);
     return missing("job");
   }
   return explain_fault(what);

@@ -4,6 +4,7 @@
 
 #include "base/node_list.h"
 #include "base/text.h"
+#include "report/queues.h"
 #include "report/units.h"
 
 namespace muster::report {
@@ -210,10 +211,11 @@ Table queues(const Value::Array& items) {
            {"LENDS", false, kWide}},
           {}};
   for (const auto& i : items) {
+    const bool no_queue = text_of(i, "name") == kNoQueue;  // nothing is due to it
     t.rows.push_back({field(i, "name"), part(i, "guaranteed_gpus"), part(i, "limit_gpus"), part(i, "held_gpus"),
                       part(i, "borrowed_gpus"), whole(i, "running_jobs"), whole(i, "waiting_jobs"), part(i, "waiting_gpus"),
-                      share(i, "share_due"), share(i, "share_used"), reading(number_of(i, "past_gpus"), 1), field(i, "parent"),
-                      part(i, "weight"), part(i, "limit_kw"), field(i, "borrow"), field(i, "lend")});
+                      no_queue ? words("") : share(i, "share_due"), share(i, "share_used"), reading(number_of(i, "past_gpus"), 1),
+                      field(i, "parent"), part(i, "weight"), part(i, "limit_kw"), field(i, "borrow"), field(i, "lend")});
   }
   return t;
 }

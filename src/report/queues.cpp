@@ -118,9 +118,9 @@ std::vector<std::string> queue_words(const State& s, const QueueUseRow& q) {
   if (q.limit && !q.borrow) {
     may += "; it may not borrow, so that is also the most it can have";
   } else {
-    may += q.limit ? fmt::format("; its limit is {} GPUs", number(*q.limit)) : std::string("; it has no limit");
+    may += q.limit ? fmt::format("; its limit is {} GPUs", number(*q.limit)) : std::string("; it has no limit of GPUs");
   }
-  if (q.limit_kw) may += fmt::format(" and {} kW", number(*q.limit_kw));
+  if (q.limit_kw) may += fmt::format("; it may draw {} kW", number(*q.limit_kw));
   if (!q.lend) may += "; what it leaves unused of its guarantee stays unused";
   out.push_back(may + ".");
   for (const ModelUse& m : q.models) {

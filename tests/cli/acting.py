@@ -53,6 +53,31 @@ check(ran.code == 0 and server.posted[-1][1]['job'] == '17', 'cancel --yes cance
 ran = ask('cancel', '18', '--yes')
 check(ran.code == 3, 'a job that is not there: exit 3', ran)
 
+server.posted.clear()
+server.answers['/api/v1/jobs/9'] = (200, dict(JOB, id='9', phase='completed'))
+for more in ([], ['--yes']):
+    ran = ask('cancel', '9', *more)
+    check(ran.code == 1 and not server.posted and 'job 9 has ended as completed: there is nothing to cancel' in ran.err and
+          'This ends' not in ran.err, 'a job that has ended: nothing to cancel, exit 1', ran)
+ARRAY = {'id': '8', 'name': 'sweep', 'user': 'ada', 'phases': {'queued': 2, 'running': 1, 'completed': 1},
+         'members': ['8_0', '8_1', '8_2', '8_3']}
+server.answers['/api/v1/jobs/8'] = (200, ARRAY)
+ran = ask('cancel', '8')
+check(ran.code == 2 and not server.posted and 'This ends 3 of the 4 members known of job 8 "sweep" of ada' in ran.err,
+      'a whole array: how many of it would end', ran)
+ran = ask('cancel', '8', '--yes')
+check(ran.code == 0 and [b['job'] for _, b, _ in server.posted] == ['8'] and '3 members' in ran.out,
+      'and one command cancels it', ran)
+ran = ask('describe', 'job', '8')
+check(ran.code == 0 and '8_0, 8_1, 8_2, 8_3' in ran.out and 'queued:       2' in ran.out, 'describe sums it up', ran)
+server.answers['/api/v1/jobs'] = listing('JobList', [{'id': i, 'name': 'x', 'phase': 'queued'} for i in ('8_0', '8_1', '80_0')])
+ran = ask('get', 'jobs', '8', '-o', 'name')
+check(ran.out == '8_0\n8_1\n', 'get jobs lists its members', ran)
+ran = ask('submit', '--frobnicate')
+check(ran.code == 2 and '--frobnicate' in ran.err and 'required' not in ran.err, 'an unknown flag is named', ran)
+ran = run('replay', 'jobs', '--trace', '/nope.csv', '--svg', '/nope/x.svg')
+check(ran.code == 3 and '/nope/x.svg' in ran.err, 'a chart that cannot be written is told before the run', ran)
+
 ran = ask('submit', '--name', 'x "y"', '--nodes', '4', '--step', '8s', '--steps', '500', '--checkpoint-every', '10m',
           '--user', 'ada')
 check(ran.code == 0 and

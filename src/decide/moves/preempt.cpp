@@ -52,10 +52,11 @@ std::string explain(const Preemption& p, const PreemptAsk& ask, std::span<const 
     milli += g->milli_gpus();
     if (gangs.size() <= 8) ids += (ids.empty() ? "" : ", ") + render(g->id);
   }
-  return fmt::format("stopping {} gang{}{} frees {:.6g} GPUs, among them {}; {:.3g} GPU-hours are done again, {}", gangs.size(),
-                     gangs.size() == 1 ? "" : "s", ids.empty() ? "" : fmt::format(" ({})", ids),
-                     static_cast<double>(milli) / 1000, wanted(ask.shape), static_cast<double>(p.loss_gpu_ms) / 3.6e6,
-                     p.exact ? "the least possible" : "the least that was found");
+  return fmt::format(
+      "stopping {} gang{}{} frees {:.6g} GPU{}: with what is free already, room for {}; {:.3g} GPU-hours are done again, {}",
+      gangs.size(), gangs.size() == 1 ? "" : "s", ids.empty() ? "" : fmt::format(" ({})", ids), static_cast<double>(milli) / 1000,
+      milli == 1000 ? "" : "s", wanted(ask.shape), static_cast<double>(p.loss_gpu_ms) / 3.6e6,
+      p.exact ? "the least possible" : "the least that was found");
 }
 
 }  // namespace

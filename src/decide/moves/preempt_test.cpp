@@ -62,7 +62,18 @@ TEST(Preempt, FreesGpusThatAreOnOneNodeNotTheCheapestAnywhere) {
   EXPECT_TRUE(p.exact);
   EXPECT_EQ(p.choice.nodes, std::vector<NodeId>{NodeId{0}});
   EXPECT_EQ(p.why,
-            "stopping 2 gangs (10, 20) frees 8 GPUs, among them 1 x 8 GPUs; 1.67 GPU-hours are done again, the least possible");
+            "stopping 2 gangs (10, 20) frees 8 GPUs: with what is free already, room for 1 x 8 GPUs; 1.67 GPU-hours are done "
+            "again, the least possible");
+}
+
+TEST(Preempt, TellsWhatIsFreedFromWhatWasFreeBefore) {
+  const Layout layout = flat(2, 2);
+  const std::vector<Gang> gangs = {gang(1, {0}, 0x01, 10), gang(2, {1}, 0x01, 10)};
+  Tree tree = full(layout, gangs);
+  const Preemption p = choose_victims(tree, layout, gangs, {.id = {99, 0}, .priority = 5, .shape = {.pieces = 2}});
+  ASSERT_TRUE(p.found) << p.why;
+  EXPECT_EQ(p.why.rfind("stopping 2 gangs (1, 2) frees 2 GPUs: with what is free already, room for 2 whole nodes; ", 0), 0U)
+      << p.why;
 }
 
 TEST(Preempt, PrefersTheGangThatHasJustMadeACheckpoint) {

@@ -124,9 +124,10 @@ class Remedies {
     const bool nodes = by_piece && w.shape.gpus == 0;
     out.push_back({Remedy::fewer_gpus, static_cast<double>(low), Level::core,
                    fmt::format("fits now with {} {} instead of {}", low,
-                               nodes      ? "nodes"
-                               : by_piece ? "pieces"
-                                          : "GPUs",
+                               std::string(nodes      ? "node"
+                                           : by_piece ? "piece"
+                                                      : "GPU") +
+                                   (low == 1 ? "" : "s"),
                                all)});
   }
 

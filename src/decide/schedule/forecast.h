@@ -35,6 +35,7 @@ struct Forecast {
   std::vector<JobId> after;  // running jobs it waits for; few
   std::vector<Sooner> sooner;
   std::string words;  // "about 14:05, after job 17 ends; third in the order"
+  std::string held;   // why it may not start though there is room (outlook.h); `at` is kNever then
 };
 
 struct ForecastPolicy {

@@ -122,9 +122,12 @@ std::string why(const Waiter& w, Time now, const RankPolicy& policy) {
     case Band::late: return "late: its deadline cannot be met any more";
     case Band::open: break;
   }
-  std::string out = fmt::format("{} GPU{} for about {}", w.gpus, w.gpus == 1 ? "" : "s", render_duration(w.expected));
+  const std::string what = w.shape.milli < 1000 ? fmt::format("{} thousandths of a GPU", w.shape.milli)
+                                                : fmt::format("{} GPU{}", w.gpus, w.gpus == 1 ? "" : "s");
+  std::string out = fmt::format("{} for about {}", what, render_duration(w.expected));
   if (w.priority != 0) out += fmt::format(", priority {}", w.priority);
-  if (policy.fairness_weight > 0 && w.fairness != 1) out += fmt::format(", its queue has had {:.2f} of its share", w.fairness);
+  if (policy.fairness_weight > 0 && w.fairness != 1)
+    out += fmt::format(", weighed by {:.2f} for its queue's place in the order of fairness", w.fairness);
   return out;
 }
 

@@ -77,6 +77,9 @@ TEST(Rank, WhoSteppedAsideIsLastUntilItsPauseEndsAndThenFirst) {
 TEST(Rank, ItSaysWhy) {
   Waiter w = waiter(1, 1, 8, 7200);
   EXPECT_EQ(why(w, at_s(0), {}), "8 GPUs for about 2h 00m");
+  Waiter part = w;
+  part.shape.milli = 250;
+  EXPECT_EQ(why(part, at_s(0), {}), "250 thousandths of a GPU for about 2h 00m");
   EXPECT_NE(why(w, at_s(9 * 3600), {}).find("overdue: has waited 9h"), std::string::npos);
 }
 
@@ -98,6 +101,15 @@ TEST(Estimate, AnOutlivedEstimateIsDoubledUntilItLiesAhead) {
   EXPECT_EQ(expected_end(at_s(0), seconds(100), at_s(100)), at_s(200));
   EXPECT_EQ(expected_end(at_s(0), seconds(100), at_s(799)), at_s(800));
   EXPECT_GT(expected_end(at_s(0), Duration{}, at_s(5)), at_s(5));
+}
+
+TEST(Rank, FairnessIsToldAsTheWeightItIs) {
+  Waiter w;
+  w.gpus = 8;
+  w.expected = hours(1);
+  w.fairness = 0.7;
+  const std::string said = why(w, Time{0}, {});
+  EXPECT_EQ(said, "8 GPUs for about 1h 00m, weighed by 0.70 for its queue's place in the order of fairness");
 }
 
 }  // namespace
