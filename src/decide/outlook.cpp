@@ -81,7 +81,7 @@ std::string why_held(const State& s, const ClusterView& view, const Quotas& quot
 std::vector<Forecast> forecasts_for(const State& s, ClusterView& view, double quantile) {
   const std::size_t mark = view.tree().mark();
   Quotas left = quotas_of(s);
-  Line line = line_up(s, view, left, false, quantile);
+  Line line = line_up(s, view, left, quantile);
   BackfillPolicy policy = backfill_policy(s);
   policy.always_reserve = true;
   const Pass pass = backfill(view.tree(), line.waiting, line.order, line.running, s.mono(), policy);

@@ -224,7 +224,7 @@ bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts&
   return quotas.in_use(kRootQueue)[gpus] + ask[gpus] > whole_gpus(s.site.gpus())[gpus] || quotas.allows(q, ask);
 }
 
-Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody, double quantile) {
+Line line_up(const State& s, ClusterView& view, const Quotas& quotas, double quantile) {
   Line line;
   const std::vector<double> factors = quotas.factors();
   const bool guarantees = !s.policy.queues.empty();
@@ -233,10 +233,8 @@ Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool every
     if (j.hopeless || !j.waits_for.empty() || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
     const QueueIndex q = quotas.find(queue_of(j.spec));
     const Amounts ask = ask_of(s, quotas, j.spec);
-    if (!everybody) {
-      if (!may_hope(s, quotas, q, ask)) continue;
-      if (!waits_for_price(s, j).empty()) continue;
-    }
+    if (!may_hope(s, quotas, q, ask)) continue;
+    if (!waits_for_price(s, j).empty()) continue;
     line.waiting.push_back(waiter_of(s, view, quotas.size() > 1 ? 0.5 + factors[q] : 1, j, quantile));
     line.waiting.back().entitled = guarantees && quotas.within_guarantee(q, ask);
   }

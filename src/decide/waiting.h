@@ -33,8 +33,8 @@ struct Line {
   std::vector<Ranked> order;
   std::vector<Runner> running;  // by expected end
 };
-// Those who may start now, ranked, and those who run. `everybody`: also those held back by quota or price, for forecasts.
-Line line_up(const State& s, ClusterView& view, const Quotas& quotas, bool everybody = false, double quantile = kMedianRun);
+// Those who may start now, ranked, and those who run.
+Line line_up(const State& s, ClusterView& view, const Quotas& quotas, double quantile = kMedianRun);
 // Whether a job's quota lets it hope for a start: it may start now, or will when there is room.
 bool may_hope(const State& s, const Quotas& quotas, QueueIndex q, const Amounts& ask);
 
