@@ -317,8 +317,8 @@ TEST(Queue, WhatVictimsLeaveIsKeptForWhomTheyWereStopped) {
   ASSERT_FALSE(next.empty());
   EXPECT_EQ(next[0].action.job, owner);
   for (const Wanted& x : next) {
-    if (x.action.job == small)
-      EXPECT_EQ(std::count(next[0].action.nodes.begin(), next[0].action.nodes.end(), x.action.nodes[0]), 0);
+    if (x.action.job != small) continue;
+    EXPECT_EQ(std::count(next[0].action.nodes.begin(), next[0].action.nodes.end(), x.action.nodes[0]), 0);
   }
 }
 
