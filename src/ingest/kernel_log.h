@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "ingest/log_events.h"
 #include "ingest/pci.h"
 #include "model/sample.h"
 #include "model/site.h"
@@ -23,12 +24,10 @@ constexpr std::size_t kKernelTextMax = 512;     // bytes of text kept
 std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at,
                                        const Site& site);
 
-// A line from a file or a terminal, for explaining it, never for acting on it: prefixes (times, hosts, journald,
-// wrappers) and the forms of old drivers are accepted.
+// A line from a file or a terminal, for explaining it, never for acting on it.
 struct LogLine {
-  std::string fault;  // a code of the fault catalogue: "Xid 79", "SXid 12028", "off_bus", "link_down" ...
-  std::string pci;    // "0000:c3:00"; empty when the line names none
-  int previous = 0;   // Xid 45: the Xid the driver blames, where it says so
+  LogEvent event;
+  bool inside = false;  // found in the middle of a line: anybody may have put it there
 };
 std::optional<LogLine> parse_log_line(std::string_view text);
 

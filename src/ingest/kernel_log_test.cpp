@@ -178,22 +178,22 @@ TEST(LogLine, AcceptsThePrefixesPeoplePaste) {
         "[gpu-health] [WARN] GPU-3298439a: XID: ", "4,358,28111765,c;"}) {
     const auto l = parse_log_line(prefix + std::string(core));
     ASSERT_TRUE(l) << prefix;
-    EXPECT_EQ(l->fault, "Xid 79");
-    EXPECT_EQ(l->pci, "0000:c3:00");
+    EXPECT_EQ(l->event.code, "Xid 79");
+    EXPECT_EQ(l->event.pci, "0000:c3:00");
   }
 }
 
 TEST(LogLine, AcceptsOldAndOddForms) {
-  EXPECT_EQ(parse_log_line("NVRM: Xid: 13, 0003 00000000")->fault, "Xid 13");
-  EXPECT_EQ(parse_log_line("NVRM: Xid (0001:00): 13, 0003")->fault, "Xid 13");
-  EXPECT_EQ(parse_log_line("NVRM: Xid (PCI:...): 13, 0003")->pci, "");
+  EXPECT_EQ(parse_log_line("NVRM: Xid: 13, 0003 00000000")->event.code, "Xid 13");
+  EXPECT_EQ(parse_log_line("NVRM: Xid (0001:00): 13, 0003")->event.code, "Xid 13");
+  EXPECT_EQ(parse_log_line("NVRM: Xid (PCI:...): 13, 0003")->event.pci, "");
   EXPECT_EQ(
-      parse_log_line("NVRM: Xid (PCI:0000:c3:00): 45, pid=1, name=p, Ch 00000009 caused by previous Xid 94")->previous,
+      parse_log_line("NVRM: Xid (PCI:0000:c3:00): 45, pid=1, name=p, Ch 00000009 caused by previous Xid 94")->event.caused_by,
       94);
-  EXPECT_EQ(parse_log_line("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress")->fault,
+  EXPECT_EQ(parse_log_line("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress")->event.code,
             "SXid 12028");
-  EXPECT_EQ(parse_log_line("mlx5_core 0000:5c:00.0 ibp92s0: Link down")->fault, "link_down");
-  EXPECT_EQ(parse_log_line("NVRM: GPU at 0000:01:00.0 has fallen off the bus.")->fault, "off_bus");
+  EXPECT_EQ(parse_log_line("mlx5_core 0000:5c:00.0 ibp92s0: Link down")->event.code, "mlx5 link down");
+  EXPECT_EQ(parse_log_line("NVRM: GPU at 0000:01:00.0 has fallen off the bus.")->event.code, "Fallen off bus, no Xid");
   EXPECT_FALSE(parse_log_line("NVRM: Xid (PCI:0000:c3:00): 7"));
   EXPECT_FALSE(parse_log_line("all is well"));
   EXPECT_FALSE(parse_log_line(""));
