@@ -1,4 +1,5 @@
-// DCGM's fields (data/dcgm_fields.csv): release 4.6 renamed 328 of them, their ids stayed. What is read by name is found by either.
+// DCGM's fields (data/dcgm_fields.csv): release 4.6 renamed 328 of them, their ids stayed. What is read by name is found by
+// either.
 #pragma once
 #include <span>
 #include <string>

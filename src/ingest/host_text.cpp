@@ -104,7 +104,8 @@ std::optional<KernelText> aer_detail(Cursor c, const PciAddress& pci, int functi
   k.pci = pci;
   k.function = function;
   c.blanks();
-  if (c.take("device [")) return c.hex(4, 4) && c.take(":") && c.hex(4, 4) && c.take("] error status/mask=") ? std::optional(k) : std::nullopt;
+  if (c.take("device ["))
+    return c.hex(4, 4) && c.take(":") && c.hex(4, 4) && c.take("] error status/mask=") ? std::optional(k) : std::nullopt;
   if (!c.take("[")) return std::nullopt;
   c.blanks();
   if (!c.number(2) || !c.take("]")) return std::nullopt;
@@ -252,7 +253,8 @@ std::optional<KernelText> read_edac(Cursor c) {
 std::string_view disk_words(std::string_view text) {
   Cursor c(text);
   if (c.take("blk_update_request: ")) text = c.rest();
-  if ((text.starts_with("I/O error, dev nvme") || text.starts_with("critical medium error, dev nvme"))) return "HOST nvme io error";
+  if ((text.starts_with("I/O error, dev nvme") || text.starts_with("critical medium error, dev nvme")))
+    return "HOST nvme io error";
   if (text.starts_with("nvme nvme") && contains(text, "timeout") && contains(text, "QID")) return "HOST nvme timeout";
   if (text.starts_with("XFS (") && contains(text, "hutting down filesystem")) return "HOST xfs shutdown";
   if (text.starts_with("EXT4-fs") && contains(text, "emounting filesystem read-only")) return "HOST read-only fs";

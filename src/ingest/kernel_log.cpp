@@ -38,8 +38,7 @@ bool plain(std::string_view s) {
 
 }  // namespace
 
-std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at,
-                                       const Site& site) {
+std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at, const Site& site) {
   if (record.size() > kKernelRecordMax) return std::nullopt;
   constexpr std::size_t kHeadMax = 128;
   const std::size_t semi = record.substr(0, kHeadMax).find(';');

@@ -21,8 +21,7 @@ constexpr std::size_t kKernelTextMax = 512;     // bytes of text kept
 
 // `record` is one read of /dev/kmsg: "prio,seq,usec,flags[,...];text", then lines " KEY=value". Nothing for what is not
 // understood. For KernelKind::pcie_error the code is 0 corrected, 1 uncorrected but not fatal, 2 fatal.
-std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at,
-                                       const Site& site);
+std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at, const Site& site);
 
 // A line from a file or a terminal, for explaining it, never for acting on it.
 struct LogLine {

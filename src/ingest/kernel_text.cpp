@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kProcessNameMax = 15;  // bytes, as the kernel keeps them
 
-// Whether the message begins with a process's name, as some of the kernel's do: "NAME[123]: segfault at", "NAME invoked oom-killer:".
-// Whoever chose the name chose how the message begins.
+// Whether the message begins with a process's name, as some of the kernel's do: "NAME[123]: segfault at", "NAME invoked
+// oom-killer:". Whoever chose the name chose how the message begins.
 bool begins_with_a_process(std::string_view text) {
   const std::size_t most = std::min(text.size(), kProcessNameMax + 1);
   for (std::size_t i = 1; i < most; ++i) {
@@ -204,7 +204,8 @@ bool read_xid_tail(std::string_view text, KernelText& out) {
   if (!c.take(",") && !c.take(" ")) return false;
   c.blanks();
   if (c.take("name=")) {
-    // It ends at the first comma: a name that holds one itself is told too short, and what follows is still not the driver's code.
+    // It ends at the first comma: a name that holds one itself is told too short, and what follows is still not the driver's
+    // code.
     const std::string_view rest = c.rest();
     const std::size_t end = rest.find(", ");
     const std::string_view name = rest.substr(0, end);

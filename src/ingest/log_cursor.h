@@ -34,7 +34,8 @@ class Cursor {
     const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
     while (n < s_.size() && n <= most && digit(s_[n])) ++n;
     std::uint64_t v = 0;
-    if (n < least || n > most || n > 16 || std::from_chars(s_.data(), s_.data() + n, v, 16).ec != std::errc()) return std::nullopt;
+    if (n < least || n > most || n > 16 || std::from_chars(s_.data(), s_.data() + n, v, 16).ec != std::errc())
+      return std::nullopt;
     s_.remove_prefix(n);
     return v;
   }

@@ -7,8 +7,8 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kOpenMax = 512;
-constexpr std::uint64_t kLinesApart = 6;         // without times: an event's lines are no farther apart
-constexpr std::uint64_t kOomLinesApart = 2000;   // the report of a kill lists every process
+constexpr std::uint64_t kLinesApart = 6;        // without times: an event's lines are no farther apart
+constexpr std::uint64_t kOomLinesApart = 2000;  // the report of a kill lists every process
 constexpr std::uint64_t kPartLinesApart = 4;
 
 std::string shown(const KernelText& k) {
@@ -32,8 +32,8 @@ bool damaged(std::string_view s) {
 
 // Whether a line speaks of an Xid or SXid at all. Most lines do not.
 bool speaks_of_xid(std::string_view s) {
-  for (const char* at = s.data(); (at = static_cast<const char*>(std::memchr(at, 'X', static_cast<std::size_t>(s.data() + s.size() - at))));
-       ++at) {
+  for (const char* at = s.data();
+       (at = static_cast<const char*>(std::memchr(at, 'X', static_cast<std::size_t>(s.data() + s.size() - at)))); ++at) {
     const std::string_view rest(at, static_cast<std::size_t>(s.data() + s.size() - at));
     if (rest.starts_with("Xid (") || rest.starts_with("Xid: ")) return true;
   }

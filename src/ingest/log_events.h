@@ -1,6 +1,6 @@
-// A kernel log as a stream of bytes to the events in it. One event is often several lines: they are folded per device, code and five
-// seconds (where the log has times; else by nearness). Bounded in memory whatever the input, and never more sure than the log's form
-// allows: what is read here explains, it does not act.
+// A kernel log as a stream of bytes to the events in it. One event is often several lines: they are folded per device, code and
+// five seconds (where the log has times; else by nearness). Bounded in memory whatever the input, and never more sure than the
+// log's form allows: what is read here explains, it does not act.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,20 +16,20 @@ namespace muster {
 struct LogEvent {
   std::uint64_t line_first = 0, line_last = 0;  // 1-based
   std::uint32_t lines = 1;
-  std::string code;      // of the fault catalogue, or "Xid 999"
-  int xid = 0;           // 0: none
-  std::string pci;       // "0000:c3:00", with the function where it is not a GPU's; empty: not named
-  std::string mig;       // "GPU-I:05 GPU-CI:00"
+  std::string code;  // of the fault catalogue, or "Xid 999"
+  int xid = 0;       // 0: none
+  std::string pci;   // "0000:c3:00", with the function where it is not a GPU's; empty: not named
+  std::string mig;   // "GPU-I:05 GPU-CI:00"
   std::int64_t pid = -1;
-  std::string process;   // untrusted
-  int caused_by = 0;     // an Xid
-  int verdict = -1;      // Xid 154
+  std::string process;  // untrusted
+  int caused_by = 0;    // an Xid
+  int verdict = -1;     // Xid 154
   Said said = Said::nothing;
-  std::string words;     // Xid: the driver's own words of the first line that has some
+  std::string words;  // Xid: the driver's own words of the first line that has some
   Origin origin = Origin::bare;
   bool vague = false;
-  // 0 to 1: how sure it is that the kernel said this. A structured record 0.95, a file's line with the kernel's mark 0.8, without one
-  // 0.6, in a tool's words 0.5; 0.3 where the address is not whole.
+  // 0 to 1: how sure it is that the kernel said this. A structured record 0.95, a file's line with the kernel's mark 0.8, without
+  // one 0.6, in a tool's words 0.5; 0.3 where the address is not whole.
   double confidence() const;
 };
 
@@ -76,13 +76,13 @@ class LogReader {
   void part(const KernelText& k);
   void close_old(const Moment& at);
 
-  std::string carry_;          // the beginning of a line whose end is not here yet
-  bool overflow_ = false;      // the line in carry_ is too long: the rest is passed over
+  std::string carry_;      // the beginning of a line whose end is not here yet
+  bool overflow_ = false;  // the line in carry_ is too long: the rest is passed over
   std::deque<Open> open_;
   std::vector<LogEvent> done_;
   LogCounts counts_;
-  Moment now_;                 // of the last line that had a time
-  PciAddress part_pci_;        // a GPU whose loss is being told over several lines
+  Moment now_;           // of the last line that had a time
+  PciAddress part_pci_;  // a GPU whose loss is being told over several lines
   std::uint64_t part_first_ = 0, part_last_ = 0;
 };
 

@@ -205,7 +205,8 @@ class Reader {
     Cursor probe = t;
     LogPrefix ignored;
     const std::size_t close = rest.substr(0, 48).find(']');
-    const bool time = rest.starts_with("[") && close != std::string_view::npos && read_bracket_time(rest.substr(1, close - 1), ignored);
+    const bool time =
+        rest.starts_with("[") && close != std::string_view::npos && read_bracket_time(rest.substr(1, close - 1), ignored);
     if (time || rest.starts_with("kern:") || rest.starts_with("user:") || rest.starts_with("daemon:") ||
         rest.starts_with("kernel: ") || read_syslog_time(probe, ignored) || read_iso(probe, ignored))
       c_ = t;
@@ -223,14 +224,15 @@ class Reader {
 
   // dmesg --decode: "kern  :err   : [12345.678901] "; Talos: "kern: err: [2026-01-01T00:00:00.0Z]: ".
   bool decoded() {
-    constexpr std::string_view kFacilities[] = {"kern", "user",   "mail",   "daemon", "auth",     "syslog", "lpr", "news", "uucp",
-                                                "cron", "authpriv", "ftp", "local0", "local1",   "local2", "local3", "local4",
-                                                "local5", "local6", "local7"};
+    constexpr std::string_view kFacilities[] = {"kern",   "user",   "mail",   "daemon",   "auth",   "syslog", "lpr",
+                                                "news",   "uucp",   "cron",   "authpriv", "ftp",    "local0", "local1",
+                                                "local2", "local3", "local4", "local5",   "local6", "local7"};
     constexpr std::string_view kLevels[] = {"emerg", "alert", "crit", "err", "warning", "warn", "notice", "info", "debug"};
     Cursor t = c_;
     const std::string_view facility = t.word(8);
     t.blanks();
-    if (!t.take(":") || std::find(std::begin(kFacilities), std::end(kFacilities), facility) == std::end(kFacilities)) return false;
+    if (!t.take(":") || std::find(std::begin(kFacilities), std::end(kFacilities), facility) == std::end(kFacilities))
+      return false;
     t.blanks();
     const std::string_view level = t.word(8);
     t.blanks();
@@ -257,9 +259,12 @@ class Reader {
   }
 
   void tagged(std::string_view tag) {
-    if (tag == "kernel") p_.origin = Origin::kernel;
-    else if (tag == "nv-fabricmanager") p_.origin = Origin::fabric;
-    else p_.origin = Origin::foreign;
+    if (tag == "kernel")
+      p_.origin = Origin::kernel;
+    else if (tag == "nv-fabricmanager")
+      p_.origin = Origin::fabric;
+    else
+      p_.origin = Origin::foreign;
   }
 
   // "TAG: " or "TAG[123]: ".

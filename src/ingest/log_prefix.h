@@ -1,5 +1,6 @@
-// What stands before a kernel message in a file: times, priorities, hosts, tags, in the spellings of dmesg, syslog, journald, Talos
-// and of tools that wrap them. Only what is known as such is taken for a prefix, so that the message behind it has a first byte.
+// What stands before a kernel message in a file: times, priorities, hosts, tags, in the spellings of dmesg, syslog, journald,
+// Talos and of tools that wrap them. Only what is known as such is taken for a prefix, so that the message behind it has a first
+// byte.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -128,8 +128,10 @@ NvlinkMeaning decode_nvlink5(int xid, const NvlinkWords& w) {
     for (const NvlinkRow& row : table()) {
       if (row.xid != xid || !same_unit(row.unit, w.unit)) continue;
       if (!fits(w.info, from_r575 ? row.info_from_r575 : row.info_before_r575)) continue;
-      if (status_is(row, w.status)) m.rows.push_back(&row);
-      else if (status_has(row, w.status)) bits.push_back(&row);
+      if (status_is(row, w.status))
+        m.rows.push_back(&row);
+      else if (status_has(row, w.status))
+        bits.push_back(&row);
     }
     if (m.rows.empty()) m.rows = std::move(bits);
     if (!m.rows.empty()) return m;
@@ -148,8 +150,8 @@ std::string action_of(const NvlinkMeaning& m) {
 
 std::string say_nvlink5(const NvlinkWords& w, const NvlinkMeaning& m) {
   std::string s = fmt::format("NVLink 5 unit {}{}, {} (info 0x{:08x}, status 0x{:08x})", printable(w.unit),
-                              w.link < 0 ? std::string() : fmt::format(" of link {}", w.link),
-                              w.fatal ? "fatal" : "not fatal", w.info, w.status);
+                              w.link < 0 ? std::string() : fmt::format(" of link {}", w.link), w.fatal ? "fatal" : "not fatal",
+                              w.info, w.status);
   if (m.rows.empty()) return s + ": these words are not in the table";
   s += fmt::format(": sub-code {} ({} layout)", m.sub_code, m.from_r575 ? "R575 and later" : "before R575");
   for (const NvlinkRow* r : m.rows) {

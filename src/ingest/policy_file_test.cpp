@@ -36,8 +36,7 @@ TEST(PolicyFile, TheShippedDefaultSpellsOutEveryField) {
   fields(fields_of, p.limits);
   fields(fields_of, p.scheduling);
   for (const auto& name : fields_of.all) EXPECT_NE(text.find(name + ":"), std::string::npos) << name;
-  for (const auto name : names(FindingKind{}))
-    EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;
+  for (const auto name : names(FindingKind{})) EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;
 }
 
 TEST(PolicyFile, CautiousDoesLessThanDefault) {
@@ -54,8 +53,7 @@ TEST(PolicyFile, CautiousDoesLessThanDefault) {
 
 TEST(PolicyFile, ChangesOnlyWhatItSays) {
   const auto p = parse_policy(
-      "name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nladders: {gpu_lost: {rungs: [replace_node]}}\n",
-      "p.yaml");
+      "name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nladders: {gpu_lost: {rungs: [replace_node]}}\n", "p.yaml");
   ASSERT_TRUE(p) << p.error().what;
   Policy wanted = default_policy();
   wanted.name = "mine";
@@ -69,14 +67,12 @@ TEST(PolicyFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("limits:\n  out_cluster_pct: 400\n"), "p.yaml:2: limits.out_cluster_pct must be 0 to 100, is 400");
   EXPECT_EQ(error("limits:\n  out_cluster_pc: 4\n"),
             "p.yaml:2: unknown key \"limits.out_cluster_pc\"; did you mean out_cluster_pct?");
-  EXPECT_EQ(error("silent_after: soon\n"),
-            "p.yaml:1: silent_after must be a length of time such as 90s, 10m, 2h or 7d");
+  EXPECT_EQ(error("silent_after: soon\n"), "p.yaml:1: silent_after must be a length of time such as 90s, 10m, 2h or 7d");
   EXPECT_EQ(error("silent_after: 1s\n").rfind("p.yaml:1: silent_after must be 10", 0), 0u);
   EXPECT_EQ(error("ladders:\n  gpu_lots: {act: false}\n"),
             "p.yaml:2: ladders.gpu_lots is no kind of finding; did you mean gpu_lost?");
-  EXPECT_EQ(
-      error("ladders:\n  gpu_lost:\n    rungs: [drain_node]\n"),
-      "p.yaml:3: a rung must be one of reset_gpu, reboot_node, power_cycle_node, replace_node, is \"drain_node\"");
+  EXPECT_EQ(error("ladders:\n  gpu_lost:\n    rungs: [drain_node]\n"),
+            "p.yaml:3: a rung must be one of reset_gpu, reboot_node, power_cycle_node, replace_node, is \"drain_node\"");
   EXPECT_EQ(error("ladders:\n  gpu_lost: {rungs: []}\n"),
             "p.yaml:2: ladders.gpu_lost acts but has no rungs: give some, or act: false");
   EXPECT_EQ(error("ladders:\n  gpu_lost: {job: stop}\n"),
@@ -84,6 +80,27 @@ TEST(PolicyFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("ladders:\n  gpu_lost: yes\n"), "p.yaml:2: ladders.gpu_lost must be a mapping (key: value), is text");
   EXPECT_EQ(error("ladders: []\n"), "p.yaml:1: ladders must be a mapping (key: value), is a list");
   EXPECT_EQ(error("job_restarts_max: 1.5\n"), "p.yaml:1: job_restarts_max must be a whole number, is a number");
+}
+
+TEST(PolicyFile, OverridesFaultsByCode) {
+  const auto p =
+      parse_policy("faults:\n  - {code: xid 94, severity: warning}\n  - {code: SXID:12028, action: watch it}\n", "p.yaml");
+  ASSERT_TRUE(p) << p.error().what;
+  ASSERT_EQ(p->faults.size(), 2u);
+  EXPECT_EQ(p->faults[0].code, "Xid 94");
+  EXPECT_EQ(p->faults[0].severity, "warning");
+  EXPECT_EQ(p->faults[1].code, "SXid 12028");
+  const auto wrong = [](const char* text) {
+    const auto r = parse_policy(text, "p.yaml");
+    return r ? std::string("fine") : r.error().what;
+  };
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 999, severity: info}\n"),
+            "p.yaml:2: faults: \"xid 999\" is no code of the fault catalogue");
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 94, severity: bad}\n"),
+            "p.yaml:2: faults: the severity of Xid 94 must be one of info, warning, error, fatal, is \"bad\"");
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 94}\n"), "p.yaml:2: faults: Xid 94 changes nothing: give severity, action or meaning");
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 94, action: a}\n  - {code: Xid 94, action: b}\n"),
+            "p.yaml:3: faults: Xid 94 is there twice");
 }
 
 }  // namespace
