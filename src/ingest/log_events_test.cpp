@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -49,7 +49,7 @@ TEST(LogPrefix, AMessageHasAFirstByteBehindEveryKnownPrefix) {
       {"10.0.0.1: kern: err: [2026-01-01T00:00:00.0Z]: ", Origin::kernel, Clock::wall},
       {"kern:    info: [2026-01-01T00:00:00.0Z]: ", Origin::kernel, Clock::wall},
       {"Nov 15 02:03:04 node0001 kernel: ", Origin::kernel, Clock::wall},
-      {"Nov 15 02:03:04 node0001 kernel: [12345.678901] ", Origin::kernel, Clock::wall},
+      {"Nov 15 02:03:04 node0001 kernel: [12345.678901] ", Origin::kernel, Clock::boot},
       {"Nov  5 02:03:04 kernel: ", Origin::kernel, Clock::wall},
       {"Okt 15 02:03:04 node0001 kernel: ", Origin::kernel, Clock::wall},
       {"d\xc3\xa9"
@@ -352,7 +352,7 @@ TEST(LogEvents, ReadsThePublicSample) {
     (read(line.substr(2)).empty() ? silent : understood) += 1;
   }
   // Silent: UUID and serial (3), the three lines of a start that are one event together, and four that go with an error above.
-  EXPECT_EQ(understood, 36u);
+  EXPECT_EQ(understood, 37u);
   EXPECT_EQ(silent, 10u);
 }
 
@@ -364,13 +364,13 @@ TEST(LogEvents, IsFastEnoughForAGigabyte) {
         "pid=123\n";
     if (i % 50 == 0) text += "Nov 15 02:03:04 node0001 kernel: [12345.678901] " + std::string(kXid79) + "\n";
   }
-  const auto from = std::chrono::steady_clock::now();
+  const std::clock_t from = std::clock();
   LogReader r;
   for (std::size_t i = 0; i < text.size(); i += 1 << 16) r.feed(std::string_view(text).substr(i, 1 << 16));
   r.finish();
-  const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+  const double s = static_cast<double>(std::clock() - from) / CLOCKS_PER_SEC;
   EXPECT_FALSE(r.take().empty());
-  std::printf("LogReader: %.0f MB/s\n", static_cast<double>(text.size()) / 1e6 / s);
+  std::printf("LogReader: %.0f MB per CPU-second\n", static_cast<double>(text.size()) / 1e6 / s);
 }
 
 }  // namespace
