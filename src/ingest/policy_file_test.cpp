@@ -63,6 +63,22 @@ TEST(PolicyFile, ChangesOnlyWhatItSays) {
   EXPECT_EQ(encode_policy(*p), encode_policy(wanted));
 }
 
+TEST(PolicyFile, ReadsQuotasOfModels) {
+  const auto p = parse_policy(
+      "queues:\n  - {name: a, guaranteed_gpus: 16, models: [{model: H200, guaranteed_gpus: 8, limit_gpus: 24}]}\n"
+      "  - {name: b, models: [{model: A100, limit_gpus: 4}]}\n",
+      "p.yaml");
+  ASSERT_TRUE(p) << p.error().what;
+  ASSERT_EQ(p->queues[0].models.size(), 1u);
+  EXPECT_EQ(p->queues[0].models[0].model, "H200");
+  EXPECT_EQ(p->queues[0].models[0].guaranteed_gpus, 8u);
+  EXPECT_EQ(p->queues[0].models[0].limit_gpus, 24u);
+  EXPECT_EQ(scarce_models(*p), (std::array<std::string, 2>{"H200", "A100"}));
+  EXPECT_EQ(error("queues:\n  - {name: a, models: [{model: x}, {model: y}]}\n  - {name: b, models: [{model: z}]}\n"),
+            "p.yaml:2: queues name 3 GPU models (x, y, z): at most 2 can be counted apart");
+  EXPECT_EQ(error("queues:\n  - {name: a, models: [{limit_gpus: 3}]}\n"), "p.yaml:2: queues[].models[].model is missing");
+}
+
 TEST(PolicyFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("limits:\n  out_cluster_pct: 400\n"), "p.yaml:2: limits.out_cluster_pct must be 0 to 100, is 400");
   EXPECT_EQ(error("limits:\n  out_cluster_pc: 4\n"),

@@ -83,7 +83,7 @@ Result<Explanation> explain_fault(std::string_view what, const Policy* policy) {
               code ? fmt::format("{} is not in the fault catalogue", *code)
                    : fmt::format("'{}' is no fault code or log line that Muster knows", printable(what.substr(0, 80))),
               near.empty() ? (code ? "the catalogue ends at Xid 176; a newer driver may know more: ask its vendor"
-                                   : "give a node, job, incident, action, fault code such as \"xid 79\", or a log line")
+                                   : "give a node, job, queue, incident, action, fault code such as \"xid 79\", or a log line")
                            : "did you mean " +
                                  join({near.begin(), near.begin() + std::min<std::ptrdiff_t>(3, std::ssize(near))}, ", ") + "?");
 }
