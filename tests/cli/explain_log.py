@@ -53,20 +53,23 @@ with open(packed, 'rb') as f:
 with open(STATE + '/cut.gz', 'wb') as f:
     f.write(whole[:-9])
 ran = run('explain', '--file', STATE + '/cut.gz', '-o', 'jsonl')
-check(ran.code != 0 and 'ends too early' in ran.err and len(events(ran)) == 3, 'a cut gzip file: what is there, then the error', ran)
+check(ran.code != 0 and 'ends too early' in ran.err and len(events(ran)) == 3, 'a cut gzip file: what is there, then the error',
+      ran)
 random.seed(1)
 with open(STATE + '/noise', 'wb') as f:
     f.write(random.randbytes(3_000_000) + b'\n' + b'x' * 1_000_000 + b'\n' + LOG.encode())
 ran = run('explain', '--file', STATE + '/noise', '-o', 'jsonl')
 check(ran.code == 0 and len(events(ran)) == 3 and 'longer than' in ran.err, 'noise harms nothing and is told', ran)
-for args in (['explain', 'xid', '79', '--file', plain], ['explain', 'xid', '79', '-o', 'jsonl'], ['explain', '--file', plain, '-o', 'yaml']):
+for args in (['explain', 'xid', '79', '--file', plain], ['explain', 'xid', '79', '-o', 'jsonl'],
+             ['explain', '--file', plain, '-o', 'yaml']):
     ran = run(*args)
     check(ran.code == 2 and not ran.out, ' '.join(args[:3]) + ' ... is refused', ran)
 
 with open(STATE + '/ours.yaml', 'w') as f:
     f.write('name: ours\nfaults:\n  - {code: xid 94, severity: warning, action: wait for the end of the job}\n')
 ran = run('explain', 'xid', '94', '--policy', STATE + '/ours.yaml')
-check(ran.code == 0 and 'Overridden by policy ours; the catalogue says severity' in ran.out, "a policy's own word is shown as such", ran)
+check(ran.code == 0 and 'Overridden by policy ours; the catalogue says severity' in ran.out,
+      "a policy's own word is shown as such", ran)
 check('Overridden' not in run('explain', 'xid', '94').out, 'and is not there without it')
 for what, code in ((['sxid', '12028'], 'SXid 12028'), (['94'], 'Xid 94'), (['DCGM_FR_UNKNOWN'], 'DCGM_FR 1'),
                    (['IB', 'link_downed'], 'IB link_downed'), (['AER', 'corr', 'RxErr'], 'AER corr RxErr'),
@@ -77,7 +80,8 @@ ran = run('explain', 'xid', '999')
 check(ran.code == 3 and 'not in the fault catalogue' in ran.err, 'an unknown code says so', ran)
 
 # Bounded memory and time: 200 MB of a busy log through a pipe.
-block = ''.join(f'Nov 15 02:03:{i % 60:02} node0001 kernel: [{i}.678901] audit: type=1400 audit(1699999999.123:4): apparmor="ALLOWED"\n'
+LINE = 'Nov 15 02:03:{:02} node0001 kernel: [{}.678901] audit: type=1400 audit(1699999999.123:4): apparmor="ALLOWED"\n'
+block = ''.join(LINE.format(i % 60, i)
                 for i in range(20000)).encode()
 child = subprocess.Popen([MUSTER, 'explain', '--file', '-', '-o', 'jsonl'], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                          stderr=subprocess.DEVNULL, env=environment())
