@@ -269,7 +269,7 @@ std::string_view host_words(std::string_view text) {
   if (text.starts_with("Kernel panic - not syncing: ")) return "HOST kernel panic";
   if (text.starts_with("NETDEV WATCHDOG: ") && contains(text, "(mlx5_core): transmit queue ") && contains(text, " timed out"))
     return "mlx5 netdev watchdog";
-  if (text[0] == '{') {
+  if (text.starts_with('{')) {
     Cursor n(text.substr(1));
     if (n.number(9) && n.take("}[Hardware Error]: event severity: fatal")) return "HOST CPER fatal";
   }

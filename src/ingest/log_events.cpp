@@ -96,7 +96,8 @@ void LogReader::line(std::string_view text) {
   if (text.empty()) return;
   const LogPrefix p = read_log_prefix(text);
   if (p.clock == Clock::step) {
-    now_.ns = (now_.clock == Clock::step ? now_.ns : 0) + p.ns;
+    constexpr std::int64_t kRoom = (std::int64_t{1} << 62) - 1;
+    now_.ns = ((now_.clock == Clock::step ? now_.ns : 0) + std::min(p.ns, kRoom)) & kRoom;
     now_.clock = Clock::step;
   } else if (p.clock != Clock::none) {
     now_ = {p.clock, p.ns};

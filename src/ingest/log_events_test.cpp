@@ -335,6 +335,9 @@ TEST(LogEvents, DamagedInputIsCountedAndHarmsNothing) {
                    &counts)
                   .empty());
   EXPECT_EQ(counts.damaged, 1u);
+  for (const char* text : {"4,1,1,-;watchdog: ", "4,1,1,-;NMI watchdog: ", "[9999999999.9] x", "9999-12-31T23:59:59Z n kernel: x",
+                           "[+999999999.9] a\n[+999999999.9] b\n[+999999999.9] c\n"})
+    EXPECT_TRUE(read(text).empty()) << text;
   LogReader r;
   for (int i = 0; i < 300; ++i) r.feed(std::string(65536, static_cast<char>(i)));
   r.finish();

@@ -51,6 +51,7 @@ bool read_iso(Cursor& c, LogPrefix& p) {
   std::int64_t ns = 0;
   if (!read_clock(t, ns)) return false;
   const std::int64_t year = two(s, 0) * 100 + two(s, 2);
+  if (year < 1970 || year > 2200) return false;  // and so that nanoseconds have room
   // The offset is the same all through a file, so it is passed over.
   if (!t.take("Z") && (t.peek() == '+' || t.peek() == '-')) {
     t.skip(1);
@@ -114,7 +115,7 @@ bool read_bracket_time(std::string_view inside, LogPrefix& p) {
   const bool step = c.take("+");
   if (digit(c.peek()) || ((step || inside.size() > 1) && (c.peek() == '.' || c.peek() == ','))) {
     Cursor n = c;
-    const auto whole = digit(n.peek()) ? n.number(10, true) : std::optional<std::uint64_t>(0);
+    const auto whole = digit(n.peek()) ? n.number(9, true) : std::optional<std::uint64_t>(0);
     const bool point = n.peek() == '.' || n.peek() == ',';
     const std::int64_t part = read_fraction(n);
     if (whole && point && n.done()) {
