@@ -47,9 +47,9 @@ class Input {
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
 };
 
-class Output {
+class Listing {
  public:
-  Output(Format format, const Policy* policy) : format_(format), views_(policy), table_(report::event_table()) {}
+  Listing(Format format, const Policy* policy) : format_(format), views_(policy), table_(report::event_table()) {}
 
   void show(const std::vector<LogEvent>& events) {
     constexpr std::size_t kRowsMax = 500;  // a table is aligned as a whole; beyond so many rows, in pages
@@ -90,7 +90,7 @@ class Output {
 };
 
 // Feeds the whole input, unpacked where it is a gzip file.
-Result<void> read_all(Input& in, LogReader& reader, Output& out) {
+Result<void> read_all(Input& in, LogReader& reader, Listing& out) {
   bool first = true;
   std::optional<Gunzip> zip;
   while (true) {
@@ -128,7 +128,7 @@ void tell(const LogCounts& c) {
 int explain_file(const ExplainOptions& options, const Policy* policy) {
   Input in(options.file);
   LogReader reader;
-  Output out(options.output.format, policy);
+  Listing out(options.output.format, policy);
   const auto read = read_all(in, reader, out);
   reader.finish();  // what was read before an error is still told
   out.show(reader.take());

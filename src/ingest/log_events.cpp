@@ -95,14 +95,14 @@ void LogReader::line(std::string_view text) {
   while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
   if (text.empty()) return;
   const LogPrefix p = read_log_prefix(text);
-  if (p.clock == Clock::step) {
+  if (p.clock == LogClock::step) {
     constexpr std::int64_t kRoom = (std::int64_t{1} << 62) - 1;
-    now_.ns = ((now_.clock == Clock::step ? now_.ns : 0) + std::min(p.ns, kRoom)) & kRoom;
-    now_.clock = Clock::step;
-  } else if (p.clock != Clock::none) {
+    now_.ns = ((now_.clock == LogClock::step ? now_.ns : 0) + std::min(p.ns, kRoom)) & kRoom;
+    now_.clock = LogClock::step;
+  } else if (p.clock != LogClock::none) {
     now_ = {p.clock, p.ns};
   }
-  message(text, p, p.clock == Clock::none && p.origin == Origin::bare);
+  message(text, p, p.clock == LogClock::none && p.origin == Origin::bare);
 }
 
 void LogReader::message(std::string_view text, const LogPrefix& p, bool bare_line) {
@@ -128,7 +128,7 @@ void LogReader::message(std::string_view text, const LogPrefix& p, bool bare_lin
     return;
   }
   // Without a time of its own a line is as old as the one before it, if that is near; but only among lines that have none.
-  const Moment at = p.clock == Clock::none ? Moment{} : now_;
+  const Moment at = p.clock == LogClock::none ? Moment{} : now_;
   if (k->kind == TextKind::off_bus_part) return part(*k);
   if (k->kind == TextKind::off_bus && !k->pci) {
     if (part_last_ == 0 || counts_.lines - part_last_ > kPartLinesApart) return;
@@ -159,7 +159,7 @@ bool LogReader::continues(std::string_view text, const LogPrefix& p) {
   Open& o = open_.back();
   if (!o.cut || o.event.line_last + 1 != counts_.lines) return false;
   o.cut = false;
-  const bool prefixed = p.size > 0 && p.clock != Clock::none;
+  const bool prefixed = p.size > 0 && p.clock != LogClock::none;
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   const bool known = text.starts_with("pid=") || text.starts_with("GPU ") || text.starts_with("name=");
   if (!known && (prefixed || !o.prefixed)) return false;
@@ -174,7 +174,7 @@ bool LogReader::continues(std::string_view text, const LogPrefix& p) {
 }
 
 bool LogReader::near(const Open& o, const Moment& at) const {
-  if (at.clock != Clock::none && at.clock == o.at.clock) return std::abs(at.ns - o.at.ns) <= kFoldNs;
+  if (at.clock != LogClock::none && at.clock == o.at.clock) return std::abs(at.ns - o.at.ns) <= kFoldNs;
   const bool oom = o.event.code == "HOST OOM kill" && o.event.pid < 0;
   return counts_.lines - o.event.line_last <= (oom ? kOomLinesApart : kLinesApart);
 }

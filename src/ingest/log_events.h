@@ -53,7 +53,7 @@ class LogReader {
 
  private:
   struct Moment {
-    Clock clock = Clock::none;
+    LogClock clock = LogClock::none;
     std::int64_t ns = 0;
   };
   struct Open {

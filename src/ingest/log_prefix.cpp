@@ -57,7 +57,7 @@ bool read_iso(Cursor& c, LogPrefix& p) {
     t.skip(1);
     while (digit(t.peek()) || t.peek() == ':') t.skip(1);
   }
-  p.clock = Clock::wall;
+  p.clock = LogClock::wall;
   p.ns = ((year - 1970) * 372 + month * 31 + day) * 86400 * kSecond + ns;
   c = t;
   return true;
@@ -101,7 +101,7 @@ bool read_syslog_time(Cursor& c, LogPrefix& p) {
   if (t.rest().size() >= 5 && t.rest()[0] == ' ' && two(t.rest(), 1) >= 0 && two(t.rest(), 3) >= 0 &&
       (t.rest().size() == 5 || !word_char(t.rest()[5])))
     t.skip(5);
-  p.clock = Clock::wall;
+  p.clock = LogClock::wall;
   p.ns = (month_of(month) * 31 + static_cast<std::int64_t>(*day)) * 86400 * kSecond + ns;
   c = t;
   return true;
@@ -119,7 +119,7 @@ bool read_bracket_time(std::string_view inside, LogPrefix& p) {
     const bool point = n.peek() == '.' || n.peek() == ',';
     const std::int64_t part = read_fraction(n);
     if (whole && point && n.done()) {
-      p.clock = step ? Clock::step : Clock::boot;
+      p.clock = step ? LogClock::step : LogClock::boot;
       p.ns = static_cast<std::int64_t>(*whole) * kSecond + part;
       return true;
     }
@@ -180,7 +180,7 @@ class Reader {
     if (semi == std::string_view::npos || (semi > 0 && t.peek() != ',')) return false;
     t.skip(semi + 1);
     p_.origin = *prio >> 3 == 0 ? Origin::record : Origin::foreign;
-    p_.clock = Clock::boot;
+    p_.clock = LogClock::boot;
     p_.ns = static_cast<std::int64_t>(*us % 9'000'000'000'000'000) * 1000;
     c_ = t;
     return true;
@@ -289,7 +289,7 @@ class Reader {
       const bool point = t.peek() == '.';
       const std::int64_t part = read_fraction(t);
       if (!s || *s < 1'000'000'000 || !point || t.peek() != ' ') return false;
-      p_.clock = Clock::wall;
+      p_.clock = LogClock::wall;
       p_.ns = static_cast<std::int64_t>(*s % 9'000'000'000) * kSecond + part;
       c_ = t;
       return true;
@@ -366,7 +366,7 @@ class Reader {
   // Times and the words of tools in brackets; then a GPU's name, then "XID: ".
   void brackets() {
     const bool time = bracket_times();
-    if (time && p_.clock != Clock::wall) {
+    if (time && p_.clock != LogClock::wall) {
       if (!p_is_foreign()) p_.origin = Origin::kernel;
       return host_behind_time();
     }

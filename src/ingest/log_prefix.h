@@ -17,11 +17,11 @@ enum class Origin : std::uint8_t {
   foreign,  // a process wrote it, by its tag or facility: never the kernel's word
 };
 
-enum class Clock : std::uint8_t { none, boot, wall, step };  // step: since the line before
+enum class LogClock : std::uint8_t { none, boot, wall, step };  // step: since the line before
 
 struct LogPrefix {
   Origin origin = Origin::bare;
-  Clock clock = Clock::none;
+  LogClock clock = LogClock::none;
   std::int64_t ns = 0;   // on that clock; wall times of one file can be compared, but have no known zero
   std::size_t size = 0;  // bytes before the message
 };
