@@ -20,7 +20,7 @@ TEST(AmdSmi, reads_metrics_of_both_generations) {
     EXPECT_TRUE(r) << (r ? "" : r.error().what);
     return r ? *r : AmdSmi{};
   };
-  for (const std::string text : {std::string(kMetric), "{\"gpu_data\": " + std::string(kMetric) + "}"}) {
+  for (const std::string& text : {std::string(kMetric), "{\"gpu_data\": " + std::string(kMetric) + "}"}) {
     const AmdSmi smi = metric(text);
     ASSERT_EQ(smi.gpus.size(), 1u);
     const AmdGpu& g = smi.gpus[0];

@@ -35,7 +35,7 @@ check(r['peers'] == [] and 'also store' in r['note'], 'no peers were asked for, 
 r = bench('--gpus', '100000', '--rounds', '1', '--peer-seconds', '0')
 check(r['rss_mb'] < 1500, f"100,000 GPUs with 125 series: {r['rss_mb']:.0f} MB, below 1,500")
 
-# Figures of a few seconds on few targets are rough: they must be there and be of the right kind, and ours must be the better ones.
+# Figures of a few seconds on few targets are rough: they must be there and of the right kind, and ours must be the better ones.
 r = bench('--gpus', '400', '--rounds', '1', '--peer-seconds', '6')
 for p in r['peers']:
     what = f"{p['name']} with {p['series']} series"
@@ -43,7 +43,7 @@ for p in r['peers']:
         check(shutil.which(p['name']) is None, f"{what}: {p['absent']}")
         continue
     ours = next(f for f in r['ingest'] if f['series'] == p['series'])['with_fetch_samples_per_cpu_s']
-    check(p['samples'] >= 400 * p['series'] and p['cpu_s'] > 0, f"{what}: {p['samples']} samples for {p['cpu_s']:.2f} CPU-seconds")
+    check(p['samples'] >= 400 * p['series'] and p['cpu_s'] > 0, f"{what}: {p['samples']} samples, {p['cpu_s']:.2f} CPU-seconds")
     check(ours > p['samples_per_cpu_s'], f"{what}: {p['samples_per_cpu_s'] / 1e3:.0f} k a CPU-second, Muster {ours / 1e3:.0f} k")
 check(len(r['peers']) == 4, 'each peer is named with its figures, or with why there are none')
 sys.exit(1 if failed else 0)
