@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <tuple>
 
 #include "base/text.h"
 
@@ -105,12 +104,16 @@ class Reader {
   }
 
   void summary(std::string_view s) {
-    if (has(s, "nodes checked")) {
-      std::tie(out_.nodes_checked, out_.nodes_bad) = two_numbers(s);
-    } else if (has(s, "ports checked")) {
-      std::tie(out_.ports_checked, out_.ports_bad) = two_numbers(s);
-      out_.complete = out_.nodes_checked >= 0 && out_.ports_checked >= 0;
+    const bool nodes = has(s, "nodes checked");
+    if (!nodes && !has(s, "ports checked")) return;  // thresholds, what is suppressed
+    const auto [checked, bad] = two_numbers(s);
+    if (bad < 0) {
+      ++out_.not_understood;
+      return;
     }
+    (nodes ? out_.nodes_checked : out_.ports_checked) = checked;
+    (nodes ? out_.nodes_bad : out_.ports_bad) = bad;
+    out_.complete = out_.nodes_checked >= 0 && out_.ports_checked >= 0;
   }
 
   IbErrors& out_;

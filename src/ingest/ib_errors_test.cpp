@@ -62,6 +62,13 @@ TEST(IbErrors, counts_what_it_does_not_understand) {
   EXPECT_EQ(parse_ib_errors(std::string(5000, 'x')).not_understood, 1u);
 }
 
+TEST(IbErrors, a_broken_summary_does_not_undo_a_whole_one) {
+  const IbErrors e = parse_ib_errors(std::string(kText) + "## Summary: x nodes checked, 1 bad nodes found\n");
+  EXPECT_TRUE(e.complete);
+  EXPECT_EQ(e.nodes_checked, 76);
+  EXPECT_EQ(e.not_understood, 1u);
+}
+
 TEST(IbErrors, reads_a_fabric_with_injected_errors) {
   const char* data = std::getenv("MUSTER_DATA");
   std::ifstream in(std::string(data != nullptr ? data : "/nowhere") + "/fabric/faults_ft2_64/ibqueryerrors_data.out");
