@@ -230,6 +230,7 @@ class Parser {
   void add_bench_place(CLI::App& bench);
   void add_bench_openb(CLI::App& bench);
   void add_bench_energy(CLI::App& bench);
+  void add_bench_ingest(CLI::App& bench);
   void add_up();
   void add_pause(bool pause);
   void add_get();
@@ -237,6 +238,7 @@ class Parser {
   void add_explain();
   void add_drain(DrainOptions& options);
   void add_submit();
+  static void check_wishes(const SubmitOptions& options);
   void add_placement(CLI::App* sub);
   void add_order(CLI::App* sub);
   void add_cancel();
@@ -254,7 +256,7 @@ class Parser {
   UpOptions up_;
   PauseOptions pause_;
   ResumeOptions resume_;
-  std::array<GetOptions, 6> get_;
+  std::array<GetOptions, 7> get_;
   DescribeOptions describe_;
   ExplainOptions explain_;
   DrainOptions drain_, undrain_;
@@ -271,6 +273,7 @@ class Parser {
   BenchOpenbOptions bench_openb_;
   BenchPriceOptions bench_price_;
   BenchHeatOptions bench_heat_;
+  BenchIngestOptions bench_ingest_;
   JournalVerifyOptions journal_verify_;
   JournalExportOptions journal_export_;
   VersionOptions version_;
