@@ -13,6 +13,7 @@ constexpr double kThrottledShare = 0.1;   // of the time
 constexpr Duration kViolationWindow = minutes(5);
 
 constexpr Duration kTrendAfter = minutes(15);
+constexpr Duration kWarmUp = minutes(10);
 constexpr Duration kTrendMax = minutes(40);  // then a new beginning
 constexpr float kClimbed = 4;                // degrees
 constexpr double kSoon_min = 60;
@@ -42,9 +43,12 @@ void Thermal::on_trend(Gpu& g, const Sample& m, const Gauges::Gpu& now, const St
     g.since = now.busy() && now.power_w > 0 ? mono : Time{};
     g.then_c = temp;
     g.then_w = now.power_w;
+    g.halfway_c = 0;
     return;
   }
-  if (mono - g.since < kTrendAfter || temp - g.then_c < kClimbed) return;
+  // A job's beginning warms a GPU up for a few minutes: only what goes on climbing after that is a trend.
+  if (g.halfway_c == 0 && mono - g.since >= kWarmUp) g.halfway_c = temp;
+  if (mono - g.since < kTrendAfter || temp - g.then_c < kClimbed || temp - g.halfway_c < kClimbed / 3) return;
   const double per_min = static_cast<double>(temp - g.then_c) / ((mono - g.since).seconds() / 60);
   const double left_min = (s.policy.temp_throttle_c - m.value) / per_min;
   if (left_min <= 0 || left_min > kSoon_min) return;

@@ -82,7 +82,7 @@ class Bench {
       if (const auto* f = std::get_if<FindingOpened>(&b)) {
         const Finding& x = f->finding;
         const Duration first = case_.inputs.empty() ? Duration{} : case_.inputs.front().at;
-        found_.try_emplace(Label{x.kind, x.node, x.slot, x.job}, (t - first).seconds());
+        found_.try_emplace(Label{x.kind, x.node, x.slot, x.node.some() ? JobId{} : x.job}, (t - first).seconds());
       }
       tell(b);
     }
