@@ -136,15 +136,18 @@ void Xids::on_record(const KernelRecord& r, const State& s, Time mono, Signs& ou
     case KernelKind::sxid:
       if (r.fatal) out.seen.push_back(sign_of(r, K::nvlink_degraded, kCrit, r.code));
       return;
-    case KernelKind::gpu_init: return begin(r, K::gpu_fault, kCrit, 0, mono, out);
-    case KernelKind::gsp_dead: return begin(r, K::gsp_timeout, kCrit, 0, mono, out);
-    case KernelKind::nic_fault: out.seen.push_back(sign_of(r, K::ib_degraded, kWarn, 0)); return;
     case KernelKind::host_memory: out.seen.push_back(sign_of(r, K::host_fault, kWarn, 0)); return;
     default: break;
   }
-  if (r.slot < 0) return;  // the address is not one of the node's GPUs: nothing to blame
-  if (r.kind == KernelKind::off_bus) return begin(r, K::gpu_lost, kCrit, 0, mono, out);
-  if (r.kind == KernelKind::xid) on_xid(r, s, mono, out);
+  if (r.slot < 0) return;  // the address is not one of the node's GPUs or NICs: nothing to blame
+  switch (r.kind) {
+    case KernelKind::gpu_init: return begin(r, K::gpu_fault, kCrit, 0, mono, out);
+    case KernelKind::gsp_dead: return begin(r, K::gsp_timeout, kCrit, 0, mono, out);
+    case KernelKind::nic_fault: out.seen.push_back(sign_of(r, K::ib_degraded, kWarn, 0)); return;
+    case KernelKind::off_bus: return begin(r, K::gpu_lost, kCrit, 0, mono, out);
+    case KernelKind::xid: return on_xid(r, s, mono, out);
+    default: return;  // links and PCIe have detectors of their own
+  }
 }
 
 }  // namespace muster::detect

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "ingest/cluster_file.h"
+#include "ingest/fault_catalog.h"
 #include "ingest/kernel_log.h"
 #include "ingest/policy_file.h"
 #include "ingest/prom_text.h"
@@ -88,6 +89,23 @@ TEST(Kmsg, ForgedRecordsMeanNothing) {
   EXPECT_GE(all.size(), 200u);
   const Site s = site();
   for (const auto& record : all) EXPECT_FALSE(parse_kmsg(record, NodeId{0}, 1, Time{1}, s)) << record;
+}
+
+// Events of a log are only told, but they must not be told wrongly either. What a user can always cause by dying is the user's
+// own.
+TEST(LogFile, ForgedLinesAreNoEvents) {
+  auto all = records(of_repo("tests/fixtures/log_forged.txt"));
+  EXPECT_GE(all.size(), 200u);
+  for (const auto& record : records(of_repo("tests/fixtures/kmsg_forged.txt"))) all.push_back(record);
+  for (const auto& line : all) {
+    LogReader reader;
+    reader.feed(line);
+    reader.finish();
+    for (const LogEvent& e : reader.take()) {
+      const Fault* f = find_fault(e.code);
+      EXPECT_TRUE(f != nullptr && f->scope == "app" && e.pci.empty()) << e.code << ": " << line;
+    }
+  }
 }
 
 TEST(Kmsg, GenuineRecordsMeanWhatTheySay) {
