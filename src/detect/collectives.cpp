@@ -16,9 +16,15 @@ void Collectives::on_record(const JobLogRecord& r, Signs& out) {
     case JobLogKind::port_error:
       if (r.node.some()) down_[port] = r.at;
       return;
-    case JobLogKind::port_active:
-      if (down_.erase(port) != 0) say(FindingKind::link_flap, Severity::info, r.node, r.slot, {});
+    case JobLogKind::port_active: {
+      // Some versions do not say which port is back: then it is the one of that node that was lost.
+      auto it = down_.find(port);
+      if (it == down_.end() && r.slot < 0) it = down_.lower_bound({r.job, {r.node, -1}});
+      if (it == down_.end() || it->first.first != r.job || it->first.second.first != r.node) return;
+      say(FindingKind::link_flap, Severity::info, r.node, it->first.second.second, {});
+      down_.erase(it);
       return;
+    }
   }
 }
 

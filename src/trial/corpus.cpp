@@ -238,6 +238,14 @@ bool Reader::directive(const std::vector<std::string>& w, std::string_view rest)
     if (d == "@end") now_->length = *t, ended_ = true;
     return true;
   }
+  if (d == "@log") {
+    Input i;
+    i.kind = Input::Kind::log;
+    i.at = at_;
+    if (w.size() != 2 || !read(w[1], i.job.number)) return false;
+    block_ = std::move(i);
+    return true;
+  }
   if (w.size() != 2 || !place(w[1], p) || p.node_first != p.node_last) return false;
   Input i;
   i.at = at_;
@@ -270,7 +278,7 @@ Result<void> Reader::read_case(const std::vector<std::pair<std::uint32_t, std::s
     if (text.empty() || text[0] != '@') {
       if (!block_) {
         if (trimmed(text).empty() || text[0] == '#') continue;
-        return bad(number, "text outside of @kmsg and @scrape");
+        return bad(number, "text outside of @kmsg, @scrape and @log");
       }
       if (block_->kind == Input::Kind::scrape) block_->text += text + "\n";
       else if (!text.empty()) {

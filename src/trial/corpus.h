@@ -23,11 +23,11 @@ std::string render(const Label& l);
 
 // What comes in at one moment.
 struct Input {
-  enum class Kind { kmsg, scrape, event, step, up_stops };
+  enum class Kind { kmsg, scrape, log, event, step, up_stops };
   Kind kind = Kind::kmsg;
   Duration at;       // since the case's beginning
   NodeId node;
-  std::string text;  // kmsg: one record; scrape: a whole one
+  std::string text;  // kmsg: one record; scrape: a whole one; log: one line
   Body event;
   JobId job;
   double step_s = 0;

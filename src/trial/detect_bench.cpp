@@ -6,6 +6,7 @@
 #include <set>
 
 #include "detect/detectors.h"
+#include "ingest/job_log.h"
 #include "ingest/kernel_log.h"
 #include "ingest/prom_text.h"
 
@@ -62,6 +63,12 @@ class Bench {
         if (auto r = parse_kmsg(i.text, i.node, 0x9f3c, at, s_.site)) kernel_.push_back(std::move(*r));
         break;
       case Input::Kind::scrape: refused_ += parse_scrape(i.text, i.node, at, s_.site, samples_); break;
+      case Input::Kind::log: {
+        const auto line = parse_train_line(std::string_view(i.text).substr(0, i.text.find('\n')));
+        auto r = line ? job_log_record(*line, i.job, at, s_.site) : std::nullopt;
+        if (r) logs_.push_back(std::move(*r));
+        break;
+      }
       case Input::Kind::event: events_.push_back(i.event); break;
       case Input::Kind::step: steps_.push_back({at, i.job, 1, ++step_, i.step_s}); break;
       case Input::Kind::up_stops: up_[i.node.v] = false; break;
@@ -75,7 +82,7 @@ class Bench {
       if (up_[n]) samples_.push_back({now_.utc, NodeId{n}, -1, Field::up, 1});
     }
     const std::vector<Body> said =
-        detectors_->look(samples_, kernel_, steps_, events_, s_, now_.utc, now_.steady + s_.mono_offset);
+        detectors_->look(samples_, kernel_, steps_, events_, s_, now_.utc, now_.steady + s_.mono_offset, logs_);
     tell(TurnBegan{s_.turn + 1, now_});
     for (const Body& b : events_) tell(b);
     for (const Body& b : said) {
@@ -89,6 +96,7 @@ class Bench {
     samples_.clear();
     kernel_.clear();
     steps_.clear();
+    logs_.clear();
     events_.clear();
   }
 
@@ -100,6 +108,7 @@ class Bench {
   std::vector<Sample> samples_;
   std::vector<KernelRecord> kernel_;
   std::vector<StepReport> steps_;
+  std::vector<JobLogRecord> logs_;
   std::vector<Body> events_;
   std::map<Label, double> found_;
   std::uint64_t refused_ = 0;
