@@ -1,6 +1,7 @@
 #include "ingest/kernel_log.h"
 
 #include "ingest/log_cursor.h"
+#include "ingest/nvlink5.h"
 
 namespace muster {
 namespace {
@@ -49,6 +50,14 @@ int slot_of(KernelKind kind, const std::optional<PciAddress>& pci, const PciTabl
   return -1;
 }
 
+// NVLink 5 events say Fatal or Nonfatal; one whose words are of a form not known is taken for fatal.
+bool fatal_nvlink5(const KernelText& k) {
+  constexpr int kFirst = 144, kLast = 150;
+  if (k.number < kFirst || k.number > kLast) return false;
+  const auto words = parse_nvlink5(k.words);
+  return !words || words->fatal;
+}
+
 // "prio,seq,usec,flags[,key=value...]" up to the semicolon.
 bool read_head(std::string_view head, std::uint64_t& prio, std::uint64_t& seq) {
   Cursor c(head);
@@ -94,7 +103,7 @@ std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std
   r.code = k->kind == TextKind::xid || k->kind == TextKind::sxid || k->kind == TextKind::aer ? k->number : 0;
   r.caused_by = k->caused_by;
   r.verdict = k->verdict;
-  r.fatal = k->said == Said::fatal;
+  r.fatal = k->said == Said::fatal || (k->kind == TextKind::xid && fatal_nvlink5(*k));
   r.boot = boot;
   r.seq = seq;
   r.text = std::string(text.substr(0, kKernelTextMax));
