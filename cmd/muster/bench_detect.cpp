@@ -44,9 +44,10 @@ std::string render_json(const trial::DetectReport& r) {
 }
 
 std::string render_text(const trial::DetectReport& r) {
-  std::string s = fmt::format("{} cases, in {} of them nothing is wrong; {} lines of scrapes refused\n\n", r.cases, r.quiet, r.refused_lines);
-  s += fmt::format("{:<20} {:>8} {:>6} {:>7} {:>6} {:>10} {:>7} {:>9}\n", "CLASS", "EXPECTED", "FOUND", "MISSED", "FALSE", "PRECISION",
-                   "RECALL", "AFTER_S");
+  std::string s =
+      fmt::format("{} cases, in {} of them nothing is wrong; {} lines of scrapes refused\n\n", r.cases, r.quiet, r.refused_lines);
+  s += fmt::format("{:<20} {:>8} {:>6} {:>7} {:>6} {:>10} {:>7} {:>9}\n", "CLASS", "EXPECTED", "FOUND", "MISSED", "FALSE",
+                   "PRECISION", "RECALL", "AFTER_S");
   const auto row = [&](std::string_view name, const trial::ClassMarks& m, std::string after) {
     s += fmt::format("{:<20} {:>8} {:>6} {:>7} {:>6} {:>10.3f} {:>7.3f} {:>9}\n", name, m.expected, m.found, m.missed, m.wrong,
                      m.precision(), m.recall(), after);
@@ -66,7 +67,8 @@ Result<std::vector<trial::Case>> load(const std::string& folder) {
     if (e.path().extension() == ".cases") files.push_back(e.path().string());
   }
   if (ec) return tl::unexpected(file_error("read", folder, ec.value()));
-  if (files.empty()) return fail(Code::not_found, fmt::format("no *.cases files in '{}'", folder), "name the corpus with --corpus DIR");
+  if (files.empty())
+    return fail(Code::not_found, fmt::format("no *.cases files in '{}'", folder), "name the corpus with --corpus DIR");
   std::sort(files.begin(), files.end());
   std::vector<trial::Case> out;
   for (const std::string& f : files) {

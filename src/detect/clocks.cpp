@@ -8,7 +8,7 @@ constexpr std::uint32_t kIdle = 0x1;  // NVML's bits
 constexpr std::uint32_t kSlowdown = 0x8, kSoftThermal = 0x20, kHardThermal = 0x40, kPowerBrake = 0x80;
 constexpr std::uint8_t kBrakedSamples = 2;
 constexpr std::uint8_t kLowSamples = 3;
-constexpr float kLow = 0.75F;  // of the clock of its peers, with ...
+constexpr float kLow = 0.75F;      // of the clock of its peers, with ...
 constexpr float kLowPower = 0.8F;  // ... less than this of their power: one that is held back by its power limit draws all of it
 constexpr float kBusy_pct = 90;
 constexpr double kNearThrottle_c = 6;

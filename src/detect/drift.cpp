@@ -51,7 +51,8 @@ void Drift::judge(std::vector<Version>& of, const char* what, const State& s, Ti
       changed_ = true;  // to be looked at again
     } else if (!under_repair(s, NodeId{n})) {
       out.see(FindingKind::version_drift, Severity::info, NodeId{n}, -1, Witness::scrape, utc,
-              fmt::format("{} {} where {} of {} nodes run {}", what, render_version(v.number), count[meant], all, render_version(meant)));
+              fmt::format("{} {} where {} of {} nodes run {}", what, render_version(v.number), count[meant], all,
+                          render_version(meant)));
     }
   }
 }

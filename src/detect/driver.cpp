@@ -7,8 +7,12 @@
 namespace muster::detect {
 namespace {
 constexpr std::uint8_t kSilent = 2;  // looks in a row
-constexpr const char* kVerdicts[] = {"nothing", "a GPU reset", "a reboot of the node", "peer-to-peer work to be drained",
-                                     "a drain and a reset", "the IMEX domain to be recovered"};
+constexpr const char* kVerdicts[] = {"nothing",
+                                     "a GPU reset",
+                                     "a reboot of the node",
+                                     "peer-to-peer work to be drained",
+                                     "a drain and a reset",
+                                     "the IMEX domain to be recovered"};
 }  // namespace
 
 void Driver::on_sample(const Sample& m, const State& s, Signs& out) {
@@ -30,8 +34,8 @@ void Driver::on_sample(const Sample& m, const State& s, Signs& out) {
   if (verdict == 0) return out.clear(FindingKind::gpu_fault, m.node, m.slot, "the driver asks for nothing any more");
   if (verdict >= std::size(kVerdicts)) return;
   const bool link = verdict == 3 || verdict == 5;
-  out.see(link ? FindingKind::nvlink_degraded : FindingKind::gpu_fault, link ? Severity::warning : Severity::critical, m.node, m.slot,
-          Witness::scrape, m.at, fmt::format("the driver asks for {}", kVerdicts[verdict]));
+  out.see(link ? FindingKind::nvlink_degraded : FindingKind::gpu_fault, link ? Severity::warning : Severity::critical, m.node,
+          m.slot, Witness::scrape, m.at, fmt::format("the driver asks for {}", kVerdicts[verdict]));
 }
 
 }  // namespace muster::detect

@@ -1,5 +1,5 @@
-// How much a counter grew lately. Counters fall when a driver is reloaded, wrap at 32 bits, come late after a gap: none of that is
-// growth, and what grew over an hour's gap is not a burst.
+// How much a counter grew lately. Counters fall when a driver is reloaded, wrap at 32 bits, come late after a gap: none of that
+// is growth, and what grew over an hour's gap is not a burst.
 #pragma once
 #include <algorithm>
 #include <cmath>

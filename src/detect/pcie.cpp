@@ -73,7 +73,8 @@ void Pcie::on_turn(Signs& out) {
 void Pcie::on_record(const KernelRecord& r, Time mono, Signs& out) {
   if (r.kind != KernelKind::pcie_error || r.slot < 0) return;
   const auto see = [&](Severity severity, std::string text) {
-    Sign s{FindingKind::pcie_degraded, severity, r.node, r.slot, {}, 0, {Witness::kernel_log, r.at, record_ref(r), std::move(text)}};
+    Sign s{
+        FindingKind::pcie_degraded, severity, r.node, r.slot, {}, 0, {Witness::kernel_log, r.at, record_ref(r), std::move(text)}};
     out.seen.push_back(std::move(s));
   };
   if (r.code > 0) return see(r.code > 1 ? Severity::critical : Severity::warning, r.text);
@@ -82,8 +83,8 @@ void Pcie::on_record(const KernelRecord& r, Time mono, Signs& out) {
   recent.push_back(mono);
   while (mono - recent.front() > kCorrectedWindow) recent.pop_front();
   if (recent.size() < kCorrected) return;
-  see(Severity::warning, fmt::format("{} corrected PCIe errors in {}, the last: {}", recent.size(),
-                                     render_duration(mono - recent.front()), r.text));
+  see(Severity::warning,
+      fmt::format("{} corrected PCIe errors in {}, the last: {}", recent.size(), render_duration(mono - recent.front()), r.text));
   recent.pop_front();
 }
 

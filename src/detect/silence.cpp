@@ -4,7 +4,11 @@
 
 namespace muster::detect {
 
-Silence::Silence(const Site& site) : links_(site.nodes.size() + 1), heard_(site.nodes.size()), boot_s_(site.nodes.size(), 0), boot_told_s_(site.nodes.size(), 0) {
+Silence::Silence(const Site& site)
+    : links_(site.nodes.size() + 1),
+      heard_(site.nodes.size()),
+      boot_s_(site.nodes.size(), 0),
+      boot_told_s_(site.nodes.size(), 0) {
   const auto n = static_cast<std::uint32_t>(links_.size());
   for (std::uint32_t i = 0; i < n; ++i) links_[i] = {(i + n - 1) % n, (i + 1) % n};
 }

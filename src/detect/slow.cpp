@@ -56,7 +56,8 @@ void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Time si
   const float median = middle->first;
   const auto worst = std::max_element(busy.begin(), busy.end());
   if (median <= 0 || worst->first < median * kStandsOut) return;
-  // Where all of them differ, as with uneven pipelines, the busiest is not the slow one: it must stand out of the usual spread too.
+  // Where all of them differ, as with uneven pipelines, the busiest is not the slow one: it must stand out of the usual spread
+  // too.
   std::vector<float> off;
   for (const auto& [active, gpu] : busy) off.push_back(std::abs(active - median));
   std::nth_element(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2), off.end());

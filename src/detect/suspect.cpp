@@ -47,9 +47,10 @@ void Suspect::on_turn(const State& s, Time utc, Time mono, Signs& out) {
     if (alone < 2 || by_chance(all, alone, gpus_) > kChance) continue;
     const NodeId node{due.gpu / slots_};
     if (s.nodes[node.v].incident.some()) continue;
-    out.see(FindingKind::gpu_suspect, Severity::warning, node, static_cast<std::int16_t>(due.gpu % slots_), Witness::kernel_log, utc,
-            fmt::format("programs of {} different jobs failed on this GPU alone within a day, of {} on the whole site; the last: {}",
-                        alone, all, due.text));
+    out.see(
+        FindingKind::gpu_suspect, Severity::warning, node, static_cast<std::int16_t>(due.gpu % slots_), Witness::kernel_log, utc,
+        fmt::format("programs of {} different jobs failed on this GPU alone within a day, of {} on the whole site; the last: {}",
+                    alone, all, due.text));
   }
 }
 

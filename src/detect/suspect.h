@@ -1,5 +1,5 @@
-// GPUs on which programs fail. An illegal address is the program's fault, unless programs of different jobs meet it on the same GPU
-// more often than chance allows: then the GPU is suspected, and tested when it is free.
+// GPUs on which programs fail. An illegal address is the program's fault, unless programs of different jobs meet it on the same
+// GPU more often than chance allows: then the GPU is suspected, and tested when it is free.
 #pragma once
 #include <deque>
 #include <map>

@@ -53,8 +53,8 @@ void Thermal::on_trend(Gpu& g, const Sample& m, const Gauges::Gpu& now, const St
   const double left_min = (s.policy.temp_throttle_c - m.value) / per_min;
   if (left_min <= 0 || left_min > kSoon_min) return;
   predict(m, left_min < 20 ? 80 : 60,
-          fmt::format("{:.0f} C and rising {:.1f} C a minute at the same power: throttles in {:.0f} minutes if it goes on", m.value,
-                      per_min, left_min),
+          fmt::format("{:.0f} C and rising {:.1f} C a minute at the same power: throttles in {:.0f} minutes if it goes on",
+                      m.value, per_min, left_min),
           out);
 }
 

@@ -19,9 +19,9 @@ class Thermal {
     Counter violation_us;
     Time since;  // mono, of the reading below; zero: none
     float then_c = 0, then_w = 0;
-    float halfway_c = 0;         // reading some minutes after that; zero: none yet
-    std::uint8_t hot = 0;        // samples in a row hotter than its neighbours
-    std::uint8_t slowed = 0;     // samples in a row with the software's thermal slow-down
+    float halfway_c = 0;      // reading some minutes after that; zero: none yet
+    std::uint8_t hot = 0;     // samples in a row hotter than its neighbours
+    std::uint8_t slowed = 0;  // samples in a row with the software's thermal slow-down
   };
   void on_temp(Gpu& g, const Sample& m, const Gauges& gauges, const State& s, Time mono, Signs& out);
   void on_trend(Gpu& g, const Sample& m, const Gauges::Gpu& now, const State& s, Time mono, Signs& out);

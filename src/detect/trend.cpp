@@ -5,11 +5,11 @@
 namespace muster::detect {
 namespace {
 constexpr std::int32_t kBucket_s = 20 * 60;
-constexpr float kMemory = 72;      // buckets: a day
-constexpr float kLeast = 6;        // errors in a bucket below which nothing is said
-constexpr float kFactor = 4;       // times the usual
-constexpr std::uint8_t kHot = 3;   // buckets in a row
-constexpr float kTooMany = 1e6F;   // beyond this the counter's differences are no longer exact in a float
+constexpr float kMemory = 72;     // buckets: a day
+constexpr float kLeast = 6;       // errors in a bucket below which nothing is said
+constexpr float kFactor = 4;      // times the usual
+constexpr std::uint8_t kHot = 3;  // buckets in a row
+constexpr float kTooMany = 1e6F;  // beyond this the counter's differences are no longer exact in a float
 
 struct What {
   Field field;
@@ -19,10 +19,11 @@ constexpr What kWhat[] = {{Field::ecc_sbe_total, "corrected ECC errors"},
                           {Field::nvlink_errors_total, "NVLink errors"},
                           {Field::ib_symbol_errors_total, "symbol errors of the NIC's link"}};
 
-// More of the same is more certain: 40 % at four times the usual rate, 85 % from 64 times on. An estimate, not a measurement.
+// More of the same is more certain: 40 % at four times the usual rate, 11 more with each doubling, 85 % at most. An estimate, not a measurement.
 int probability_pct(float ratio) {
-  const float doublings = std::log2(std::clamp(ratio / kFactor, 1.0F, 16.0F));
-  return static_cast<int>(40 + 11.25F * doublings);
+  int pct = 40;
+  for (float r = ratio / kFactor; r >= 2 && pct < 85; r /= 2) pct += 11;
+  return std::min(pct, 85);
 }
 }  // namespace
 
@@ -53,8 +54,9 @@ void Trend::on_sample(const Sample& m, Time mono, Signs& out) {
   if (rate >= kLeast && rate >= kFactor * usual && c.known >= 3) {
     if (c.hot < kHot) ++c.hot;
     if (c.hot < kHot) return;  // what may be the failure's beginning is not learned as usual
-    out.see(FindingKind::failure_predicted, Severity::info, m.node, m.slot, Witness::scrape, m.at,
-            fmt::format("{}: {:.0f} in 20 minutes, {:.0f} times the usual, for an hour", kWhat[column].words, rate, rate / usual));
+    out.see(
+        FindingKind::failure_predicted, Severity::info, m.node, m.slot, Witness::scrape, m.at,
+        fmt::format("{}: {:.0f} in 20 minutes, {:.0f} times the usual, for an hour", kWhat[column].words, rate, rate / usual));
     out.seen.back().code = probability_pct(rate / usual);
     return;
   }

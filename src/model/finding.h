@@ -42,8 +42,8 @@ enum class FindingKind : std::uint8_t {
 constexpr std::array<std::string_view, 28> names(FindingKind) {
   return {"gpu_lost", "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap", "link_down", "gsp_timeout", "node_silent", "host_rebooted", "slow_gpu",
-          "storage_stall", "app_error", "job_failed", "row_hot", "driver_hang", "gpu_fault", "gpu_suspect", "ecc_correctable", "power_brake",
-          "clock_drop", "ib_degraded", "nccl_hang", "version_drift", "failure_predicted", "host_fault"};
+          "storage_stall", "app_error", "job_failed", "row_hot", "driver_hang", "gpu_fault", "gpu_suspect", "ecc_correctable",
+          "power_brake", "clock_drop", "ib_degraded", "nccl_hang", "version_drift", "failure_predicted", "host_fault"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };

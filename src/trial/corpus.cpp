@@ -126,7 +126,7 @@ class Reader {
   Duration at_;
   bool new_labels_ = false;
   bool ended_ = false;
-  std::optional<Input> block_;  // kmsg or scrape whose lines follow
+  std::optional<Input> block_;                                             // kmsg or scrape whose lines follow
   std::map<std::pair<std::int64_t, std::uint32_t>, std::string> scrapes_;  // of series: (time, node) -> text
 };
 
@@ -280,7 +280,8 @@ Result<void> Reader::read_case(const std::vector<std::pair<std::uint32_t, std::s
         if (trimmed(text).empty() || text[0] == '#') continue;
         return bad(number, "text outside of @kmsg, @scrape and @log");
       }
-      if (block_->kind == Input::Kind::scrape) block_->text += text + "\n";
+      if (block_->kind == Input::Kind::scrape)
+        block_->text += text + "\n";
       else if (!text.empty()) {
         Input i = *block_;
         i.text = text + "\n";

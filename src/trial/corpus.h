@@ -25,7 +25,7 @@ std::string render(const Label& l);
 struct Input {
   enum class Kind { kmsg, scrape, log, event, step, up_stops };
   Kind kind = Kind::kmsg;
-  Duration at;       // since the case's beginning
+  Duration at;  // since the case's beginning
   NodeId node;
   std::string text;  // kmsg: one record; scrape: a whole one; log: one line
   Body event;

@@ -51,8 +51,8 @@ Outcome play(std::uint32_t nodes, Duration length, std::uint64_t seed, NoiseRate
   EXPECT_TRUE(loop) << loop.error().what;
   (*loop)->on_event = [&](const Event& e) {
     if (const auto* f = std::get_if<FindingOpened>(&e.body)) {
-      out.findings.push_back(fmt::format("{} on node {} slot {}: {}", name_of(f->finding.kind), f->finding.node.v, f->finding.slot,
-                                         f->finding.evidence.front().text));
+      out.findings.push_back(fmt::format("{} on node {} slot {}: {}", name_of(f->finding.kind), f->finding.node.v,
+                                         f->finding.slot, f->finding.evidence.front().text));
     }
     const auto* o = std::get_if<OrderIntended>(&e.body);
     out.drains += o != nullptr && o->order.action.verb == Verb::drain_node ? 1 : 0;

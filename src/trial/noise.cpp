@@ -46,8 +46,10 @@ void Noise::scrape(std::uint32_t n, Time utc, Inbox& out) {
       double& v = counter(n, s, c);
       // Symbol errors come one by one; the others in bursts, so rarely that two in one interval are left out.
       const double mean = per_day[c] * day;
-      if (c == kOfTheGpu) v += static_cast<double>(x.prng.chance(mean - static_cast<double>(static_cast<int>(mean)))) + static_cast<int>(mean);
-      else if (x.prng.chance(mean)) v += static_cast<double>(1 + x.prng.below(kBurst));
+      if (c == kOfTheGpu)
+        v += static_cast<double>(x.prng.chance(mean - static_cast<double>(static_cast<int>(mean)))) + static_cast<int>(mean);
+      else if (x.prng.chance(mean))
+        v += static_cast<double>(1 + x.prng.below(kBurst));
       out.samples.push_back({utc, NodeId{n}, static_cast<std::int16_t>(s), kFieldOf[c], v});
     }
   }
@@ -72,9 +74,9 @@ void Noise::poll(Inbox& out) {
     return m.field == Field::boot_time_s || std::find(kFieldOf.begin(), kFieldOf.end(), m.field) != kFieldOf.end();
   };
   const auto begin = out.samples.begin() + static_cast<std::ptrdiff_t>(before);
-  out.samples.erase(
-      std::remove_if(begin, out.samples.end(), [&](const Sample& m) { return ours(m) || now.steady < nodes_[m.node.v].mute_until; }),
-      out.samples.end());
+  out.samples.erase(std::remove_if(begin, out.samples.end(),
+                                   [&](const Sample& m) { return ours(m) || now.steady < nodes_[m.node.v].mute_until; }),
+                    out.samples.end());
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
     Node& x = nodes_[n];
     if (now.steady < x.next) continue;
