@@ -5,6 +5,7 @@
 
 #include "base/prng.h"
 #include "model/site.h"
+#include "ports/clock.h"
 #include "ports/observatory.h"
 
 namespace muster::trial {
