@@ -96,7 +96,10 @@ TEST(Kmsg, ForgedRecordsMeanNothing) {
 TEST(LogFile, ForgedLinesAreNoEvents) {
   auto all = records(of_repo("tests/fixtures/log_forged.txt"));
   EXPECT_GE(all.size(), 200u);
-  for (const auto& record : records(of_repo("tests/fixtures/kmsg_forged.txt"))) all.push_back(record);
+  for (const auto& record : records(of_repo("tests/fixtures/kmsg_forged.txt"))) {
+    // Some are no records at all; as lines of a file they would be fine.
+    if (record[0] >= '0' && record[0] <= '9') all.push_back(record);
+  }
   for (const auto& line : all) {
     LogReader reader;
     reader.feed(line);
@@ -150,7 +153,7 @@ TEST(PublicData, TheSampleKernelLogIsUnderstood) {
     if (line.find("NVRM: Xid") == std::string::npos) continue;
     const auto l = parse_log_line(line);
     ASSERT_TRUE(l) << line;
-    EXPECT_EQ(l->fault.rfind("Xid ", 0), 0u) << line;
+    EXPECT_EQ(l->event.code.rfind("Xid ", 0), 0u) << line;
     ++xids;
     if (line[0] != 'M') continue;
     EXPECT_TRUE(parse_kmsg(line.substr(2), NodeId{0}, 1, Time{1}, site())) << line;
