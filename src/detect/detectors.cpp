@@ -1,5 +1,7 @@
 #include "detect/detectors.h"
 
+#include <cmath>
+
 namespace muster::detect {
 namespace {
 constexpr Duration kPassingKept = minutes(30);
@@ -94,6 +96,7 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std
 
 void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
   silence_.on_sample(m, s, mono, signs_);
+  if (std::isnan(m.value)) return;
   switch (m.field) {
     case Field::up:
     case Field::boot_time_s:
