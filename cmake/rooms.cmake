@@ -15,7 +15,7 @@ set(MAY_USE_act ports model base)
 set(MAY_USE_control detect decide act account ports model base)
 set(MAY_USE_adapters ports ingest model base)
 set(MAY_USE_twin ports ingest model base)
-set(MAY_USE_trial control twin decide account ports model base)
+set(MAY_USE_trial control twin decide detect ingest account ports model base)
 set(MAY_USE_api report account ports model base)
 set(ALL_ROOMS base model ingest detect decide account report ports act control adapters twin trial api)
 

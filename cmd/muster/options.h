@@ -129,6 +129,11 @@ struct BenchHeatOptions {
   ProgressMode progress = ProgressMode::automatic;
 };
 
+struct BenchDetectOptions {
+  std::string corpus = "tests/corpus";
+  report::Format format = report::Format::table;  // table or json
+};
+
 struct BenchIngestOptions {
   std::uint32_t gpus = 8000;
   std::uint64_t rounds = 3;                       // scrapes of each node, after one that is not measured
@@ -276,6 +281,7 @@ using Command = std::variant<ShowText, DemoOptions, UpOptions, PauseOptions, Res
                              ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
                              TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions,
                              BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,
+                             BenchDetectOptions,
                              JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.

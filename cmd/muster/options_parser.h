@@ -232,6 +232,7 @@ class Parser {
   void add_bench_openb(CLI::App& bench);
   void add_bench_energy(CLI::App& bench);
   void add_bench_ingest(CLI::App& bench);
+  void add_bench_detect(CLI::App& bench);
   void add_up();
   void add_pause(bool pause);
   void add_get();
@@ -275,6 +276,7 @@ class Parser {
   BenchPriceOptions bench_price_;
   BenchHeatOptions bench_heat_;
   BenchIngestOptions bench_ingest_;
+  BenchDetectOptions bench_detect_;
   JournalVerifyOptions journal_verify_;
   JournalExportOptions journal_export_;
   VersionOptions version_;

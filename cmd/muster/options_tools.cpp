@@ -118,6 +118,7 @@ void Parser::add_bench() {
   add_bench_openb(*bench);
   add_bench_energy(*bench);
   add_bench_ingest(*bench);
+  add_bench_detect(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {
@@ -183,6 +184,14 @@ void Parser::add_bench_energy(CLI::App& bench) {
   add_format(heat, o.format, {Format::table, Format::json});
   add_progress(heat, o.progress);
   chosen(heat, o);
+}
+
+void Parser::add_bench_detect(CLI::App& bench) {
+  auto* sub = command(bench, "detect", "Precision and recall of the detectors on a labelled corpus", nullptr,
+                      "  muster bench detect --corpus tests/corpus -o json");
+  words(sub, "--corpus", "DIR", "Folder of *.cases files [tests/corpus]", bench_detect_.corpus);
+  add_format(sub, bench_detect_.format, {Format::table, Format::json});
+  chosen(sub, bench_detect_);
 }
 
 void Parser::add_bench_ingest(CLI::App& bench) {

@@ -21,6 +21,17 @@ std::string_view say(FindingKind k) {
     case FindingKind::app_error: return "an error of the program itself";
     case FindingKind::job_failed: return "a failed job";
     case FindingKind::row_hot: return "a row of racks that grows hot";
+    case FindingKind::gpu_fault: return "a GPU that needs a reset";
+    case FindingKind::gpu_suspect: return "a GPU on which programs fail";
+    case FindingKind::ecc_correctable: return "many corrected memory errors";
+    case FindingKind::power_brake: return "a GPU slowed by its power supply";
+    case FindingKind::clock_drop: return "a GPU below its clock";
+    case FindingKind::ib_degraded: return "a failing network link";
+    case FindingKind::driver_hang: return "a driver that does not answer";
+    case FindingKind::nccl_hang: return "a hung collective";
+    case FindingKind::version_drift: return "a version unlike its peers'";
+    case FindingKind::failure_predicted: return "errors that foretell a failure";
+    case FindingKind::host_fault: return "a fault of the host's memory or processors";
   }
   return "trouble";
 }

@@ -1,27 +1,58 @@
 #include "detect/detectors.h"
 
-#include "detect/xid.h"
+#include <cmath>
 
 namespace muster::detect {
 namespace {
-// A program's error and a link's flap are over when they happen; they are shown for a while.
 constexpr Duration kPassingKept = minutes(30);
 
-bool passing(FindingKind k) { return k == FindingKind::app_error || k == FindingKind::link_flap; }
+// A program's error and a link's flap are over when they happen; they are shown for a while.
+bool momentary(FindingKind k) { return k == FindingKind::app_error || k == FindingKind::link_flap; }
+
+// What nothing ever clears: over when there has been no sign of it for a while.
+bool passing(FindingKind k) {
+  switch (k) {
+    case FindingKind::app_error:
+    case FindingKind::link_flap:
+    case FindingKind::gpu_suspect:
+    case FindingKind::ecc_correctable:
+    case FindingKind::power_brake:
+    case FindingKind::clock_drop:
+    case FindingKind::ib_degraded:
+    case FindingKind::nccl_hang:
+    case FindingKind::failure_predicted: return true;
+    default: return false;
+  }
+}
 
 std::uint32_t bit(Witness w) { return 1U << static_cast<unsigned>(w); }
 }  // namespace
 
-Detectors::Detectors(const State& s) : counters_(s.site), heat_(s.site), silence_(s.site), slow_(s.site) {
+Detectors::Detectors(const State& s)
+    : gauges_(s.site),
+      visible_(s.site),
+      ecc_(s.site),
+      pcie_(s.site),
+      nvlink_(s.site),
+      infiniband_(s.site),
+      thermal_(s.site),
+      clocks_(s.site),
+      trend_(s.site),
+      driver_(s.site),
+      drift_(s.site),
+      xids_(s.site),
+      heat_(s.site),
+      silence_(s.site),
+      slow_(s.site) {
   for (const auto& [id, f] : s.findings) {
     if (f.cleared.ns != 0) continue;
-    Open o{id, 0, static_cast<std::uint32_t>(f.evidence.size())};
+    Open o{id, 0, static_cast<std::uint32_t>(f.evidence.size()), s.mono()};
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
     open_[{f.kind, f.node, f.slot, f.job}] = o;
     heat_.take_over(f);
     if (f.node.some() && f.node.v >= s.nodes.size()) continue;
     silence_.take_over(f);
-    counters_.take_over(f);
+    visible_.take_over(f);
     links_.take_over(f);
     jobs_.take_over(f);
     if (passing(f.kind)) passing_.emplace_back(s.mono(), Key{f.kind, f.node, f.slot, f.job});
@@ -46,7 +77,7 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std
     f.code = sign.code;
     f.opened = utc;
     f.evidence = {sign.evidence};
-    open_[key] = {f.id, bit(sign.evidence.witness), 1};
+    open_[key] = {f.id, bit(sign.evidence.witness), 1, mono};
     if (passing(sign.kind)) passing_.emplace_back(mono, key);
     out.push_back(FindingOpened{std::move(f)});
     return;
@@ -55,6 +86,7 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std
   // events.
   Open& o = it->second;
   ++o.signs;
+  if (!momentary(sign.kind)) o.last = mono;
   const bool new_witness = (o.witnesses & bit(sign.evidence.witness)) == 0;
   const bool doubled = (o.signs & (o.signs - 1)) == 0;
   if (!new_witness && !doubled) return;
@@ -62,42 +94,117 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std
   out.push_back(FindingGrew{o.id, sign.severity, sign.evidence});
 }
 
+void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
+  silence_.on_sample(m, s, mono, signs_);
+  if (std::isnan(m.value)) return;
+  switch (m.field) {
+    case Field::up:
+    case Field::boot_time_s:
+    case Field::memory_temp_c: return;
+    case Field::gpus_visible: return visible_.on_sample(m, s, signs_);
+    case Field::gpu_util_pct:
+    case Field::power_w: return gauges_.on_sample(m);
+    case Field::gpu_temp_c:
+      gauges_.on_sample(m);
+      heat_.on_sample(m, mono);
+      return thermal_.on_sample(m, gauges_, s, mono, signs_);
+    case Field::inlet_temp_c: return heat_.on_sample(m, mono);
+    case Field::thermal_violation_us: return thermal_.on_sample(m, gauges_, s, mono, signs_);
+    case Field::clock_reasons:
+      gauges_.on_sample(m);
+      thermal_.on_sample(m, gauges_, s, mono, signs_);
+      return clocks_.on_sample(m, gauges_, s.policy.temp_throttle_c, signs_);
+    case Field::sm_clock_mhz: gauges_.on_sample(m); return clocks_.on_sample(m, gauges_, s.policy.temp_throttle_c, signs_);
+    case Field::tensor_active: return slow_.on_sample(m);
+    case Field::ecc_sbe_total: trend_.on_sample(m, mono, signs_); return ecc_.on_sample(m, mono, signs_);
+    case Field::ecc_dbe_total:
+    case Field::remapped_rows:
+    case Field::remap_pending:
+    case Field::remap_failed:
+    case Field::sram_exceeded: return ecc_.on_sample(m, mono, signs_);
+    case Field::nvlink_errors_total: trend_.on_sample(m, mono, signs_); return nvlink_.on_sample(m, mono, signs_);
+    case Field::pcie_replay_total:
+    case Field::pcie_width:
+    case Field::pcie_gen: return pcie_.on_sample(m, gauges_, mono, signs_);
+    case Field::recovery_action:
+    case Field::driver_answers: return driver_.on_sample(m, s, signs_);
+    case Field::driver_version:
+    case Field::nic_firmware: return drift_.on_sample(m, mono);
+    case Field::ib_up: return links_.on_sample(m, mono, signs_);
+    case Field::ib_symbol_errors_total: trend_.on_sample(m, mono, signs_); return infiniband_.on_sample(m, s, mono, signs_);
+    case Field::ib_link_downed_total:
+    case Field::ib_recoveries_total:
+    case Field::ib_receive_errors_total:
+    case Field::ib_integrity_errors_total:
+    case Field::ib_overrun_errors_total:
+    case Field::ib_discards_total:
+    case Field::ib_ack_timeouts_total:
+    case Field::ib_rnr_retries_total:
+    case Field::ib_slow_restarts_total:
+    case Field::ib_rate_bytes: return infiniband_.on_sample(m, s, mono, signs_);
+  }
+}
+
+void Detectors::drop_explained(const State& s) {
+  std::erase_if(signs_.seen, [&](const Sign& x) {
+    // A GPU that throttles in a hot row is sound: the row's finding says what is wrong.
+    const bool heat = x.kind == FindingKind::thermal_throttle || x.kind == FindingKind::failure_predicted;
+    if (heat && x.node.some() && heat_.hot(s.site, x.node)) return true;
+    // A link that is still down has not flapped.
+    return x.kind == FindingKind::link_flap && x.node.some() && links_.down(x.node, x.slot);
+  });
+}
+
+// Puts what has passed among the reliefs.
+void Detectors::let_pass(Time mono) {
+  for (; !passing_.empty() && mono - passing_.front().first >= kPassingKept; passing_.pop_front()) {
+    const Key key = passing_.front().second;
+    const auto it = open_.find(key);
+    if (it != open_.end() && mono - it->second.last < kPassingKept) {  // there have been signs since
+      passing_.emplace_back(it->second.last, key);
+      continue;
+    }
+    const auto& [kind, node, slot, job] = key;
+    signs_.gone.push_back({kind, node, slot, job, "nothing more of it"});
+  }
+}
+
 std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<const KernelRecord> kernel,
                                   std::span<const StepReport> steps, std::span<const Body> events, const State& s, Time utc,
-                                  Time mono) {
+                                  Time mono, std::span<const JobLogRecord> logs) {
   signs_.seen.clear();
   signs_.gone.clear();
   const auto slots = static_cast<int>(s.site.gpus_per_node);
   for (const KernelRecord& r : kernel) {
     if (r.node.v >= s.nodes.size() || r.slot >= slots) continue;
-    on_kernel_record(r, signs_);
+    xids_.on_record(r, s, mono, signs_);
+    pcie_.on_record(r, mono, signs_);
     links_.on_kernel_record(r, mono, signs_);
   }
   for (const Sample& m : samples) {
-    if (m.node.v >= s.nodes.size() || m.slot >= slots) continue;
-    silence_.on_sample(m, s, mono, signs_);
-    if (m.field == Field::up) continue;
-    counters_.on_sample(m, s, signs_);
-    slow_.on_sample(m);
-    heat_.on_sample(m, mono);
-    links_.on_sample(m, mono, signs_);
+    if (m.node.v < s.nodes.size() && m.slot < slots) on_sample(m, s, mono);
+  }
+  for (const JobLogRecord& r : logs) {
+    if (find_job(s, r.job) != nullptr && r.slot < slots) collectives_.on_record(r, signs_);
   }
   for (const StepReport& r : steps) slow_.on_step(r, s, signs_);
   for (const Body& b : events) {
     jobs_.on_event(b, s, utc, mono, signs_);
-    if (const auto* e = std::get_if<JobEnded>(&b)) slow_.forget(e->job);
+    if (const auto* e = std::get_if<JobEnded>(&b)) {
+      slow_.forget(e->job);
+      collectives_.forget(e->job);
+    }
   }
   silence_.on_turn(s, utc, mono, signs_);
+  pcie_.on_turn(signs_);
   links_.on_turn(s, utc, mono, signs_);
+  xids_.on_turn(s, utc, mono, signs_);
+  drift_.on_turn(s, utc, mono, signs_);
   std::vector<Body> measured;
   heat_.on_turn(s, utc, mono, signs_, measured);
-  // A GPU that throttles in a hot row is sound: the row's finding says what is wrong.
-  std::erase_if(signs_.seen, [&](const Sign& x) { return x.kind == FindingKind::thermal_throttle && heat_.hot(s.site, x.node); });
+  drop_explained(s);
+  let_pass(mono);
 
-  for (; !passing_.empty() && mono - passing_.front().first >= kPassingKept; passing_.pop_front()) {
-    const auto& [kind, node, slot, job] = passing_.front().second;
-    signs_.gone.push_back({kind, node, slot, job, "nothing more of it"});
-  }
   std::vector<Body> out;
   std::uint64_t next_id = s.next_finding;
   for (const Sign& sign : signs_.seen) merge(sign, s, utc, mono, next_id, out);
@@ -115,7 +222,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
 
 Time Detectors::next(const State& s) const {
   const Time over = passing_.empty() ? kNever : passing_.front().first + kPassingKept;
-  return std::min({silence_.next(s), links_.next(), heat_.next(), over});
+  return std::min({silence_.next(s), links_.next(), heat_.next(), xids_.next(), over});
 }
 
 }  // namespace muster::detect

@@ -6,12 +6,24 @@
 #include <tuple>
 #include <vector>
 
-#include "detect/counters.h"
+#include "detect/clocks.h"
+#include "detect/collectives.h"
+#include "detect/drift.h"
+#include "detect/driver.h"
+#include "detect/ecc.h"
+#include "detect/gauges.h"
 #include "detect/heat_row.h"
+#include "detect/infiniband.h"
 #include "detect/jobs.h"
 #include "detect/links.h"
+#include "detect/nvlink.h"
+#include "detect/pcie.h"
 #include "detect/silence.h"
 #include "detect/slow.h"
+#include "detect/thermal.h"
+#include "detect/trend.h"
+#include "detect/visible.h"
+#include "detect/xid.h"
 #include "model/event.h"
 
 namespace muster::detect {
@@ -24,7 +36,8 @@ class Detectors {
   // Everything that came in with one turn, at utc/mono. `events` are the engine's, not yet folded into `s`. Returns
   // FindingOpened, FindingGrew and FindingCleared bodies in a fixed order.
   std::vector<Body> look(std::span<const Sample> samples, std::span<const KernelRecord> kernel, std::span<const StepReport> steps,
-                         std::span<const Body> events, const State& s, Time utc, Time mono);
+                         std::span<const Body> events, const State& s, Time utc, Time mono,
+                         std::span<const JobLogRecord> logs = {});
   // When a detector has to look again even if nothing comes in, mono.
   Time next(const State& s) const;
 
@@ -34,17 +47,34 @@ class Detectors {
     FindingId id;
     std::uint32_t witnesses = 0;  // bit set
     std::uint32_t signs = 0;
+    Time last;  // mono, of the newest sign
   };
+  void on_sample(const Sample& m, const State& s, Time mono);
+  // Signs that another finding explains.
+  void drop_explained(const State& s);
+  void let_pass(Time mono);
   void merge(const Sign& sign, const State& s, Time utc, Time mono, std::uint64_t& next_id, std::vector<Body>& out);
 
-  Counters counters_;
+  Gauges gauges_;
+  Visible visible_;
+  Ecc ecc_;
+  Pcie pcie_;
+  Nvlink nvlink_;
+  Infiniband infiniband_;
+  Thermal thermal_;
+  Clocks clocks_;
+  Trend trend_;
+  Driver driver_;
+  Drift drift_;
+  Xids xids_;
+  Collectives collectives_;
   HeatRow heat_;
   Silence silence_;
   Links links_;
   Slow slow_;
   Jobs jobs_;
   Signs signs_;
-  std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time when they are over
+  std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time of their last sign
   std::map<Key, Open> open_;
 };
 

@@ -47,7 +47,7 @@ TEST(Merging, TheSameFaultAfterItsEndIsANewFinding) {
   const FindingId first = w.open(FindingKind::gpu_lost)->id;
   w.t.tell(IncidentClosed{w.t.open(first), "fixed"});
   w.xid(kN0, 1, 79);
-  w.look();
+  w.look(seconds(10));  // within five seconds it would be the same event
   ASSERT_NE(w.open(FindingKind::gpu_lost), nullptr);
   EXPECT_NE(w.open(FindingKind::gpu_lost)->id, first);
 }

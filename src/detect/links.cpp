@@ -40,8 +40,10 @@ void Links::on_sample(const Sample& m, Time mono, Signs& out) {
   Evidence e{Witness::scrape, m.at, {}, fmt::format("NIC {} reports its port as not active", m.slot)};
   const auto it = down_.find(p);
   if (it == down_.end()) return went_down(p, mono, std::move(e));
-  if (it->second.said) out.seen.push_back({FindingKind::link_down, Severity::critical, m.node, m.slot, {}, 0, std::move(e)});
-  else it->second.evidence = std::move(e);  // the better witness
+  if (it->second.said)
+    out.seen.push_back({FindingKind::link_down, Severity::critical, m.node, m.slot, {}, 0, std::move(e)});
+  else
+    it->second.evidence = std::move(e);  // the better witness
 }
 
 void Links::on_turn(const State& s, Time utc, Time mono, Signs& out) {

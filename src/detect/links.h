@@ -13,6 +13,7 @@ class Links {
   void on_sample(const Sample& m, Time mono, Signs& out);
   void on_turn(const State& s, Time utc, Time mono, Signs& out);
   Time next() const;
+  bool down(NodeId n, std::int16_t slot) const { return down_.count({n, slot}) != 0; }
 
  private:
   using Port = std::pair<NodeId, std::int16_t>;

@@ -20,6 +20,14 @@ struct Sign {
   Evidence evidence;
 };
 
+// Where a kernel record can be found again.
+inline std::string record_ref(const KernelRecord& r) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string boot;
+  for (std::uint64_t b = r.boot; b != 0 || boot.empty(); b >>= 4) boot.insert(boot.begin(), kHex[b & 15]);
+  return "kmsg:" + boot + "/" + std::to_string(r.seq);
+}
+
 struct Relief {
   FindingKind kind = FindingKind::gpu_lost;
   NodeId node;

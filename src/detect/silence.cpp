@@ -4,7 +4,11 @@
 
 namespace muster::detect {
 
-Silence::Silence(const Site& site) : links_(site.nodes.size() + 1), heard_(site.nodes.size()), boot_s_(site.nodes.size(), 0) {
+Silence::Silence(const Site& site)
+    : links_(site.nodes.size() + 1),
+      heard_(site.nodes.size()),
+      boot_s_(site.nodes.size(), 0),
+      boot_told_s_(site.nodes.size(), 0) {
   const auto n = static_cast<std::uint32_t>(links_.size());
   for (std::uint32_t i = 0; i < n; ++i) links_[i] = {(i + n - 1) % n, (i + 1) % n};
 }
@@ -33,12 +37,16 @@ void Silence::on_sample(const Sample& m, const State& s, Time mono, Signs& out) 
   const std::uint32_t n = m.node.v;
   if (m.field == Field::boot_time_s) {
     const double before = boot_s_[n];
+    const double told_s = boot_told_s_[n];
     boot_s_[n] = m.value;
+    boot_told_s_[n] = m.at.ns / 1e9;
     // A boot that Muster ordered may be reported only after the order has ended.
     const Incident* i = find_incident(s, s.nodes[n].incident);
     const bool ordered = taken_down(s, m.node) || (i != nullptr && i->repaired);
-    // A minute of slack: exporters compute the boot time from the uptime, and it wobbles.
-    if (before != 0 && m.value > before + 60 && !ordered) {
+    // A minute of slack: exporters compute the boot time from the uptime, and it wobbles. A boot that lies before the last report
+    // of the old one is none: the node's clock was set.
+    constexpr double kWobble_s = 60, kSkew_s = 300;
+    if (before != 0 && m.value > before + kWobble_s && m.value > told_s - kSkew_s && !ordered) {
       out.see(FindingKind::host_rebooted, Severity::warning, m.node, -1, Witness::scrape, m.at,
               "the node has booted, and nobody asked it to");
     }

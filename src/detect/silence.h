@@ -31,6 +31,7 @@ class Silence {
   std::vector<Link> links_;  // the last entry is the list's head
   std::vector<Time> heard_;  // mono; kNever: already said to be silent
   std::vector<double> boot_s_;
+  std::vector<double> boot_told_s_;  // utc, when it was last told
   bool begun_ = false;
 };
 

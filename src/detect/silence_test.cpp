@@ -102,27 +102,27 @@ TEST(Silence, ANodeThatHasJustBootedHasItsTimeToReport) {
 
 TEST(Silence, ABootThatNobodyOrderedIsFound) {
   Watch w(1);
-  w.sample(kN0, -1, Field::boot_time_s, 1000);
+  w.sample(kN0, -1, Field::boot_time_s, 1767000000);
   EXPECT_TRUE(w.look().empty());
-  w.sample(kN0, -1, Field::boot_time_s, 1030);
+  w.sample(kN0, -1, Field::boot_time_s, 1767000030);
   EXPECT_TRUE(w.look().empty()) << "it wobbles";
-  w.sample(kN0, -1, Field::boot_time_s, 5000);
+  w.sample(kN0, -1, Field::boot_time_s, 1767225590);
   w.look();
   EXPECT_NE(w.open(FindingKind::host_rebooted), nullptr);
 }
 
 TEST(Silence, ABootThatMusterOrderedIsNone) {
   Watch w(1);
-  w.sample(kN0, -1, Field::boot_time_s, 1000);
+  w.sample(kN0, -1, Field::boot_time_s, 1767000000);
   w.look();
   const IncidentId i = w.t.open(w.t.find(FindingKind::gpu_lost, kN0, 1));
   const std::string key = w.t.order(Verb::reboot_node, kN0, i);
-  w.sample(kN0, -1, Field::boot_time_s, 5000);
+  w.sample(kN0, -1, Field::boot_time_s, 1767225590);
   w.look();
   EXPECT_EQ(w.open(FindingKind::host_rebooted), nullptr);
   w.t.ends(key);
   w.t.order(Verb::test_node, kN0, i);
-  w.sample(kN0, -1, Field::boot_time_s, 9000);
+  w.sample(kN0, -1, Field::boot_time_s, 1767229600);
   w.look();
   EXPECT_EQ(w.open(FindingKind::host_rebooted), nullptr) << "it may be reported late";
 }

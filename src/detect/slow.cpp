@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace muster::detect {
 namespace {
 constexpr std::uint32_t kReports = 3;  // slow reports in a row before anybody is suspected
 constexpr float kStandsOut = 1.12F;    // tensor activity over the gang's median
+constexpr float kSpread = 4;           // and times the median of how far they are from it
 }  // namespace
 
 Slow::Slow(const Site& site) : slots_(site.gpus_per_node), tensor_(site.nodes.size() * site.gpus_per_node, -1.0F) {}
@@ -22,23 +24,24 @@ void Slow::on_step(const StepReport& r, const State& s, Signs& out) {
   const Job* j = find_job(s, r.job);
   if (j == nullptr || j->phase != JobPhase::running || r.step_s <= 0) return;
   Pace& p = jobs_[r.job];
-  if (p.attempt != r.attempt) p = {r.attempt, p.best_s, 0, false};
+  if (p.attempt != r.attempt) p = {r.attempt, p.best_s, 0, false, {}};
   p.best_s = p.best_s == 0 ? r.step_s : std::min(p.best_s, r.step_s);
   const double reference_s = std::min(p.best_s, j->spec.step_s);
   if (r.step_s <= reference_s * (1 + s.policy.slow_step_pct / 100)) {
     p.slow = 0;
     return;
   }
-  if (++p.slow < kReports || p.said) return;
+  if (++p.slow == 1) p.since = r.at;
+  if (p.slow < kReports || p.said) return;
   // A gang with a known fault in it needs no further suspect.
   for (NodeId n : j->nodes) {
     if (s.nodes[n.v].incident.some() || in_hot_row(s, n)) return;
   }
-  accuse(r, *j, reference_s, out);
+  accuse(r, *j, reference_s, p.since, out);
   p.said = true;
 }
 
-void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Signs& out) {
+void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Time since, Signs& out) {
   std::vector<std::pair<float, std::size_t>> busy;
   for (std::size_t i = 0; i < j.nodes.size(); ++i) {
     const std::size_t first = j.nodes[i].v * slots_;
@@ -53,6 +56,12 @@ void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Signs& 
   const float median = middle->first;
   const auto worst = std::max_element(busy.begin(), busy.end());
   if (median <= 0 || worst->first < median * kStandsOut) return;
+  // Where all of them differ, as with uneven pipelines, the busiest is not the slow one: it must stand out of the usual spread
+  // too.
+  std::vector<float> off;
+  for (const auto& [active, gpu] : busy) off.push_back(std::abs(active - median));
+  std::nth_element(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2), off.end());
+  if (worst->first - median < kSpread * off[off.size() / 2]) return;
   const NodeId node{static_cast<std::uint32_t>(worst->second / slots_)};
   const auto slot = static_cast<std::int16_t>(worst->second % slots_);
   Sign sign{FindingKind::slow_gpu,
@@ -62,7 +71,7 @@ void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Signs& 
             r.job,
             0,
             {Witness::job,
-             r.at,
+             since,
              {},
              fmt::format(
                  "job {} steps in {:.2f} s instead of {:.2f} s; this GPU's tensor activity is {:.2f} where its peers' is {:.2f}: "

@@ -21,8 +21,9 @@ class Slow {
     double best_s = 0;       // fastest mean step seen
     std::uint32_t slow = 0;  // reports in a row that were too slow
     bool said = false;
+    Time since;  // utc, of the first of them
   };
-  void accuse(const StepReport& r, const Job& j, double reference_s, Signs& out);
+  void accuse(const StepReport& r, const Job& j, double reference_s, Time since, Signs& out);
 
   std::uint32_t slots_;
   std::vector<float> tensor_;  // newest tensor activity per GPU; negative: unknown

@@ -59,5 +59,97 @@ TEST(Xid, ARecordWhoseAddressIsNoGpuOfTheNodeBlamesNobody) {
   EXPECT_EQ(w.findings(), 0U);
 }
 
+// A record with what the parser reads beside the code.
+KernelRecord record(const Watch& w, std::int16_t slot, std::int32_t code, std::int32_t caused_by = 0, std::int32_t verdict = -1) {
+  KernelRecord r;
+  r.at = w.t.now().utc;
+  r.node = kN0;
+  r.slot = slot;
+  r.code = code;
+  r.seq = 7;
+  r.text = "text";
+  r.caused_by = caused_by;
+  r.verdict = verdict;
+  return r;
+}
+
+TEST(Xid, WhatALostGpuStillSaysIsEvidenceOfItsLoss) {
+  Watch w;
+  w.xid(kN0, 5, 79);
+  w.look();
+  for (const std::int32_t code : {31, 43, 62, 109, 119}) {
+    w.xid(kN0, 5, code);
+    w.look(seconds(6));
+  }
+  w.xid(kN0, 1, 74);  // the other end of its link, too late to be one
+  w.look();
+  EXPECT_EQ(w.findings(), 2U);
+  EXPECT_GT(w.open(FindingKind::gpu_lost)->evidence.size(), 1U);
+}
+
+TEST(Xid, TheVerdictBelongsToTheFaultBeforeIt) {
+  Watch after, alone;
+  after.xid(kN0, 5, 95);
+  after.look();
+  after.kernel.push_back(record(after, 5, 154, 0, 1));
+  after.look();
+  EXPECT_EQ(after.findings(), 1U);
+  alone.kernel.push_back(record(alone, 5, 154, 0, 2));
+  alone.look();
+  ASSERT_NE(alone.open(FindingKind::gpu_fault), nullptr);
+  alone.kernel.push_back(record(alone, 4, 154, 0, 0));
+  alone.look();
+  EXPECT_EQ(alone.findings(), 1U);
+}
+
+TEST(Xid, AChannelThatWasRemovedNamesItsCause) {
+  Watch w;
+  w.kernel.push_back(record(w, 5, 45, 94));
+  w.kernel.push_back(record(w, 5, 45, 94));
+  w.look();
+  ASSERT_EQ(w.findings(), 1U);
+  EXPECT_EQ(w.open(FindingKind::ecc_uncorrectable)->code, 94);
+}
+
+TEST(Xid, NvLink5SaysItselfWhetherItIsFatal) {
+  Watch w;
+  w.kernel.push_back(record(w, 5, 149));
+  w.look();
+  EXPECT_EQ(w.findings(), 0U);
+  w.look(seconds(10));
+  w.kernel.push_back(record(w, 5, 149));
+  w.kernel.back().fatal = true;
+  w.look();
+  EXPECT_NE(w.open(FindingKind::nvlink_degraded), nullptr);
+}
+
+TEST(Suspect, ProgramsOfTwoJobsOnOneGpuAreAReasonToTestIt) {
+  for (const bool same_gpu : {true, false}) {
+    Watch w;
+    for (int i = 0; i < 2; ++i) {
+      const JobId job = w.t.running({kN0});
+      w.xid(kN0, same_gpu || i == 0 ? 2 : 4, 31);
+      w.look();
+      w.everybody_reports();
+      w.look(seconds(40));
+      w.t.tell(JobEnded{job, 1, JobEnd::app_failed, {}, "exit 1"});
+    }
+    EXPECT_EQ(w.open(FindingKind::gpu_suspect) != nullptr, same_gpu);
+  }
+}
+
+TEST(Suspect, AJobThatFailsOnAllItsGpusHasItselfToBlame) {
+  Watch w;
+  for (int i = 0; i < 3; ++i) {
+    const JobId job = w.t.running({kN0});
+    for (std::int16_t s = 0; s < 8; ++s) w.xid(kN0, s, 31);
+    w.look();
+    w.everybody_reports();
+    w.look(seconds(40));
+    w.t.tell(JobEnded{job, 1, JobEnd::app_failed, {}, "exit 1"});
+  }
+  EXPECT_EQ(w.open(FindingKind::gpu_suspect), nullptr);
+}
+
 }  // namespace
 }  // namespace muster::detect

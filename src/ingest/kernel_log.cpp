@@ -1,6 +1,7 @@
 #include "ingest/kernel_log.h"
 
 #include "ingest/log_cursor.h"
+#include "ingest/nvlink5.h"
 
 namespace muster {
 namespace {
@@ -12,7 +13,49 @@ std::optional<KernelKind> kind_of(const KernelText& k) {
   if (k.kind == TextKind::aer) return KernelKind::pcie_error;
   if (k.code == "mlx5 link down") return KernelKind::link_down;
   if (k.code == "mlx5 link up") return KernelKind::link_up;
+  if (k.kind == TextKind::sxid) return KernelKind::sxid;
+  // Without an address these begin like something that a program's name can be made to look like.
+  if (k.pci && k.code == "NVRM init failed") return KernelKind::gpu_init;
+  if (k.pci && (k.code == "NVRM GSP heartbeat" || k.code == "NVRM GSP crash")) return KernelKind::gsp_dead;
+  for (const std::string_view code : {"mlx5 slot power", "mlx5 health miss", "mlx5 unrecoverable", "mlx5 cmd timeout"}) {
+    if (k.code == code) return KernelKind::nic_fault;
+  }
+  if (k.code == "HOST MCE uncorrected" || k.code == "HOST EDAC UE") return KernelKind::host_memory;
   return std::nullopt;
+}
+
+// "EDAC MC0: 1 UE " fits into a program's name, with which a message can be made to begin; what follows it does not.
+bool whole(const KernelText& k, std::string_view text) {
+  return k.code != "HOST EDAC UE" || text.substr(0, 32).find(" UE memory ") != std::string_view::npos;
+}
+
+// Of a GPU, or of a NIC by its GPU; -1: neither.
+int slot_of(KernelKind kind, const std::optional<PciAddress>& pci, const PciTable& table) {
+  if (!pci) return -1;
+  switch (kind) {
+    case KernelKind::xid:
+    case KernelKind::off_bus:
+    case KernelKind::gpu_init:
+    case KernelKind::gsp_dead: return table.gpu(*pci);
+    case KernelKind::link_down:
+    case KernelKind::link_up:
+    case KernelKind::nic_fault: return table.nic(*pci);
+    case KernelKind::pcie_error: {
+      const int gpu = table.gpu(*pci);
+      return gpu >= 0 ? gpu : table.nic(*pci);
+    }
+    case KernelKind::sxid:  // of a switch: the whole node
+    case KernelKind::host_memory: return -1;
+  }
+  return -1;
+}
+
+// NVLink 5 events say Fatal or Nonfatal; one whose words are of a form not known is taken for fatal.
+bool fatal_nvlink5(const KernelText& k) {
+  constexpr int kFirst = 144, kLast = 150;
+  if (k.number < kFirst || k.number > kLast) return false;
+  const auto words = parse_nvlink5(k.words);
+  return !words || words->fatal;
 }
 
 // "prio,seq,usec,flags[,key=value...]" up to the semicolon.
@@ -50,17 +93,17 @@ std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std
   text = text.substr(0, text.find('\n'));
   if (!plain(text)) return std::nullopt;
   const auto k = read_kernel_text(text, Address::whole);
-  const auto kind = k && k->pci ? kind_of(*k) : std::nullopt;
-  if (!kind) return std::nullopt;
-  const PciTable table(site);
+  const auto kind = k && whole(*k, text) ? kind_of(*k) : std::nullopt;
+  if (!kind || (!k->pci && *kind != KernelKind::host_memory)) return std::nullopt;
   KernelRecord r;
   r.at = at;
   r.node = node;
-  int slot = *kind == KernelKind::link_down || *kind == KernelKind::link_up ? -1 : table.gpu(*k->pci);
-  if (slot < 0 && *kind != KernelKind::xid && *kind != KernelKind::off_bus) slot = table.nic(*k->pci);
-  r.slot = static_cast<std::int16_t>(slot);
+  r.slot = static_cast<std::int16_t>(slot_of(*kind, k->pci, PciTable(site)));
   r.kind = *kind;
-  r.code = k->kind == TextKind::xid || k->kind == TextKind::aer ? k->number : 0;
+  r.code = k->kind == TextKind::xid || k->kind == TextKind::sxid || k->kind == TextKind::aer ? k->number : 0;
+  r.caused_by = k->caused_by;
+  r.verdict = k->verdict;
+  r.fatal = k->said == Said::fatal || (k->kind == TextKind::xid && fatal_nvlink5(*k));
   r.boot = boot;
   r.seq = seq;
   r.text = std::string(text.substr(0, kKernelTextMax));

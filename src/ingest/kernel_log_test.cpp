@@ -125,6 +125,32 @@ TEST(KernelLog, ReadsPcieErrorsOldAndNew) {
   }
 }
 
+TEST(KernelLog, KeepsCauseVerdictAndGravity) {
+  EXPECT_EQ(line("NVRM: Xid (PCI:0000:1b:00): 45, pid=7062, name=python3, Ch 00000009 caused by previous Xid 94")->caused_by, 94);
+  EXPECT_EQ(
+      line("NVRM: Xid (PCI:0000:1b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)")->verdict,
+      2);
+  const auto nvlink = [](std::string_view word) {
+    return line("NVRM: Xid (PCI:0000:1b:00): 149, NETIR_LINK_EVT  " + std::string(word) +
+                "   XC0 i0 Link 01 (0x021425c6 0x00000000 0x00000000 0x00000000 0x00000000 0x00000000)");
+  };
+  EXPECT_TRUE(nvlink("Fatal")->fatal);
+  EXPECT_FALSE(nvlink("Nonfatal")->fatal);
+  const auto sxid = line("nvidia-nvswitch0: SXid (PCI:0000:07:00.0): 20034, Fatal, Link 30 LTSSM Fault Up");
+  ASSERT_TRUE(sxid);
+  EXPECT_EQ(sxid->kind, KernelKind::sxid);
+  EXPECT_EQ(sxid->slot, -1);
+  EXPECT_TRUE(sxid->fatal);
+}
+
+TEST(KernelLog, WhatAProgramsNameCanImitateNeedsMoreThanItsBeginning) {
+  EXPECT_FALSE(line("EDAC MC0: 1 UE [2536443]: segfault at 0 ip 0 sp 0 error 4 in libnccl.so.2[0+1]"));
+  EXPECT_FALSE(line("NVRM: CrashCat[2536443]: segfault at 0 ip 0 sp 0 error 4 in libnccl.so.2[0+1]"));
+  const auto real = line("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0)");
+  ASSERT_TRUE(real);
+  EXPECT_EQ(real->kind, KernelKind::host_memory);
+}
+
 TEST(KernelLog, RefusesWhatAUserCanForge) {
   const char* real = "NVRM: Xid (PCI:0000:c3:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.";
   for (const char* head : {"12,1,1,-;", "11,1,1,-;", "30,1,1,-;", "8,1,1,-;", "2051,1,1,-;", "65539,1,1,-;", "524291,1,1,-;"}) {

@@ -8,99 +8,10 @@
 
 #include "base/check.h"
 #include "ingest/pci.h"
+#include "ingest/prom_series.h"
 
 namespace muster {
 namespace {
-
-enum class Entity : std::uint8_t { node, gpu, nic };
-
-struct Series {
-  std::string_view name;
-  Field field;
-  Entity entity;
-  double min;
-  double max;
-};
-
-constexpr double kCounterMax = 9.2e18;
-
-// Names before and since DCGM 4.6 (the field ids are the same), then node_exporter's.
-constexpr Series kSeries[] = {
-    {"DCGM_FI_DEV_GPU_TEMP", Field::gpu_temp_c, Entity::gpu, -50, 250},
-    {"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Field::gpu_temp_c, Entity::gpu, -50, 250},
-    {"DCGM_FI_DEV_MEMORY_TEMP", Field::memory_temp_c, Entity::gpu, -50, 250},
-    {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Field::memory_temp_c, Entity::gpu, -50, 250},
-    {"DCGM_FI_DEV_POWER_USAGE", Field::power_w, Entity::gpu, 0, 20000},
-    {"DCGM_FI_DEV_BOARD_POWER_WATTS", Field::power_w, Entity::gpu, 0, 20000},
-    {"DCGM_FI_DEV_SM_CLOCK", Field::sm_clock_mhz, Entity::gpu, 0, 20000},
-    {"DCGM_FI_DEV_GPU_UTIL", Field::gpu_util_pct, Entity::gpu, 0, 100},
-    {"DCGM_FI_DEV_GPU_UTIL_RATIO", Field::gpu_util_pct, Entity::gpu, 0, 100},  // still percent: only the name changed
-    {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", Field::tensor_active, Entity::gpu, 0, 1},
-    {"DCGM_FI_PROF_TENSOR_UTIL_RATIO", Field::tensor_active, Entity::gpu, 0, 1},
-    {"DCGM_FI_DEV_THERMAL_VIOLATION", Field::thermal_violation_us, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Field::ecc_sbe_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", Field::ecc_dbe_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", Field::remapped_rows, Entity::gpu, 0, 1e6},
-    {"DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", Field::remapped_rows, Entity::gpu, 0, 1e6},
-    {"DCGM_FI_DEV_ROW_REMAP_PENDING", Field::remap_pending, Entity::gpu, 0, 1},
-    {"DCGM_FI_DEV_ROW_REMAP_FAILURE", Field::remap_failed, Entity::gpu, 0, 1},
-    {"DCGM_FI_DEV_ROW_REMAP_FAILED", Field::remap_failed, Entity::gpu, 0, 1},
-    {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_NVLINK_REPLAY_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total, Entity::gpu, 0, kCounterMax},
-    {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width, Entity::gpu, 0, 32},
-    {"node_boot_time_seconds", Field::boot_time_s, Entity::node, 0, 1e11},
-    {"node_infiniband_link_downed_total", Field::ib_link_downed_total, Entity::nic, 0, kCounterMax},
-    {"node_infiniband_state_id", Field::ib_up, Entity::nic, 0, 255},
-    {"ipmi_temperature_celsius", Field::inlet_temp_c, Entity::node, -50, 150},  // ipmi_exporter: of one sensor, see keep()
-};
-constexpr std::size_t kSeriesCount = std::size(kSeries);
-
-// A table small enough to stay in cache, without a collision for the names above: found at compile time.
-constexpr std::size_t kSlots = 256;
-
-constexpr std::uint32_t mix(std::string_view s, std::uint32_t seed) {
-  const std::size_t n = s.size();  // at least 20 for every known name
-  const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(s[i])); };
-  std::uint32_t h = seed ^ static_cast<std::uint32_t>(n);
-  for (const std::size_t i : {n / 4, n / 3, n / 2, n / 2 + 2, 2 * n / 3, n - 3, n - 7, n - 8, n - 11})
-    h = (h ^ at(i)) * 0x01000193u;
-  return (h ^ (h >> 15)) % kSlots;
-}
-
-struct Table {
-  std::uint32_t seed = 0;
-  std::array<std::uint8_t, kSlots> slot{};  // index into kSeries plus one
-};
-
-constexpr Table make_table() {
-  for (std::uint32_t seed = 1; seed < 400; ++seed) {
-    Table t{seed, {}};
-    bool clash = false;
-    for (std::size_t i = 0; i < kSeriesCount && !clash; ++i) {
-      auto& cell = t.slot[mix(kSeries[i].name, seed)];
-      clash = cell != 0;
-      cell = static_cast<std::uint8_t>(i + 1);
-    }
-    if (!clash) return t;
-  }
-  return {};
-}
-constexpr Table kTable = make_table();
-static_assert(kTable.seed != 0, "no seed without a collision: enlarge kSlots");
-
-const Series* find_series(std::string_view name) {
-  if (name.size() < 20) return nullptr;
-  const std::uint8_t i = kTable.slot[mix(name, kTable.seed)];
-  return i != 0 && kSeries[i - 1].name == name ? &kSeries[i - 1] : nullptr;
-}
 
 constexpr bool name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
@@ -156,12 +67,15 @@ class Scrape {
  private:
   struct Labels {
     std::string_view gpu, device, pci, host, sensor;
+    std::string_view bus, segment, probe, firmware, driver;
     bool instance = false;  // of a partitioned GPU
   };
 
   static const char* read_labels(const char* p, const char* end, Labels& out);
   int gpu_slot(const Labels& l);
   int nic_slot(const Labels& l) const;
+  int pci_slot(const Labels& l);
+  void keep_versions(const Series& s, const Labels& l, int slot);
   bool own_host(std::string_view host);
   bool keep(const Series& s, const Labels& l, double value);
 
@@ -171,6 +85,7 @@ class Scrape {
   std::vector<Sample>& out_;
   std::size_t series_ = 0;
   std::uint32_t visible_ = 0;
+  bool driver_said_ = false;
   std::string_view last_name_;
   const Series* last_series_ = nullptr;
   std::array<double, kSlotsMax> nvlink_{};
@@ -208,12 +123,19 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
     switch (label.size()) {
       case 3:
         if (label == "gpu") out.gpu = text;
+        if (label == "bus") out.bus = text;
         break;
       case 4:
         if (label == "name") out.sensor = text;
         break;
+      case 5:
+        if (label == "probe") out.probe = text;
+        break;
       case 6:
         if (label == "device") out.device = text;
+        break;
+      case 7:
+        if (label == "segment") out.segment = text;
         break;
       case 8:
         if (label == "Hostname" || label == "hostname") out.host = text;
@@ -221,6 +143,12 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
         break;
       case 10:
         if (label == "pci_bus_id") out.pci = text;
+        break;
+      case 16:
+        if (label == "firmware_version") out.firmware = text;
+        break;
+      case 22:
+        if (label == "DCGM_FI_DRIVER_VERSION") out.driver = text;
         break;
       default: break;
     }
@@ -248,6 +176,45 @@ int Scrape::nic_slot(const Labels& l) const {
   return slot < site_.gpus_per_node && slot < kSlotsMax ? static_cast<int>(slot) : -1;
 }
 
+// "580.159.04" as a number; a driver's two-part version has no third. Nothing for what is no version.
+std::optional<double> read_version(std::string_view text) {
+  double part[3] = {};
+  std::size_t n = 0;
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  for (; p < end && n < 3; ++n) {
+    unsigned v = 0;
+    const auto r = std::from_chars(p, end, v);
+    if (r.ec != std::errc() || v > 99999) return std::nullopt;
+    part[n] = v;
+    p = r.ptr;
+    if (p < end && *p++ != '.') return std::nullopt;
+  }
+  if (n < 2 || p != end) return std::nullopt;
+  return version_number(part[0], part[1], part[2]);
+}
+
+int Scrape::pci_slot(const Labels& l) {
+  PciAddress a;
+  const auto hex = [](std::string_view t, auto& out) {
+    const auto r = std::from_chars(t.data(), t.data() + t.size(), out, 16);
+    return !t.empty() && r.ec == std::errc() && r.ptr == t.data() + t.size();
+  };
+  if (!hex(l.segment, a.domain) || !hex(l.bus, a.bus) || !hex(l.device, a.device)) return -1;
+  if (!pci_) pci_.emplace(site_);
+  return pci_->gpu(a);
+}
+
+// What stands in labels: versions of the driver and of a NIC's firmware. A node has one driver: said once a scrape.
+void Scrape::keep_versions(const Series& s, const Labels& l, int slot) {
+  if (!l.driver.empty() && !driver_said_) {
+    driver_said_ = true;
+    if (const auto v = read_version(l.driver)) out_.push_back({at_, node_, -1, Field::driver_version, *v});
+  }
+  if (s.field != Field::nic_firmware) return;
+  if (const auto v = read_version(l.firmware)) out_.push_back({at_, node_, static_cast<std::int16_t>(slot), s.field, *v});
+}
+
 // An exporter may call its host what it likes (in a container it often does), but not by the name of another node.
 bool Scrape::own_host(std::string_view host) {
   if (host.empty() || host == known_host_) return true;
@@ -268,10 +235,17 @@ bool Scrape::own_host(std::string_view host) {
 bool Scrape::keep(const Series& s, const Labels& l, double value) {
   int slot = -1;
   if (s.entity != Entity::node) {
-    slot = s.entity == Entity::gpu ? gpu_slot(l) : nic_slot(l);
+    slot = s.entity == Entity::gpu ? gpu_slot(l) : s.entity == Entity::nic ? nic_slot(l) : pci_slot(l);
+    if (slot < 0 && s.entity == Entity::pci) return true;  // a device that is no GPU
     // InfiniBand devices beyond one per GPU (storage, management) are not ours to judge.
     if (slot < 0) return s.entity == Entity::nic && !l.device.empty();
     if (s.entity == Entity::gpu) visible_ |= 1u << slot;
+  }
+  keep_versions(s, l, slot);
+  if (s.field == Field::nic_firmware) return true;
+  if (s.field == Field::driver_answers) {  // only the probe that asks the driver
+    if (l.probe != "nvml" || !(value == 0 || value == 1)) return true;
+    value = 1 - value;
   }
   // A board has many sensors; vendors call the one at its air intake "Inlet Temp", "INLET_TEMP", "Inlet Ambient".
   if (s.field == Field::inlet_temp_c && l.sensor.substr(0, 5) != "Inlet" && l.sensor.substr(0, 5) != "INLET") return true;

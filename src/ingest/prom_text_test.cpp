@@ -41,16 +41,36 @@ Sample only(std::string_view text) {
 }
 
 TEST(PromText, ReadsALineOfDcgmExporter) {
-  const Sample s = only(
+  const Parsed p = parse(
       "# HELP DCGM_FI_DEV_GPU_TEMP GPU temperature (in C).\n# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n"
       "DCGM_FI_DEV_GPU_TEMP{gpu=\"5\",UUID=\"GPU-2669d42e\",pci_bus_id=\"00000000:C3:00.0\",device=\"nvidia5\","
       "modelName=\"NVIDIA "
       "H200\",Hostname=\"node0002\",DCGM_FI_DRIVER_VERSION=\"580.159.04\"} 64\n");
+  ASSERT_EQ(p.samples.size(), 2u);
+  EXPECT_EQ(p.samples[0].field, Field::driver_version);  // once a scrape, of the node
+  EXPECT_EQ(p.samples[0].slot, -1);
+  EXPECT_EQ(p.samples[0].value, version_number(580, 159, 4));
+  const Sample& s = p.samples[1];
   EXPECT_EQ(s.at, Time{9});
   EXPECT_EQ(s.node, NodeId{1});
   EXPECT_EQ(s.slot, 5);
   EXPECT_EQ(s.field, Field::gpu_temp_c);
   EXPECT_EQ(s.value, 64);
+}
+
+TEST(PromText, ReadsWhatStandsInLabels) {
+  const Sample firmware = only("node_infiniband_info{device=\"mlx5_3\",board_id=\"X\",firmware_version=\"28.43.2566\"} 1\n");
+  EXPECT_EQ(firmware.field, Field::nic_firmware);
+  EXPECT_EQ(firmware.slot, 3);
+  EXPECT_EQ(firmware.value, version_number(28, 43, 2566));
+  const Sample lanes = only("node_pcidevice_current_link_width{segment=\"0000\",bus=\"c3\",device=\"00\",function=\"0\"} 8\n");
+  EXPECT_EQ(lanes.field, Field::pcie_width);
+  EXPECT_EQ(lanes.slot, 5);
+  EXPECT_TRUE(parse("node_pcidevice_current_link_width{segment=\"0000\",bus=\"05\",device=\"00\"} 1\n").samples.empty());
+  const Sample hung = only("muster_probe_hung{probe=\"nvml\"} 1\n");
+  EXPECT_EQ(hung.field, Field::driver_answers);
+  EXPECT_EQ(hung.value, 0);
+  EXPECT_TRUE(parse("muster_probe_hung{probe=\"mounts\"} 1\n").samples.empty());
 }
 
 TEST(PromText, KnowsOldAndNewNames) {

@@ -27,11 +27,23 @@ enum class FindingKind : std::uint8_t {
   app_error,         // the job's own fault by the fault catalogue (Xid 13, 31, 43 ...)
   job_failed,        // a gang ended with an error
   row_hot,           // a row of racks grows hotter than its cooling can hold; `slot` is the row, and no node is named
+  driver_hang,       // a probe of the driver does not come back
+  gpu_fault,         // the GPU stopped working in another way: its driver asks for a reset or a reboot
+  gpu_suspect,       // programs of different jobs fail on the same GPU, more often than chance would have it
+  ecc_correctable,   // corrected memory errors at a rate that healthy memory does not have
+  power_brake,       // the board is slowed by its power supply
+  clock_drop,        // runs far below the clock of its peers, and neither heat nor power is the reason
+  ib_degraded,       // a NIC's link loses data or speed
+  nccl_hang,         // a job's collective did not end in time
+  version_drift,     // another driver or firmware than its peers run
+  failure_predicted, // errors multiply: `code` is the probability of failure, in percent
+  host_fault,        // the machine itself: processor or memory errors that were not corrected
 };
-constexpr std::array<std::string_view, 17> names(FindingKind) {
+constexpr std::array<std::string_view, 28> names(FindingKind) {
   return {"gpu_lost", "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap", "link_down", "gsp_timeout", "node_silent", "host_rebooted", "slow_gpu",
-          "storage_stall", "app_error", "job_failed", "row_hot"};
+          "storage_stall", "app_error", "job_failed", "row_hot", "driver_hang", "gpu_fault", "gpu_suspect", "ecc_correctable",
+          "power_brake", "clock_drop", "ib_degraded", "nccl_hang", "version_drift", "failure_predicted", "host_fault"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };
@@ -57,7 +69,7 @@ struct Finding {
   NodeId node;             // none: the site
   std::int16_t slot = -1;  // GPU slot; of row_hot: the row
   JobId job;
-  std::int32_t code = 0;   // Xid number where there is one
+  std::int32_t code = 0;   // Xid number where there is one; of failure_predicted: percent
   Time opened;             // utc
   Time cleared;            // utc; 0 while open
   std::vector<Evidence> evidence;  // at most kEvidenceMax, the first and the newest kept
@@ -65,6 +77,10 @@ struct Finding {
 constexpr std::size_t kEvidenceMax = 8;
 
 bool has_witness_beyond_log(const Finding& f);
+// How sure the finding is, 0 to 1: from what kind it is and from who bears witness. Not a probability of failure.
+double confidence(const Finding& f);
+// What a person would do about it, in words of the field.
+std::string_view suggestion(FindingKind k);
 // A job put on a node with this would fail at once: there is nothing to run on.
 bool leaves_nothing_to_run_on(FindingKind k);
 

@@ -24,6 +24,17 @@ Policy default_policy() {
       {K::app_error, false, JobCare::wait, false, {}},
       {K::job_failed, false, JobCare::wait, false, {}},
       {K::row_hot, false, JobCare::wait, false, {}},  // heat_aware says what is done
+      {K::driver_hang, false, JobCare::wait, false, {}},
+      {K::gpu_fault, true, JobCare::requeue, false, {reset_gpu, reboot_node, replace_node}},
+      {K::gpu_suspect, true, JobCare::wait, true, {reset_gpu, replace_node}},
+      {K::ecc_correctable, true, JobCare::wait, true, {reset_gpu, replace_node}},
+      {K::power_brake, false, JobCare::wait, false, {}},
+      {K::clock_drop, true, JobCare::wait, true, {reset_gpu, reboot_node, replace_node}},
+      {K::ib_degraded, true, JobCare::wait, true, {replace_node}},
+      {K::nccl_hang, false, JobCare::wait, false, {}},
+      {K::version_drift, false, JobCare::wait, false, {}},
+      {K::failure_predicted, false, JobCare::wait, false, {}},
+      {K::host_fault, true, JobCare::wait, true, {replace_node}},
   };
   return p;
 }

@@ -33,12 +33,32 @@ enum class Field : std::uint8_t {
   ib_link_downed_total, // counter; slot = the NIC of that GPU
   ib_up,                // 0 or 1; slot likewise
   inlet_temp_c,         // node: of the air it breathes
+  clock_reasons,        // slot, from here on: bit set of NVML's clock event reasons
+  pcie_gen,             // generation the link runs at; low when idle
+  sram_exceeded,        // 0 or 1: uncorrectable errors of the on-chip memory beyond the maker's limit
+  recovery_action,      // the driver's verdict, 0 (none) to 5, as in Xid 154
+  driver_version,       // as a number, see render_version
+  ib_symbol_errors_total,      // counter; slot = the NIC of that GPU, from here on
+  ib_recoveries_total,         // counter: the link retrained
+  ib_receive_errors_total,     // counter
+  ib_integrity_errors_total,   // counter
+  ib_overrun_errors_total,     // counter
+  ib_discards_total,           // counter: packets not sent
+  ib_ack_timeouts_total,       // counter
+  ib_rnr_retries_total,        // counter
+  ib_slow_restarts_total,      // counter
+  ib_rate_bytes,               // bytes a second that the link is trained to
+  nic_firmware,                // as a number, see render_version
+  driver_answers,              // node: 1 a question to the driver was answered in time, 0 it was not
 };
-constexpr std::array<std::string_view, 21> names(Field) {
+constexpr std::array<std::string_view, 38> names(Field) {
   return {"up", "boot_time_s", "gpus_visible", "gpu_temp_c", "memory_temp_c", "power_w", "sm_clock_mhz", "gpu_util_pct",
           "tensor_active", "thermal_violation_us", "ecc_sbe_total", "ecc_dbe_total", "remapped_rows", "remap_pending",
           "remap_failed", "nvlink_errors_total", "pcie_replay_total", "pcie_width", "ib_link_downed_total", "ib_up",
-          "inlet_temp_c"};
+          "inlet_temp_c", "clock_reasons", "pcie_gen", "sram_exceeded", "recovery_action", "driver_version",
+          "ib_symbol_errors_total", "ib_recoveries_total", "ib_receive_errors_total", "ib_integrity_errors_total",
+          "ib_overrun_errors_total", "ib_discards_total", "ib_ack_timeouts_total", "ib_rnr_retries_total",
+          "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers"};
 }
 constexpr std::size_t kFields = names(Field{}).size();
 
@@ -51,9 +71,20 @@ struct Sample {
 };
 
 // A kernel record that matched the grammar of something Muster knows. Anything else never gets this far.
-enum class KernelKind : std::uint8_t { xid, off_bus, link_down, link_up, pcie_error };
-constexpr std::array<std::string_view, 5> names(KernelKind) {
-  return {"xid", "off_bus", "link_down", "link_up", "pcie_error"};
+enum class KernelKind : std::uint8_t {
+  xid,
+  off_bus,
+  link_down,
+  link_up,
+  pcie_error,
+  sxid,         // of an NVSwitch of the node; `fatal` says which
+  gpu_init,     // the driver could not start the GPU
+  gsp_dead,     // the GPU's own processor stopped, told without an Xid
+  nic_fault,    // the NIC's firmware or power failed
+  host_memory,  // an error of the host's memory or processors that was not corrected
+};
+constexpr std::array<std::string_view, 10> names(KernelKind) {
+  return {"xid", "off_bus", "link_down", "link_up", "pcie_error", "sxid", "gpu_init", "gsp_dead", "nic_fault", "host_memory"};
 }
 
 struct KernelRecord {
@@ -61,11 +92,29 @@ struct KernelRecord {
   NodeId node;
   std::int16_t slot = -1;      // -1: the address is not one of the node's GPUs or NICs
   KernelKind kind = KernelKind::xid;
-  std::int32_t code = 0;       // Xid number
+  std::int32_t code = 0;       // Xid or SXid number
   std::uint64_t boot = 0;      // with seq: the record's identity
   std::uint64_t seq = 0;
   std::string text;            // untrusted
+  std::int32_t caused_by = 0;  // Xid 45: the Xid that the driver blames
+  std::int32_t verdict = -1;   // Xid 154: what the driver wants now, 0 (nothing) to 5
+  bool fatal = false;          // the record itself says Fatal
 };
+
+// What a job's own log says of its communication. Written by the job: never enough to act on alone.
+enum class JobLogKind : std::uint8_t { timed_out, heartbeat_lost, transfer_failed, port_error, port_active, mismatch };
+struct JobLogRecord {
+  Time at;
+  JobId job;
+  NodeId node;             // none: the line does not say
+  std::int16_t slot = -1;  // of the NIC named
+  JobLogKind kind = JobLogKind::timed_out;
+  int rank = -1;
+  std::string text;        // untrusted
+};
+
+// Versions travel as numbers: 580.159.04 is 580 * 1e8 + 159 * 1e5 + 4.
+constexpr double version_number(double major, double minor, double patch) { return major * 1e8 + minor * 1e5 + patch; }
 
 // A job's own word on how fast it steps (from its log or exporter).
 struct StepReport {

@@ -23,12 +23,14 @@ struct Inbox {
   std::vector<Sample> samples;
   std::vector<KernelRecord> kernel;
   std::vector<StepReport> steps;
+  std::vector<JobLogRecord> logs;
   std::vector<Arrival> events;
 
   void clear() {
     samples.clear();
     kernel.clear();
     steps.clear();
+    logs.clear();
     events.clear();
   }
 };

@@ -25,7 +25,18 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::storage_stall:
     case FindingKind::app_error:
     case FindingKind::job_failed:
-    case FindingKind::row_hot: return std::nullopt;
+    case FindingKind::row_hot:
+    case FindingKind::gpu_fault:  // what the twin has no fault for
+    case FindingKind::gpu_suspect:
+    case FindingKind::ecc_correctable:
+    case FindingKind::power_brake:
+    case FindingKind::clock_drop:
+    case FindingKind::ib_degraded:
+    case FindingKind::driver_hang:
+    case FindingKind::nccl_hang:
+    case FindingKind::version_drift:
+    case FindingKind::failure_predicted:
+    case FindingKind::host_fault: return std::nullopt;
   }
   return std::nullopt;
 }

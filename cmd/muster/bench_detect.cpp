@@ -1,0 +1,94 @@
+// muster bench detect: the detectors over a labelled corpus of kernel records, scrapes and job events.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/json_writer.h"
+#include "commands.h"
+#include "files.h"
+#include "say.h"
+#include "trial/detect_bench.h"
+
+namespace muster::cmd {
+namespace {
+
+double round3(double v) { return static_cast<double>(static_cast<std::int64_t>(v * 1000 + 0.5)) / 1000; }
+
+void write(JsonWriter& w, const trial::ClassMarks& m) {
+  w.field("expected", m.expected).field("found", m.found).field("missed", m.missed).field("false_alarms", m.wrong);
+  w.field("precision", round3(m.precision())).field("recall", round3(m.recall()));
+}
+
+void write(JsonWriter& w, std::string_view name, const std::vector<std::string>& lines) {
+  w.key(name).array();
+  for (const std::string& l : lines) w.value(l);
+  w.end_array();
+}
+
+std::string render_json(const trial::DetectReport& r) {
+  JsonWriter w;
+  w.object().field("cases", r.cases).field("quiet_cases", r.quiet).field("refused_lines", r.refused_lines);
+  write(w, r.all);
+  w.key("classes").object();
+  for (const auto& [kind, m] : r.classes) {
+    w.key(name_of(kind)).object();
+    write(w, m);
+    w.field("latency_s", round3(m.found == 0 ? 0 : m.latency_s_sum / static_cast<double>(m.found))).end_object();
+  }
+  w.end_object();
+  write(w, "misses", r.misses);
+  write(w, "false_alarm_list", r.false_alarms);
+  w.end_object();
+  return w.take() + "\n";
+}
+
+std::string render_text(const trial::DetectReport& r) {
+  std::string s =
+      fmt::format("{} cases, in {} of them nothing is wrong; {} lines of scrapes refused\n\n", r.cases, r.quiet, r.refused_lines);
+  s += fmt::format("{:<20} {:>8} {:>6} {:>7} {:>6} {:>10} {:>7} {:>9}\n", "CLASS", "EXPECTED", "FOUND", "MISSED", "FALSE",
+                   "PRECISION", "RECALL", "AFTER_S");
+  const auto row = [&](std::string_view name, const trial::ClassMarks& m, std::string after) {
+    s += fmt::format("{:<20} {:>8} {:>6} {:>7} {:>6} {:>10.3f} {:>7.3f} {:>9}\n", name, m.expected, m.found, m.missed, m.wrong,
+                     m.precision(), m.recall(), after);
+  };
+  for (const auto& [kind, m] : r.classes)
+    row(name_of(kind), m, m.found == 0 ? "-" : fmt::format("{:.0f}", m.latency_s_sum / static_cast<double>(m.found)));
+  row("all", r.all, "");
+  for (const std::string& l : r.misses) s += "missed       " + l + "\n";
+  for (const std::string& l : r.false_alarms) s += "false alarm  " + l + "\n";
+  return s;
+}
+
+Result<std::vector<trial::Case>> load(const std::string& folder) {
+  std::error_code ec;
+  std::vector<std::string> files;
+  for (const auto& e : std::filesystem::directory_iterator(folder, ec)) {
+    if (e.path().extension() == ".cases") files.push_back(e.path().string());
+  }
+  if (ec) return tl::unexpected(file_error("read", folder, ec.value()));
+  if (files.empty())
+    return fail(Code::not_found, fmt::format("no *.cases files in '{}'", folder), "name the corpus with --corpus DIR");
+  std::sort(files.begin(), files.end());
+  std::vector<trial::Case> out;
+  for (const std::string& f : files) {
+    auto text = read_file(f);
+    if (!text) return tl::unexpected(text.error());
+    auto cases = trial::parse_corpus(*text, std::filesystem::path(f).filename().string());
+    if (!cases) return tl::unexpected(cases.error());
+    out.insert(out.end(), std::make_move_iterator(cases->begin()), std::make_move_iterator(cases->end()));
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_bench_detect(const BenchDetectOptions& o) {
+  const auto cases = load(o.corpus);
+  if (!cases) return say_error(cases.error());
+  const trial::DetectReport report = trial::bench_detect(*cases);
+  put(o.format == report::Format::json ? render_json(report) : render_text(report));
+  return 0;
+}
+
+}  // namespace muster::cmd

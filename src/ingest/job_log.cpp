@@ -1,0 +1,51 @@
+#include "ingest/job_log.h"
+
+#include <charconv>
+
+namespace muster {
+namespace {
+
+std::optional<JobLogKind> kind_of(const TrainEvent& e) {
+  constexpr int kFlushed = 5;  // a transfer given up because another on the same connection failed first
+  switch (e.kind) {
+    case TrainKind::watchdog_timeout: return JobLogKind::timed_out;
+    case TrainKind::heartbeat_timeout: return JobLogKind::heartbeat_lost;
+    case TrainKind::ib_completion: return e.status == kFlushed ? std::nullopt : std::optional(JobLogKind::transfer_failed);
+    case TrainKind::ib_port_error: return JobLogKind::port_error;
+    case TrainKind::ib_port_active: return JobLogKind::port_active;
+    case TrainKind::collective_mismatch: return JobLogKind::mismatch;
+    default: return std::nullopt;
+  }
+}
+
+// "mlx5_3:1" is the NIC of slot 3.
+int slot_of(std::string_view device, const Site& site) {
+  constexpr std::string_view kDriver = "mlx5_";
+  if (device.substr(0, kDriver.size()) != kDriver) return -1;
+  device.remove_prefix(kDriver.size());
+  device = device.substr(0, device.find(':'));
+  unsigned slot = 0;
+  const auto r = std::from_chars(device.data(), device.data() + device.size(), slot);
+  const bool number = !device.empty() && r.ec == std::errc() && r.ptr == device.data() + device.size();
+  return number && slot < site.gpus_per_node ? static_cast<int>(slot) : -1;
+}
+
+}  // namespace
+
+std::optional<JobLogRecord> job_log_record(const TrainEvent& e, JobId job, Time at, const Site& site) {
+  const auto kind = kind_of(e);
+  if (!kind) return std::nullopt;
+  JobLogRecord r;
+  r.at = at;
+  r.job = job;
+  r.kind = *kind;
+  r.rank = e.rank;
+  r.slot = static_cast<std::int16_t>(slot_of(e.device, site));
+  r.text = e.text;
+  for (std::size_t n = 0; n < site.nodes.size(); ++n) {
+    if (!e.host.empty() && site.nodes[n].name == e.host) r.node = NodeId{static_cast<std::uint32_t>(n)};
+  }
+  return r;
+}
+
+}  // namespace muster
