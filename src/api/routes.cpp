@@ -63,6 +63,8 @@ const std::array kRoutes = {
     Route{new_login, "POST", "/api/v1/logins", Role::admin, kBodyMax, kJson, "a new one-time login code", {}},
     Route{commands, "POST", "/api/v1/commands", Role::operator_, kBodyMax, kJson,
           "drain, undrain, pause, resume, submit or cancel; answered once it is durable", {}},
+    Route{intake, "POST", "/api/v1/intake", Role::agent, kToolBodyMax, kJson,
+          "what the agent on a node saw; answered once it is durable", {}},
     Route{tools, "GET", "/api/v1/tools", Role::viewer, 0, kJson, "names of the tools", {}},
     Route{tool, "POST", "/api/v1/tools/{name}", Role::viewer, kToolBodyMax, kJson, "asks a tool", {}},
 };
@@ -89,6 +91,7 @@ std::span<const Route> routes() { return kRoutes; }
 std::string_view name_of(Role role) {
   switch (role) {
     case Role::viewer: return "viewer";
+    case Role::agent: return "agent";
     case Role::operator_: return "operator";
     case Role::admin: return "admin";
   }

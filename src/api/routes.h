@@ -13,7 +13,7 @@ namespace muster::api {
 
 enum class RouteId {
   page, asset, login, healthz, metrics, openapi, summary, map, nodes, node, gpus, jobs, job, findings, incidents, incident,
-  actions, explain, events, session, new_login, commands, tools, tool,
+  actions, explain, events, session, new_login, commands, intake, tools, tool,
 };
 
 struct Parameter {

@@ -21,6 +21,9 @@ std::string_view say(FindingKind k) {
     case FindingKind::app_error: return "an error of the program itself";
     case FindingKind::job_failed: return "a failed job";
     case FindingKind::row_hot: return "a row of racks that grows hot";
+    case FindingKind::driver_hang: return "a driver that does not answer";
+    case FindingKind::mount_stalled: return "a file system that does not answer";
+    case FindingKind::hearsay: return "a fault that only a log file tells of";
   }
   return "trouble";
 }

@@ -1,5 +1,6 @@
 #include "detect/detectors.h"
 
+#include "detect/agents.h"
 #include "detect/xid.h"
 
 namespace muster::detect {
@@ -68,11 +69,12 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   signs_.seen.clear();
   signs_.gone.clear();
   const auto slots = static_cast<int>(s.site.gpus_per_node);
-  for (const KernelRecord& r : kernel) {
-    if (r.node.v >= s.nodes.size() || r.slot >= slots) continue;
+  const auto on_record = [&](const KernelRecord& r) {
+    if (r.node.v >= s.nodes.size() || r.slot >= slots) return;
     on_kernel_record(r, signs_);
     links_.on_kernel_record(r, mono, signs_);
-  }
+  };
+  for (const KernelRecord& r : kernel) on_record(r);
   for (const Sample& m : samples) {
     if (m.node.v >= s.nodes.size() || m.slot >= slots) continue;
     silence_.on_sample(m, s, mono, signs_);
@@ -84,6 +86,8 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   }
   for (const StepReport& r : steps) slow_.on_step(r, s, signs_);
   for (const Body& b : events) {
+    if (const KernelRecord* r = trusted_record(b)) on_record(*r);
+    on_agent(b, utc, signs_);
     jobs_.on_event(b, s, utc, mono, signs_);
     if (const auto* e = std::get_if<JobEnded>(&b)) slow_.forget(e->job);
   }

@@ -27,11 +27,14 @@ enum class FindingKind : std::uint8_t {
   app_error,         // the job's own fault by the fault catalogue (Xid 13, 31, 43 ...)
   job_failed,        // a gang ended with an error
   row_hot,           // a row of racks grows hotter than its cooling can hold; `slot` is the row, and no node is named
+  driver_hang,       // a probe of the driver does not come back
+  mount_stalled,     // a file system on the node does not answer
+  hearsay,           // a log file that users may write to tells of a fault: shown, never acted on
 };
-constexpr std::array<std::string_view, 17> names(FindingKind) {
+constexpr std::array<std::string_view, 20> names(FindingKind) {
   return {"gpu_lost", "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap", "link_down", "gsp_timeout", "node_silent", "host_rebooted", "slow_gpu",
-          "storage_stall", "app_error", "job_failed", "row_hot"};
+          "storage_stall", "app_error", "job_failed", "row_hot", "driver_hang", "mount_stalled", "hearsay"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };

@@ -24,6 +24,9 @@ Policy default_policy() {
       {K::app_error, false, JobCare::wait, false, {}},
       {K::job_failed, false, JobCare::wait, false, {}},
       {K::row_hot, false, JobCare::wait, false, {}},  // heat_aware says what is done
+      {K::driver_hang, false, JobCare::wait, false, {}},
+      {K::mount_stalled, false, JobCare::wait, false, {}},
+      {K::hearsay, false, JobCare::wait, false, {}},
   };
   return p;
 }

@@ -67,6 +67,18 @@ struct KernelRecord {
   std::string text;            // untrusted
 };
 
+template <class V>
+void fields(V& v, KernelRecord& r) {
+  v("at", r.at);
+  v("node", r.node);
+  v("slot", r.slot);
+  v("kind", r.kind);
+  v("code", r.code);
+  v("boot", r.boot);
+  v("seq", r.seq);
+  v("text", r.text);
+}
+
 // A job's own word on how fast it steps (from its log or exporter).
 struct StepReport {
   Time at;

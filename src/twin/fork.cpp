@@ -25,7 +25,10 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::storage_stall:
     case FindingKind::app_error:
     case FindingKind::job_failed:
-    case FindingKind::row_hot: return std::nullopt;
+    case FindingKind::row_hot:
+    case FindingKind::driver_hang:
+    case FindingKind::mount_stalled:
+    case FindingKind::hearsay: return std::nullopt;
   }
   return std::nullopt;
 }
