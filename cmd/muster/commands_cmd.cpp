@@ -1,10 +1,12 @@
 // Commands that act: pause, resume, drain, undrain, submit, cancel, twin inject, login. Each is durable once it says
 // so.
-#include <cstdlib>
-
 #include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
 
 #include "base/json_writer.h"
 #include "base/node_list.h"
@@ -17,6 +19,7 @@
 namespace muster::cmd {
 namespace {
 
+using report::Format;
 using report::text_of;
 
 struct Wish {
@@ -28,9 +31,9 @@ struct Wish {
 };
 
 // Sends it, once more where the answer was lost: the id makes both the same command. Returns its place in the journal.
-Result<std::string> give(const Client& client, const Wish& wish) {
+Result<std::string> give(const Client& client, const Wish& wish, const std::string& id = new_command_id()) {
   JsonWriter w;
-  w.object().field("verb", wish.verb).field("id", new_command_id());
+  w.object().field("verb", wish.verb).field("id", id);
   if (!wish.node.empty()) w.field("node", wish.node);
   if (!wish.job.empty()) w.field("job", wish.job);
   if (!wish.reason.empty()) w.field("reason", wish.reason);
@@ -118,36 +121,7 @@ void say_what_cancel_does(const std::vector<Value>& jobs) {
   }
 }
 
-}  // namespace
-
-int run_pause(const PauseOptions& o) {
-  return give_and_say(o.connection, {.verb = "pause", .reason = o.reason},
-                      "paused: nothing is acted on until `muster resume`; watching goes on");
-}
-
-int run_resume(const ResumeOptions& o) {
-  return give_and_say(o.connection, {.verb = "resume", .reason = o.reason}, "resumed");
-}
-
-int run_drain(const DrainOptions& o) {
-  const auto client = Client::open(o.connection);
-  if (!client) return say_error(client.error());
-  const auto nodes = find_nodes(*client, o.nodes);
-  if (!nodes) return say_error(nodes.error());
-  if (!o.undo) {
-    say_what_drain_does(*nodes);
-    if (const int no = confirm(o.yes, "Drain?", "muster drain " + join(o.nodes, " ")); no != 0) return no;
-  }
-  for (const auto& n : *nodes) {
-    const auto name = text_of(n, "name");
-    const auto seq = give(*client, {.verb = o.undo ? "undrain" : "drain", .node = name, .reason = o.reason});
-    if (!seq) return say_error(seq.error());
-    put(fmt::format("{} {} (event {})\n", printable(name), o.undo ? "takes work again" : "takes no new work", *seq));
-  }
-  return 0;
-}
-
-int run_submit(const SubmitOptions& o) {
+std::string spec_json(const SubmitOptions& o) {
   JsonWriter w;
   w.object().field("name", o.name).field("user", o.user.empty() ? own_name() : o.user).field("account", o.account);
   w.field("nodes", o.nodes).field("step_s", o.step_s).field("steps", o.steps);
@@ -170,9 +144,118 @@ int run_submit(const SubmitOptions& o) {
     w.end_array();
   }
   w.field("checkpoint_every_s", o.checkpoint_every_s).field("checkpoint_gb", o.checkpoint_gb).end_object();
-  return give_and_say(
-      o.connection, {.verb = "submit", .spec = w.take()},
-      fmt::format("submitted {}, {}; `muster get jobs` shows it", printable(o.name), plural(o.nodes, "node")));
+  return w.take();
+}
+
+// The server speaks of the fields of a spec; who gave flags is told the flag.
+Error by_flag(Error e) {
+  static const std::map<std::string, std::string, std::less<>> others = {{"gpu_model", "gpu"},
+                                                                         {"time_limit_s", "time-limit"},
+                                                                         {"deadline_in_s", "deadline"},
+                                                                         {"prefer_wait_s", "prefer-wait"},
+                                                                         {"value_per_gpu_h", "value"},
+                                                                         {"step_s", "step"},
+                                                                         {"checkpoint_every_s", "checkpoint-every"}};
+  constexpr std::string_view kBefore = "spec.";
+  if (!e.what.starts_with(kBefore)) return e;
+  const auto end = std::min(e.what.find_first_of(" :"), e.what.size());
+  std::string flag = e.what.substr(kBefore.size(), end - kBefore.size());
+  if (const auto it = others.find(flag); it != others.end()) flag = it->second;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  e.what = "--" + flag + e.what.substr(end);
+  return e;
+}
+
+// The engine numbers the job a moment after the command is durable: asks until it has. Null where it takes too long.
+Value wait_for_jobs(const Client& client, const std::string& command) {
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
+  auto pause = std::chrono::milliseconds(20);
+  for (;;) {
+    const auto answer = client.get("/api/v1/commands" + piece(command));
+    if (!answer && answer.error().code != Code::not_found) return {};
+    const auto status = answer ? text_of(*answer, "status") : std::string();
+    if (answer && status != "pending" && status != "unknown") return *answer;
+    // Not found: it is in the journal, but not in a published state yet; or the server is older and has no such path.
+    if (Clock::now() - began > std::chrono::seconds(answer ? 10 : 3)) return {};
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::milliseconds(500));
+  }
+}
+
+std::string first_of_array(const std::string& number) { return number + "_0"; }
+
+int say_submitted(const Client& client, const SubmitOptions& o, const std::string& seq, const Value& made) {
+  const auto status = text_of(made, "status");
+  if (status == "refused" || status == "failed") {
+    return say_error(
+        {Code::refused, "the engine did not take the job: " + text_of(made, "detail"), "correct it and submit again"});
+  }
+  const auto job = text_of(made, "job");
+  const auto last = std::to_string(o.array == 0 ? 0 : o.array - 1);
+  if (o.format == Format::json) {
+    JsonWriter w;
+    w.object().field("job", job).field("name", o.name).field("phase", text_of(made, "phase"));
+    w.field("array", o.array).field("first", o.array > 0 && !job.empty() ? first_of_array(job) : job);
+    w.field("last", o.array > 0 && !job.empty() ? job + "_" + last : job).key("seq").raw(seq).end_object();
+    put(w.take() + "\n");
+    return 0;
+  }
+  if (job.empty()) {
+    say("the job is durable, but the engine has not numbered it yet; `muster get jobs` shows it once it has");
+    if (o.format != Format::name) put(fmt::format("{} submitted (event {})\n", printable(o.name), seq));
+    return 0;
+  }
+  if (o.format == Format::name) {
+    put(printable(job) + "\n");
+    return 0;
+  }
+  if (o.array > 0) {
+    put(fmt::format("jobs {}_0 to {}_{} ({}, {}) queued (event {})\n", printable(job), printable(job), last,
+                    plural(o.array, "member"), printable(o.name), seq));
+  } else {
+    put(fmt::format("job {} ({}) queued (event {})\n", printable(job), printable(o.name), seq));
+  }
+  // That it follows another is no news to who said so.
+  const auto whole = client.get("/api/v1/jobs" + piece(o.array > 0 ? first_of_array(job) : job));
+  if (const auto note = whole ? text_of(*whole, "note") : std::string(); !note.empty() && o.after.empty()) say("note: " + note);
+  return 0;
+}
+
+}  // namespace
+
+int run_pause(const PauseOptions& o) {
+  return give_and_say(o.connection, {.verb = "pause", .reason = o.reason},
+                      "paused: nothing is acted on until `muster resume`; watching goes on");
+}
+
+int run_resume(const ResumeOptions& o) { return give_and_say(o.connection, {.verb = "resume", .reason = o.reason}, "resumed"); }
+
+int run_drain(const DrainOptions& o) {
+  const auto client = Client::open(o.connection);
+  if (!client) return say_error(client.error());
+  const auto nodes = find_nodes(*client, o.nodes);
+  if (!nodes) return say_error(nodes.error());
+  if (!o.undo) {
+    say_what_drain_does(*nodes);
+    if (const int no = confirm(o.yes, "Drain?", "muster drain " + join(o.nodes, " ")); no != 0) return no;
+  }
+  for (const auto& n : *nodes) {
+    const auto name = text_of(n, "name");
+    const auto seq = give(*client, {.verb = o.undo ? "undrain" : "drain", .node = name, .reason = o.reason});
+    if (!seq) return say_error(seq.error());
+    put(fmt::format("{} {} (event {})\n", printable(name), o.undo ? "takes work again" : "takes no new work", *seq));
+  }
+  return 0;
+}
+
+int run_submit(const SubmitOptions& o) {
+  const auto client = Client::open(o.connection);
+  if (!client) return say_error(client.error());
+  const auto id = new_command_id();
+  const auto seq = give(*client, {.verb = "submit", .spec = spec_json(o)}, id);
+  if (!seq) return say_error(by_flag(seq.error()));
+  return say_submitted(*client, o, *seq, wait_for_jobs(*client, id));
 }
 
 int run_cancel(const CancelOptions& o) {
@@ -203,8 +286,7 @@ int run_twin_inject(const TwinInjectOptions& o) {
   w.end_object();
   const auto answer = client->post("/api/v1/tools/inject", w.take());
   if (!answer) return say_error(answer.error());
-  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault,
-                  printable(o.node)));
+  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault, printable(o.node)));
   return 0;
 }
 

@@ -17,7 +17,7 @@ using report::Format;
 
 Result<Value> fetch(const Client& client, const DescribeOptions& o) {
   const std::string path = "/api/v1/" + std::string(report::kNounNames[static_cast<std::size_t>(o.kind)]);
-  if (o.kind == Kind::nodes || o.kind == Kind::jobs || o.kind == Kind::incidents)
+  if (o.kind == Kind::nodes || o.kind == Kind::jobs || o.kind == Kind::incidents || o.kind == Kind::queues)
     return client.get(path + piece(o.name));
   const auto list = client.get(path);
   if (!list) return list;

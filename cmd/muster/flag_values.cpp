@@ -108,6 +108,18 @@ Result<double> parse_duration_s(std::string_view flag, std::string_view text, do
   return bad(flag, text, fmt::format("a length of time such as 90s, 30m or 2h, up to {} s", render_number(max_s)));
 }
 
+Result<double> parse_some_time(std::string_view flag, std::string_view text, double max_s) {
+  auto s = parse_duration_s(flag, text, max_s);
+  if (s && *s <= 0) return bad(flag, text, "longer than 0", fmt::format("leave {} out for none", flag));
+  return s;
+}
+
+Result<std::int32_t> parse_signed(std::string_view flag, std::string_view text, std::int32_t min, std::int32_t max) {
+  const auto n = parse_int(text);
+  if (n && *n >= min && *n <= max) return static_cast<std::int32_t>(*n);
+  return bad(flag, text, fmt::format("a whole number from {} to {}", min, max));
+}
+
 Result<std::string> parse_words(std::string_view flag, std::string_view text, std::size_t max_bytes) {
   if (trim(text).empty()) return fail(Code::bad_input, fmt::format("{} must not be empty", flag));
   if (text.size() > max_bytes) return fail(Code::bad_input, fmt::format("{} is longer than {} bytes", flag, max_bytes));

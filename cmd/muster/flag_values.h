@@ -29,6 +29,9 @@ Result<std::string> parse_listen(std::string_view text);
 Result<std::string> parse_exporter_listen(std::string_view text);
 // "30m", "1800", "0"; seconds, at most `max_s`.
 Result<double> parse_duration_s(std::string_view flag, std::string_view text, double max_s);
+// A length of time above 0.
+Result<double> parse_some_time(std::string_view flag, std::string_view text, double max_s);
+Result<std::int32_t> parse_signed(std::string_view flag, std::string_view text, std::int32_t min, std::int32_t max);
 // Text of a person's choosing: not empty, valid UTF-8, at most `max_bytes`.
 Result<std::string> parse_words(std::string_view flag, std::string_view text, std::size_t max_bytes = 500);
 // "mix:llm", or the name of a file.

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <fmt/format.h>
+
 #include "model/job.h"
 #include "options_parser.h"
 
@@ -56,13 +58,15 @@ void Parser::add_get() {
        "  muster get gpus node0017\n  muster get gpus --sort-by -temp"},
       {"jobs", "job", "Jobs, running, queued and ended", "Job numbers",
        "  muster get jobs --phase running\n  muster get jobs --sort-by -gpus --watch"},
+      {"queues", "queue", "Queues: what each may have, has, borrows and waits for", "Queue names",
+       "  muster get queues\n  muster get queues -o wide --sort-by -held"},
       {"findings", "finding", "What was found to be wrong, with the number of witnesses", "Finding numbers",
        "  muster get findings --open"},
       {"incidents", "incident", "Incidents: findings on one node, and what is done about them", "Incident numbers",
        "  muster get incidents --open\n  muster get incidents -o jsonl"},
       {"actions", "action", "Actions taken and refused, newest first", "Action keys", "  muster get actions --limit 20"},
   };
-  auto* get = command(app_, "get", "List nodes, gpus, jobs, findings, incidents or actions", kLook,
+  auto* get = command(app_, "get", "List nodes, gpus, jobs, queues, findings, incidents or actions", kLook,
                       "  muster get nodes\n  muster get jobs --phase running -o wide\n  muster get incidents --open -o json");
   for (std::size_t i = 0; i < get_.size(); ++i) {
     auto& o = get_[i];
@@ -98,20 +102,18 @@ void Parser::add_get() {
 }
 
 void Parser::add_describe() {
-  auto* sub = command(app_, "describe", "Everything about one node, job, incident, action or finding", kLook,
+  auto* sub = command(app_, "describe", "Everything about one node, job, queue, incident, action or finding", kLook,
                       "  muster describe node node0017\n  muster describe job 42\n  muster describe incident 7 -o yaml");
-  static const std::map<std::string, Kind> kinds = {{"node", Kind::nodes},
-                                                    {"job", Kind::jobs},
-                                                    {"incident", Kind::incidents},
-                                                    {"action", Kind::actions},
-                                                    {"finding", Kind::findings}};
+  static const std::map<std::string, Kind> kinds = {{"node", Kind::nodes},     {"job", Kind::jobs},
+                                                    {"queue", Kind::queues},   {"incident", Kind::incidents},
+                                                    {"action", Kind::actions}, {"finding", Kind::findings}};
   Words allowed;
   for (const auto& [name, kind] : kinds) allowed.push_back(name);
   choice(sub, "KIND", "KIND", join(allowed, ", "), allowed, [this, allowed](std::size_t i) {
     describe_.kind = kinds.at(allowed[i]);
   })->required();
-  words(sub, "NAME", "NAME", "Node name, job, incident or finding number, or action key", describe_.name, {WordKind::node, {}},
-        255);
+  words(sub, "NAME", "NAME", "Node or queue name, job, incident or finding number, or action key", describe_.name,
+        {WordKind::node, {}}, 255);
   sub->get_option("NAME")->required();
   add_format(sub, describe_.output.format, {Format::table, Format::json, Format::yaml});
   add_connection(sub, describe_.connection);
@@ -119,14 +121,16 @@ void Parser::add_describe() {
 }
 
 void Parser::add_explain() {
-  auto* sub = command(app_, "explain",
-                      "Why something is as it is: a node, job, the queue, an incident, action, fault code or log line", kLook,
-                      "  muster explain node0017\n"
-                      "  muster explain job 42\n"
-                      "  muster explain queue\n"
-                      "  muster explain xid 79\n"
-                      "  muster explain \"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\"\n"
-                      "  dmesg | grep Xid | tail -1 | muster explain -");
+  auto* sub = command(
+      app_, "explain",
+      "Why something is as it is: a node, job, the queue or one of them, an incident, action, fault code or log line", kLook,
+      "  muster explain node0017\n"
+      "  muster explain job 42\n"
+      "  muster explain queue\n"
+      "  muster explain queue research\n"
+      "  muster explain xid 79\n"
+      "  muster explain \"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\"\n"
+      "  dmesg | grep Xid | tail -1 | muster explain -");
   sub->alias("why");
   value(sub, "WHAT", "WHAT", "What to explain, in one word or several; - reads one line from standard input",
         [this](const std::string& s) {
@@ -181,8 +185,38 @@ void Parser::add_submit() {
   add_order(sub);
   words(sub, "--user", "TEXT", "Whose it is [you]", o.user, {}, 200);
   words(sub, "--account", "TEXT", "Who pays", o.account, {}, 200);
+  add_format(sub, o.format, {Format::table, Format::json, Format::name});
   add_connection(sub, o.connection);
-  chosen(sub, o);
+  sub->callback([this] {
+    check_wishes(submit_);
+    command_ = submit_;
+  });
+}
+
+// Wishes that contradict each other are refused here, by the names of their flags.
+void Parser::check_wishes(const SubmitOptions& o) {
+  const auto wrong = [](std::string what, std::string next) {
+    throw BadValue{{Code::bad_input, std::move(what), std::move(next)}};
+  };
+  const auto level = [](const std::string& name) {
+    Level l = Level::core;
+    if (!name.empty()) parse_name(name, l);
+    return l;
+  };
+  if (!o.prefer.empty() && level(o.prefer) == Level::core) wrong("--prefer core means nothing: that is anywhere", "leave it out");
+  if (!o.prefer.empty() && !o.within.empty() && level(o.prefer) >= level(o.within)) {
+    wrong(fmt::format("--prefer {} contradicts --within {}: all of it lies within one {} anyway", o.prefer, o.within, o.within),
+          "prefer a level nearer than --within, or leave one of them out");
+  }
+  if (!o.prefer.empty() && o.prefer_wait_s == 0) wrong("--prefer needs --prefer-wait", "say how long it may wait, e.g. 15m");
+  if (o.prefer.empty() && o.prefer_wait_s > 0) wrong("--prefer-wait needs --prefer", "say what it waits for, e.g. --prefer leaf");
+  if (o.deferrable && o.deadline_in_s == 0) wrong("--deferrable needs --deadline", "without one it would wait for ever");
+  if (o.gpu_milli > 0 && (o.nodes != 1 || o.gpus_per_node > 1 || o.segment > 0)) {
+    wrong("--gpu-milli is a share of one GPU: it goes with neither --nodes, --gpus-per-node nor --segment", "");
+  }
+  if (o.segment > o.nodes || (o.segment > 0 && o.nodes % o.segment != 0)) {
+    wrong(fmt::format("--segment {} does not divide --nodes {}", o.segment, o.nodes), "");
+  }
 }
 
 void Parser::add_placement(CLI::App* sub) {
@@ -199,11 +233,11 @@ void Parser::add_placement(CLI::App* sub) {
   choice(sub, "--within", "LEVEL", "All of it within one " + join(levels, ", ") + " [core: anywhere]", levels,
          [&o, levels](std::size_t i) { o.within = levels[i]; })
       ->group(kWhere);
-  choice(sub, "--prefer", "LEVEL", "As --within, but only for as long as --prefer-wait", levels, [&o, levels](std::size_t i) {
-    o.prefer = levels[i];
-  })->group(kWhere);
-  value(sub, "--prefer-wait", "TIME", "How long it waits for what it prefers [0]", [&o](const std::string& s) {
-    o.prefer_wait_s = checked(parse_duration_s("--prefer-wait", s, 1e8));
+  choice(sub, "--prefer", "LEVEL", "As --within, but only for as long as --prefer-wait; nearer than --within", levels,
+         [&o, levels](std::size_t i) { o.prefer = levels[i]; })
+      ->group(kWhere);
+  value(sub, "--prefer-wait", "TIME", "How long it waits for what it prefers", [&o](const std::string& s) {
+    o.prefer_wait_s = checked(parse_some_time("--prefer-wait", s, 1e8));
   })->group(kWhere);
   words(sub, "--gpu", "MODEL", "Only on GPUs of this model", o.gpu_model, {}, 200);
   sub->get_option("--gpu")->group(kWhere);
@@ -213,16 +247,14 @@ void Parser::add_order(CLI::App* sub) {
   auto& o = submit_;
   words(sub, "--queue", "NAME", "Queue it counts for [the account's]", o.queue, {}, 200);
   sub->get_option("--queue")->group(kWhen);
-  value(sub, "--priority", "N", "Higher goes first [0]", [&o](const std::string& s) {
-    const bool minus = !s.empty() && s[0] == '-';
-    const auto n = checked(parse_count("--priority", minus ? s.substr(1) : s, 0, 1'000'000));
-    o.priority = minus ? -static_cast<std::int32_t>(n) : static_cast<std::int32_t>(n);
+  value(sub, "--priority", "N", "Higher goes first, -1000000 to 1000000 [0]", [&o](const std::string& s) {
+    o.priority = checked(parse_signed("--priority", s, -1'000'000, 1'000'000));
   })->group(kWhen);
-  value(sub, "--time-limit", "TIME", "The longest it may take", [&o](const std::string& s) {
-    o.time_limit_s = checked(parse_duration_s("--time-limit", s, 1e8));
-  })->group(kWhen);
+  value(sub, "--time-limit", "TIME", "The longest one attempt may take; then it is ended and not tried again",
+        [&o](const std::string& s) { o.time_limit_s = checked(parse_some_time("--time-limit", s, 1e8)); })
+      ->group(kWhen);
   value(sub, "--deadline", "TIME", "It should have ended so long from now", [&o](const std::string& s) {
-    o.deadline_in_s = checked(parse_duration_s("--deadline", s, 1e8));
+    o.deadline_in_s = checked(parse_some_time("--deadline", s, 1e8));
   })->group(kWhen);
   flag(sub, "--deferrable", o.deferrable, "It may wait for cheap power, as far as its deadline allows");
   sub->get_option("--deferrable")->group(kWhen);

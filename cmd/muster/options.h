@@ -218,6 +218,7 @@ struct DrainOptions {  // and undrain
 
 struct SubmitOptions {
   Connection connection;
+  report::Format format = report::Format::table;  // table, json or name
   std::string name;
   std::string user;
   std::string account;

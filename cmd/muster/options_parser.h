@@ -242,6 +242,7 @@ class Parser {
   void add_explain();
   void add_drain(DrainOptions& options);
   void add_submit();
+  static void check_wishes(const SubmitOptions& options);
   void add_placement(CLI::App* sub);
   void add_order(CLI::App* sub);
   void add_cancel();
@@ -261,7 +262,7 @@ class Parser {
   CheckOptions check_;
   PauseOptions pause_;
   ResumeOptions resume_;
-  std::array<GetOptions, 6> get_;
+  std::array<GetOptions, 7> get_;
   DescribeOptions describe_;
   ExplainOptions explain_;
   DrainOptions drain_, undrain_;

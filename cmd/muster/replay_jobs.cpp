@@ -285,6 +285,16 @@ void say_what_is_left_out(const JobTrace& trace, const Run& r) {
   if (named && models && !r.spec.topology) say(fmt::format("{} counts GPUs and looks at no model (--topology places)", r.policy));
 }
 
+// A queue that can only grow takes long to run through, and its waits say more about the size of the cluster than the policy.
+void say_if_too_small(const JobTrace& trace, std::uint32_t gpus) {
+  double asked = 0;
+  for (const TraceJob& j : trace.jobs) asked += j.gpus <= gpus ? j.run.seconds() * j.gpus : 0;
+  const double span = (trace.jobs.back().submitted - trace.jobs.front().submitted).seconds();
+  if (trace.jobs.size() < 100 || span <= 0 || asked <= 1.5 * span * gpus) return;
+  say(fmt::format("the jobs ask for {:.1f} times what {} GPUs can do while they come: the queue grows to the end of the trace",
+                  asked / (span * gpus), gpus));
+}
+
 Result<JobTrace> load(const ReplayJobsOptions& o) {
   const auto bytes = read_file(o.trace);
   if (!bytes) return tl::unexpected(bytes.error());
@@ -320,6 +330,7 @@ int run_replay_jobs(const ReplayJobsOptions& o) {
   }
   const auto trace = load(o);
   if (!trace) return say_error(trace.error());
+  say_if_too_small(*trace, site.nodes.empty() ? o.gpus : site.gpus());
   std::vector<Run> runs;
   for (const std::string& p : policies) runs.push_back(run(o, site, p, trace->jobs));
   if (runs[0].figures.all.jobs == 0) {

@@ -42,7 +42,7 @@ std::string render_run_json(const trial::RunReport& r, const Usage& u) {
   r.goodput < 0 ? w.null() : w.value(r.goodput);
   w.field("allocated", r.allocated_share).field("weather", fmt::format("x{}", r.weather));
   w.key("jobs").object().field("submitted", r.totals.jobs_submitted).field("completed", r.totals.jobs_completed);
-  w.field("requeued", r.totals.requeues).field("lost", r.jobs_lost).end_object();
+  w.field("requeued", r.totals.requeues).field("lost", r.jobs_lost).field("timed_out", r.totals.jobs_timed_out).end_object();
   w.key("faults").object().field("injected", r.marks.injected).field("detected", r.marks.detected);
   w.field("missed", r.marks.missed).field("false", r.marks.false_alarms);
   w.key("missed_kinds").object();

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -56,6 +57,37 @@ Result<Policy> load_policy(const std::string& name) {
   return policy;
 }
 
+Result<void> fit_policy(Policy& policy, const Site& site, const std::string& file) {
+  std::uint64_t guaranteed = 0;
+  std::map<std::string, std::uint64_t> of_model;
+  for (QueueSpec& q : policy.queues) {
+    guaranteed += q.parent.empty() ? q.guaranteed_gpus : 0;
+    for (ModelQuota& m : q.models) {
+      const std::string known = model_given(site, m.model);
+      if (known.empty()) {
+        return fail(Code::bad_input,
+                    fmt::format("{}: queue {} names {} GPUs, and no node has any", file, q.name, printable(m.model)),
+                    "the cluster has " + join(models_of(site), ", "));
+      }
+      m.model = known;
+      of_model[known] += q.parent.empty() ? m.guaranteed_gpus : 0;
+    }
+  }
+  const auto too_many = [&](std::uint64_t promised, const std::string& what, std::uint64_t there) {
+    return fail(Code::bad_input,
+                fmt::format("{}: queues are guaranteed {} {}GPUs and the cluster has {}", file, promised, what, there),
+                "guarantee less, or give a larger cluster");
+  };
+  if (guaranteed > site.gpus()) return too_many(guaranteed, "", site.gpus());
+  for (const auto& [model, promised] : of_model) {
+    std::uint64_t there = 0;
+    for (const NodeSpec& n : site.nodes)
+      there += (n.gpu_model.empty() ? site.gpu_model : n.gpu_model) == model ? site.gpus_per_node : 0;
+    if (promised > there) return too_many(promised, model + " ", there);
+  }
+  return {};
+}
+
 Result<Scene> build_scene(const TwinChoice& c) {
   Scene scene;
   auto site = c.cluster.empty() ? plain_cluster(c.gpus) : load_cluster(c.cluster);
@@ -69,7 +101,10 @@ Result<Scene> build_scene(const TwinChoice& c) {
   }
   auto workload = workload_from_flag(c.jobs, jobs_text);
   if (!workload) return tl::unexpected(workload.error());
-  for (const TimedJob& j : workload->jobs) {
+  for (TimedJob& j : workload->jobs) {
+    if (const std::string model = model_given(scene.twin.site, j.spec.gpu_model); !j.spec.gpu_model.empty() && !model.empty()) {
+      j.spec.gpu_model = model;  // as the cluster writes it
+    }
     JobSpec spec = j.spec;
     if (j.deadline_in.ns > 0) spec.deadline = scene.twin.start_utc;  // it will have one
     const std::string wrong = problem_with(spec, &scene.twin.site);
@@ -94,14 +129,7 @@ Result<Scene> build_scene(const TwinChoice& c) {
   if (scene.twin.carbon.hours() > 0 && scene.policy.scheduling.carbon_per_tonne == 0) {
     say(c.prices + ": its carbon counts for nothing while the policy's scheduling: carbon_per_tonne is 0");
   }
-  std::uint64_t guaranteed = 0;
-  for (const QueueSpec& q : scene.policy.queues) guaranteed += q.parent.empty() ? q.guaranteed_gpus : 0;
-  if (guaranteed > scene.twin.site.gpus()) {
-    return fail(
-        Code::bad_input,
-        fmt::format("{}: queues are guaranteed {} GPUs and the cluster has {}", c.policy, guaranteed, scene.twin.site.gpus()),
-        "guarantee less, or give a larger cluster");
-  }
+  if (auto ok = fit_policy(scene.policy, scene.twin.site, c.policy); !ok) return tl::unexpected(ok.error());
   const auto csv = embedded_file("fault_rates.csv");
   MUSTER_CHECK(csv);
   auto rates = twin::parse_rates(*csv, "data/fault_rates.csv");

@@ -19,6 +19,8 @@ void begin_prices(twin::Config& config);
 // Whether every report can be a whole scrape when the twin keeps step with the wall clock at this speed.
 bool affords_full_scrapes(const Site& site, double speed);
 // A policy that ships with Muster, by name, or a file; empty: the default one.
+// Whether a policy suits a cluster; GPU models it names are written as the cluster writes them.
+Result<void> fit_policy(Policy& policy, const Site& site, const std::string& file);
 Result<Policy> load_policy(const std::string& name_or_file);
 // A cluster that ships with Muster, by name, or a file.
 Result<Site> load_cluster(const std::string& name_or_file);

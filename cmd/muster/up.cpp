@@ -60,11 +60,12 @@ int run_up(const UpOptions& o) {
         {Code::bad_input, std::string("there is no ") + engine + " engine in this version: only a twin can be controlled",
          "muster up --cluster FILE watches a real one through its agents; muster demo shows everything on a simulated cluster"});
   }
-  const auto policy = load_policy(o.policy);
+  auto policy = load_policy(o.policy);
   if (!policy) return say_error(policy.error());
   Mailbox mailbox;
   auto twin = RemoteTwin::connect(o.twin, mailbox);
   if (!twin) return say_error(twin.error());
+  if (auto ok = fit_policy(*policy, (*twin)->site(), o.policy); !ok) return say_error(ok.error());
   auto dir = open_state_dir(state_path(o.state));
   if (!dir) return say_error(dir.error());
   auto journal = sqlite::open({.path = dir->journal(), .create = true});

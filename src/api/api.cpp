@@ -46,9 +46,7 @@ HttpResponse plain(int status, std::string_view text) {
   return r;
 }
 
-HttpResponse to_response(Result<std::string> body) {
-  return body ? render_json(std::move(*body)) : render_error(body.error());
-}
+HttpResponse to_response(Result<std::string> body) { return body ? render_json(std::move(*body)) : render_error(body.error()); }
 
 std::string header(const HttpRequest& q, const std::string& name) {
   const auto it = q.headers.find(name);
@@ -105,14 +103,14 @@ struct Call {
 struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
   explicit Desk(Deps d)
       : deps(std::move(d)),
-        streams(deps.feed, [this] { return summary_or_empty(); }, [this] { return newest_seq(); }, {}) {}
+        streams(
+            deps.feed, [this] { return summary_or_empty(); }, [this] { return newest_seq(); }, {}) {}
 
   void handle(Exchange exchange);
   void answer(Call call);
   HttpResponse read(const Call& call, const Prepared& now);
   void command(Call call, const State& state);
   void take_in(Call call);
-  void answer_seq(const Exchange& to, const Result<std::uint64_t>& seq);
   void use_tool(Call call, const std::string& name, Value input, Code missing);
   void stream(const Call& call);
   HttpResponse log_in(const HttpRequest& q);
@@ -190,8 +188,8 @@ void Api::Desk::handle(Exchange exchange) {
   const bool page = found->route->id == RouteId::page;
   if (auto ok = page ? Result<void>{} : check_query(*found->route, q.query); !ok) return send(exchange, render_error(ok.error()));
   if (q.body.size() > found->route->body_max) {
-    return send(exchange, render_error(413, {Code::bad_input, fmt::format("the body is larger than {} bytes",
-                                                                          found->route->body_max), ""}));
+    return send(exchange, render_error(413, {Code::bad_input,
+                                             fmt::format("the body is larger than {} bytes", found->route->body_max), ""}));
   }
   if (!q.json_error.empty()) return send(exchange, render_error({Code::bad_input, "the body: " + q.json_error, ""}));
   answer({std::move(exchange), *found->route, std::move(found->pieces), std::move(*who)});
@@ -212,8 +210,8 @@ void Api::Desk::answer(Call call) {
   }
   const auto now = prepared();
   if (!now) {
-    return send(call.exchange, render_error({Code::unreachable, "there is no state yet: the controller is starting",
-                                             "try again in a moment"}));
+    return send(call.exchange,
+                render_error({Code::unreachable, "there is no state yet: the controller is starting", "try again in a moment"}));
   }
   switch (call.route.id) {
     case RouteId::events: return stream(call);
@@ -263,6 +261,9 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
     case RouteId::gpus: return to_response(render_gpus(frame, query));
     case RouteId::jobs: return to_response(render_jobs(frame, query));
     case RouteId::job: return to_response(render_job(frame, call.pieces.at("id")));
+    case RouteId::queues: return to_response(render_queues(frame, query));
+    case RouteId::queue: return to_response(render_queue(frame, call.pieces.at("name")));
+    case RouteId::command: return to_response(render_command(frame, call.pieces.at("id")));
     case RouteId::findings: return to_response(render_findings(frame, query));
     case RouteId::incidents: return to_response(render_incidents(frame, query));
     case RouteId::incident: return to_response(render_incident(frame, call.pieces.at("id")));
@@ -277,23 +278,23 @@ void Api::Desk::command(Call call, const State& state) {
   if (!wish) return send(call.exchange, render_error(wish.error()));
   wish->actor = call.who.name;
   if (wish->id.empty()) wish->id = new_token(deps.random).substr(5, 24);
-  deps.commands.submit(std::move(*wish), [desk = shared_from_this(), to = call.exchange](Result<std::uint64_t> seq) {
-    desk->answer_seq(to, seq);
+  const std::string id = wish->id;
+  deps.commands.submit(std::move(*wish), [desk = shared_from_this(), to = call.exchange, id](Result<std::uint64_t> seq) {
+    if (!seq) return desk->send(to, render_error(seq.error()));
+    JsonWriter w;
+    w.object().field("seq", *seq).field("id", id).end_object();
+    desk->send(to, render_json(w.take()));
   });
-}
-
-void Api::Desk::answer_seq(const Exchange& to, const Result<std::uint64_t>& seq) {
-  if (!seq) return send(to, render_error(seq.error()));
-  JsonWriter w;
-  w.object().field("seq", *seq).end_object();
-  send(to, render_json(w.take()));
 }
 
 void Api::Desk::take_in(Call call) {
   if (deps.intake == nullptr) return send(call.exchange, render_error({Code::unreachable, "no agents are listened to here", ""}));
   if (!call.request().json) return send(call.exchange, render_error({Code::bad_input, "the body is empty", "it must be JSON"}));
   deps.intake->take(*call.request().json, [desk = shared_from_this(), to = call.exchange](Result<std::uint64_t> seq) {
-    desk->answer_seq(to, seq);
+    if (!seq) return desk->send(to, render_error(seq.error()));
+    JsonWriter w;
+    w.object().field("seq", *seq).end_object();
+    desk->send(to, render_json(w.take()));
   });
 }
 

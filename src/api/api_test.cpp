@@ -46,6 +46,9 @@ TEST(Routes, EveryRouteAnswers) {
   Parrot explain(Role::viewer);
   Office o({{"explain", &explain}});
   o.cluster.break_gpu();
+  CommandGiven pause;
+  pause.id = "c9";
+  o.cluster.tell(pause);
   for (const Route& r : routes()) {
     std::string path(r.pattern);
     const std::map<std::string, std::string> pieces = {{"{name}", "node001"}, {"{id}", "1"}, {"{file}", "index.html"}};
@@ -53,6 +56,8 @@ TEST(Routes, EveryRouteAnswers) {
       if (const auto at = path.find(piece); at != std::string::npos) path.replace(at, piece.size(), value);
     }
     if (r.id == RouteId::job) path = "/api/v1/jobs/17";
+    if (r.id == RouteId::queue) path = "/api/v1/queues/(none)";  // job 17 names no account
+    if (r.id == RouteId::command) path = "/api/v1/commands/c9";
     if (r.id == RouteId::tool) path = "/api/v1/tools/explain";
     HttpRequest q = r.method == "POST" ? Office::post(path, {{"verb", text("pause")}}) : Office::get(path);
     if (r.id == RouteId::explain) q.query["what"] = "node001";
@@ -163,7 +168,8 @@ TEST(Reading, ReadingsThatAreMissingAreNull) {
   Office o;
   const std::string s = o.ask(Office::get("/api/v1/gpus", {{"name", "node001"}})).body;
   EXPECT_TRUE(has(s, R"({"node":"node001","slot":0,"state":"busy","job":"17",)"
-                     R"("temp_c":61,"power_w":700,"util_pct":99,"sm_clock_mhz":null})")) << s;
+                     R"("temp_c":61,"power_w":700,"util_pct":99,"sm_clock_mhz":null})"))
+      << s;
 }
 
 TEST(Reading, JobsAndTheirUntrustedNames) {
@@ -237,7 +243,7 @@ TEST(Commands, AreHandedOnWithWhoGaveThem) {
   const HttpResponse r = o.ask(o.with_token(Office::post(
       "/api/v1/commands", {{"verb", text("drain")}, {"node", text("node003")}, {"reason", text("fans")}, {"id", text("c1")}})));
   EXPECT_EQ(r.status, 200) << r.body;
-  EXPECT_EQ(r.body, "{\"seq\":1001}");
+  EXPECT_EQ(r.body, "{\"seq\":1001,\"id\":\"c1\"}");
   ASSERT_EQ(o.cluster.given.size(), 1u);
   EXPECT_EQ(o.cluster.given[0].verb, CommandVerb::drain);
   EXPECT_EQ(o.cluster.given[0].node.v, 2u);
@@ -259,6 +265,111 @@ TEST(Commands, SubmitTakesASpec) {
   EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}}))).status, 200);
   EXPECT_EQ(o.cluster.given.at(0).spec.nodes, 2u);
   EXPECT_EQ(o.cluster.given.at(0).spec.name, "train");
+}
+
+TEST(Commands, ASubmitTellsTheJobsItMade) {
+  Office o;
+  CommandGiven c;
+  c.verb = CommandVerb::submit;
+  c.id = "c7";
+  c.spec.name = "sweep";
+  c.spec.array = 3;
+  o.cluster.tell(c);
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/commands/c7")).body, R"("status":"pending")"));
+  OrderIntended order;
+  order.order.key = "k1";
+  order.order.action.verb = Verb::submit_job;
+  order.order.action.spec = c.spec;
+  order.order.reason.wish = "c7";
+  o.cluster.tell(order);
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/commands/c7")).body, R"("status":"pending")"));
+  JobSpec member = c.spec;
+  member.array = 0;
+  o.cluster.tell(JobSubmitted{{18, 1}, member});
+  o.cluster.tell(OrderEnded{"k1", Status::done, "18"});
+  const std::string body = o.ask(Office::get("/api/v1/commands/c7")).body;
+  EXPECT_TRUE(has(body, R"("status":"done")") && has(body, R"("job":"18","array":3,"phase":"queued")")) << body;
+  EXPECT_EQ(o.ask(Office::get("/api/v1/commands/c8")).status, 404);
+}
+
+TEST(Commands, ForgottenAndUnknownJobsAreToldApart) {
+  Office o;
+  const auto after = [&](std::int64_t job) {
+    Value::Object spec{{"name", text("next")}, {"after", Value(Value::Array{Value(std::to_string(job))})}};
+    return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}})));
+  };
+  EXPECT_EQ(after(17).status, 200);
+  EXPECT_TRUE(has(after(3).body, "spec.after: job 3 is not known any more: it ended before the last 1000 jobs"))
+      << after(3).body;
+  EXPECT_TRUE(has(after(3).body, "if it has completed, leave it out")) << after(3).body;
+  EXPECT_TRUE(has(after(99).body, "there is no job 99: none of that number was submitted")) << after(99).body;
+}
+
+TEST(Commands, WhatItsQueueNeverAllowsIsRefusedAtOnce) {
+  Office o;
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_gpus = 8;
+  p.queues = {lab};
+  o.cluster.tell(PolicyApplied{p, "q"});
+  const auto submit = [&](std::int64_t nodes, std::string queue) {
+    Value::Object spec{{"name", text("x")}, {"nodes", Value(nodes)}, {"queue", text(std::move(queue))}};
+    return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}})));
+  };
+  EXPECT_EQ(submit(1, "lab").status, 200);
+  const HttpResponse no = submit(2, "lab");
+  EXPECT_EQ(no.status, 400);
+  EXPECT_TRUE(has(no.body, "it can never start: its queue lab has a limit of 8 GPUs, and it asks for 16")) << no.body;
+  EXPECT_TRUE(has(submit(1, "lob").body, "did you mean 'lab'?"));
+  // One that came another way is told so in the list.
+  JobSpec big;
+  big.name = "big";
+  big.nodes = 2;
+  big.queue = "lab";
+  o.cluster.tell(JobSubmitted{{30, 0}, big});
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/jobs/30")).body, R"("note":"it can never start: its queue lab)"));
+}
+
+TEST(Commands, AModelIsMatchedWhateverTheCase) {
+  Office o;
+  Site site = o.cluster.state.site;
+  site.gpu_model = "H200";
+  o.cluster.tell(SiteDeclared{site});
+  const auto submit = [&](std::string model) {
+    Value::Object spec{{"name", text("x")}, {"gpu_model", text(std::move(model))}};
+    return o.ask(o.with_token(Office::post("/api/v1/commands", {{"verb", text("submit")}, {"spec", Value(spec)}})));
+  };
+  EXPECT_EQ(submit("h200").status, 200);
+  EXPECT_EQ(o.cluster.given.at(0).spec.gpu_model, "H200");
+  EXPECT_TRUE(has(submit("B200").body, "gpu_model is B200: no node has GPUs of that model; the cluster has H200"));
+}
+
+TEST(Reading, QueuesTellWhatEachHasAndWaitsFor) {
+  Office o;
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.guaranteed_gpus = 8;
+  lab.limit_gpus = 24;
+  QueueSpec other;
+  other.name = "other";
+  other.weight = 3;
+  p.queues = {lab, other};
+  o.cluster.tell(PolicyApplied{p, "q"});
+  JobSpec spec;
+  spec.queue = "lab";
+  spec.nodes = 2;
+  o.cluster.tell(JobSubmitted{{30, 0}, spec});
+  o.cluster.tell(JobStarted{{30, 0}, 1, {{2}, {3}}});
+  spec.nodes = 1;
+  o.cluster.tell(JobSubmitted{{31, 0}, spec});
+  const std::string body = o.ask(Office::get("/api/v1/queues/lab")).body;
+  EXPECT_TRUE(has(body, R"("guaranteed_gpus":8,"limit_gpus":24)")) << body;
+  EXPECT_TRUE(has(body, R"("held_gpus":16,"borrowed_gpus":8,"running_jobs":1,"waiting_jobs":1,"waiting_gpus":8)")) << body;
+  EXPECT_TRUE(has(body, R"("share_due":0.25)")) << body;
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/queues")).body, R"x("name":"(none)")x"));
+  EXPECT_EQ(o.ask(Office::get("/api/v1/queues/lap")).status, 404);
 }
 
 TEST(Commands, BadBodiesAreRefusedInWords) {

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "model/codec.h"
 #include "model/job_check.h"
+#include "report/job_note.h"
 
 namespace muster::api {
 namespace {
@@ -57,17 +58,32 @@ Result<JobSpec> spec_of(const Value& body, const State& s) {
   for (const std::string* text : {&spec->name, &spec->user, &spec->account, &spec->queue, &spec->gpu_model}) {
     if (text->size() > kNameMax) return bad(fmt::format("spec: names may have {} bytes each", kNameMax));
   }
+  if (const std::string wrong = problem_with(*spec, nullptr); !wrong.empty()) return bad("spec." + wrong);
   if (const std::string wrong = problem_with(*spec, &s.site); !wrong.empty()) {
-    return bad("spec." + wrong, fmt::format("the cluster has {} nodes of {} GPUs", s.site.nodes.size(), s.site.gpus_per_node));
+    const bool of_size = wrong.starts_with("nodes") || wrong.starts_with("gpus_per_node");
+    return bad(
+        "spec." + wrong,
+        of_size ? fmt::format("the cluster has {} nodes of {} GPUs", s.site.nodes.size(), s.site.gpus_per_node) : std::string());
   }
+  if (!spec->gpu_model.empty()) spec->gpu_model = model_given(s.site, spec->gpu_model);  // as the site writes it
   const auto& queues = s.policy.queues;
   const auto named = [&](const QueueSpec& q) { return q.name == spec->queue; };
   if (!spec->queue.empty() && !queues.empty() && std::none_of(queues.begin(), queues.end(), named)) {
+    std::vector<std::string> known;
+    for (const QueueSpec& q : queues) known.push_back(q.name);
+    const auto meant = nearest(spec->queue, known);
     return fail(Code::not_found, fmt::format("spec.queue: there is no queue '{}'", printable(spec->queue)),
-                "leave it out, or name one of the policy's queues");
+                meant ? fmt::format("did you mean '{}'?", printable(*meant)) : "`muster get queues` lists them; or leave it out");
   }
+  if (auto ok = report::may_ever_start(s, *spec); !ok) return tl::unexpected(ok.error());
   for (const JobId id : spec->after) {
-    if (members_of(s, id).empty()) return fail(Code::not_found, fmt::format("spec.after: there is no job {}", render(id)));
+    if (!members_of(s, id).empty()) continue;
+    Error e = unknown_job(s, id).value();
+    e.what = "spec.after: " + e.what;
+    if (e.what.find("any more") != std::string::npos) {
+      e.next = "if it has completed, leave it out: there is nothing to wait for; `muster journal export --type job_ended` tells";
+    }
+    return tl::unexpected(e);
   }
   return spec;
 }
@@ -81,9 +97,7 @@ Result<JobId> job_of(const Value& body, const State& s) {
   auto id = parse_job_id(text);
   if (!id) return id;
   const Job* j = find_job(s, *id);
-  if (j == nullptr) {
-    return fail(Code::not_found, fmt::format("there is no job {}", render(*id)), "GET /api/v1/jobs lists them");
-  }
+  if (j == nullptr) return unknown_job(s, *id);
   if (ended(j->phase)) return fail(Code::conflict, fmt::format("job {} has already {}", render(*id), name_of(j->phase)));
   return id;
 }

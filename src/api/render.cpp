@@ -8,6 +8,7 @@
 
 #include "base/node_list.h"
 #include "base/text.h"
+#include "report/job_note.h"
 
 namespace muster::api {
 namespace {
@@ -167,13 +168,24 @@ void write_node(JsonWriter& w, const Frame& f, std::uint32_t n) {
 
 // ---------------------------------------------------------------- jobs
 
-void write_job(JsonWriter& w, const State& s, const Job& j) {
+void ids_field(JsonWriter& w, std::string_view name, const std::vector<JobId>& ids) {
+  w.key(name).array();
+  for (const JobId id : ids) w.value(render(id));
+  w.end_array();
+}
+
+void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNotes& notes) {
   w.object().field("id", render(j.id)).field("name", j.spec.name).field("user", j.spec.user).field("account", j.spec.account);
-  w.field("phase", name_of(j.phase))
-      .field("nodes_wanted", j.spec.nodes)
-      .field("gpus", (milli_gpus(s.site, j.spec) + 999) / 1000);
+  w.field("phase", name_of(j.phase)).field("nodes_wanted", j.spec.nodes).field("gpus", (milli_gpus(s.site, j.spec) + 999) / 1000);
   w.field("gpus_per_node", j.spec.gpus_per_node).field("gpu_milli", j.spec.gpu_milli).field("queue", queue_of(j.spec));
-  w.field("priority", j.spec.priority).field("within", name_of(j.spec.within));
+  w.field("priority", j.spec.priority).field("within", name_of(j.spec.within)).field("prefer", name_of(j.spec.prefer));
+  w.field("prefer_wait_s", j.spec.prefer_wait_s).field("segment", j.spec.segment).field("gpu_model", j.spec.gpu_model);
+  w.field("time_limit_s", j.spec.time_limit_s);
+  time_field(w, "deadline_utc", j.spec.deadline);
+  w.field("deferrable", j.spec.deferrable).field("value_per_gpu_h", j.spec.value_per_gpu_h);
+  ids_field(w, "after", j.spec.after);
+  ids_field(w, "waits_for", j.waits_for);
+  w.field("note", notes.of(j));
   w.key("nodes").array();
   for (const NodeId n : j.nodes) w.value(node_name(s, n));
   w.end_array().field("attempt", j.attempt).field("restarts", j.restarts);
@@ -301,6 +313,19 @@ Result<JobId> parse_job_id(std::string_view text) {
   return JobId{static_cast<std::uint32_t>(*number), bar == std::string_view::npos ? 0 : static_cast<std::uint32_t>(*index + 1)};
 }
 
+tl::unexpected<Error> unknown_job(const State& s, JobId id) {
+  const bool was_there = !s.jobs.empty() && id.number <= s.jobs.rbegin()->first.number;
+  if (!was_there) {
+    return fail(Code::not_found, fmt::format("there is no job {}: none of that number was submitted", render(id)),
+                "`muster get jobs` lists those there are");
+  }
+  return fail(Code::not_found,
+              fmt::format("job {} is not known any more: it ended before the last {} jobs that are remembered (of an array, {}), "
+                          "or never existed",
+                          render(id), kEndedJobsKept, kMembersKept),
+              "the journal has it: `muster journal export --type job_ended`");
+}
+
 Result<NodeId> find_node_named(const Site& site, std::string_view name) {
   const NodeId n = find_node(site, name);
   if (n.some()) return n;
@@ -363,10 +388,11 @@ Result<std::string> render_jobs(const Frame& f, const Query& q) {
   for (const auto& [id, j] : f.state().jobs) {
     if (!*phase || j.phase == **phase) chosen.push_back(&j);
   }
+  const report::JobNotes notes(f.state());
   JsonWriter w;
   begin_list(w, f, "JobList");
   for (std::size_t i = chosen.size() > *limit ? chosen.size() - *limit : 0; i < chosen.size(); ++i) {
-    write_job(w, f.state(), *chosen[i]);
+    write_job(w, f.state(), *chosen[i], notes);
   }
   w.end_array().end_object();
   return w.take();
@@ -377,11 +403,10 @@ Result<std::string> render_job(const Frame& f, const std::string& id) {
   if (!parsed) return tl::unexpected(parsed.error());
   const Job* j = find_job(f.state(), *parsed);
   if (j == nullptr) {
-    return fail(Code::not_found, fmt::format("there is no job {}", printable(id)),
-                "it may never have existed, or have ended long ago: only the last ones are kept");
+    return unknown_job(f.state(), *parsed);
   }
   JsonWriter w;
-  write_job(w, f.state(), *j);
+  write_job(w, f.state(), *j, report::JobNotes(f.state()));
   return w.take();
 }
 

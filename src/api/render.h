@@ -24,6 +24,10 @@ Result<std::string> render_node(const Frame& f, const std::string& name);
 Result<std::string> render_gpus(const Frame& f, const Query& q);
 Result<std::string> render_jobs(const Frame& f, const Query& q);
 Result<std::string> render_job(const Frame& f, const std::string& id);
+Result<std::string> render_queues(const Frame& f, const Query& q);
+Result<std::string> render_queue(const Frame& f, const std::string& name);
+// What has come of a command: pending, done (with the jobs it made) or refused.
+Result<std::string> render_command(const Frame& f, const std::string& id);
 Result<std::string> render_findings(const Frame& f, const Query& q);
 Result<std::string> render_incidents(const Frame& f, const Query& q);
 Result<std::string> render_incident(const Frame& f, const std::string& id);
@@ -34,6 +38,8 @@ std::string render_map(const Frame& f);
 
 // "17" or "17_3"; not_found for anything else.
 Result<JobId> parse_job_id(std::string_view text);
+// not_found, with the truth about what is remembered.
+tl::unexpected<Error> unknown_job(const State& s, JobId id);
 // not_found, with the nearest name there is.
 Result<NodeId> find_node_named(const Site& site, std::string_view name);
 

@@ -34,7 +34,7 @@ constexpr std::array kActions = {
     Parameter{"node", "only on this node"},
     Parameter{"limit", "at most so many, the newest"},
 };
-constexpr std::array kExplain = {Parameter{"what", "a node, job, incident, action, fault code or log line"}};
+constexpr std::array kExplain = {Parameter{"what", "a node, job, queue, incident, action, fault code or log line"}};
 constexpr std::array kEvents = {Parameter{"from", "first seq wanted; the header Last-Event-ID goes before it"}};
 constexpr std::array kLogin = {Parameter{"code", "the one-time code"}};
 
@@ -53,6 +53,8 @@ const std::array kRoutes = {
     Route{gpus, "GET", "/api/v1/gpus", Role::viewer, 0, kJson, "GPUs, node by node", kNodes},
     Route{jobs, "GET", "/api/v1/jobs", Role::viewer, 0, kJson, "jobs, oldest first", kJobs},
     Route{job, "GET", "/api/v1/jobs/{id}", Role::viewer, 0, kJson, "one job", {}},
+    Route{queues, "GET", "/api/v1/queues", Role::viewer, 0, kJson, "queues: what each may have, has and waits for", {}},
+    Route{queue, "GET", "/api/v1/queues/{name}", Role::viewer, 0, kJson, "one queue", {}},
     Route{findings, "GET", "/api/v1/findings", Role::viewer, 0, kJson, "what is or was wrong, newest first", kOpen},
     Route{incidents, "GET", "/api/v1/incidents", Role::viewer, 0, kJson, "incidents, newest first", kOpen},
     Route{incident, "GET", "/api/v1/incidents/{id}", Role::viewer, 0, kJson, "one incident", {}},
@@ -61,8 +63,16 @@ const std::array kRoutes = {
     Route{events, "GET", "/api/v1/events", Role::viewer, 0, "text/event-stream", "events as they are stored, resumable", kEvents},
     Route{session, "GET", "/api/v1/session", Role::viewer, 0, kJson, "who you are here and what you may do", {}},
     Route{new_login, "POST", "/api/v1/logins", Role::admin, kBodyMax, kJson, "a new one-time login code", {}},
-    Route{commands, "POST", "/api/v1/commands", Role::operator_, kBodyMax, kJson,
-          "drain, undrain, pause, resume, submit or cancel; answered once it is durable", {}},
+    Route{commands,
+          "POST",
+          "/api/v1/commands",
+          Role::operator_,
+          kBodyMax,
+          kJson,
+          "drain, undrain, pause, resume, submit or cancel; answered once it is durable",
+          {}},
+    Route{
+        command, "GET", "/api/v1/commands/{id}", Role::viewer, 0, kJson, "what has come of a command, and the jobs it made", {}},
     Route{intake, "POST", "/api/v1/intake", Role::agent, kToolBodyMax, kJson,
           "what the agent on a node saw; answered once it is durable", {}},
     Route{tools, "GET", "/api/v1/tools", Role::viewer, 0, kJson, "names of the tools", {}},
@@ -125,8 +135,9 @@ Result<void> check_query(const Route& route, const std::map<std::string, std::st
     if (known) continue;
     const auto close = nearest(name, names);
     return fail(Code::bad_input, fmt::format("{} has no parameter '{}'", route.pattern, printable(name)),
-                close ? fmt::format("did you mean '{}'?", *close)
-                      : names.empty() ? "it takes none" : fmt::format("it takes: {}", join(names, ", ")));
+                close           ? fmt::format("did you mean '{}'?", *close)
+                : names.empty() ? "it takes none"
+                                : fmt::format("it takes: {}", join(names, ", ")));
   }
   return {};
 }

@@ -81,6 +81,36 @@ std::vector<Forecast> forecasts(const State& s) {
   return out;
 }
 
+std::optional<Time> expected_start(const State& s, JobId job) {
+  const Job* j = find_job(s, job);
+  if (j == nullptr || j->phase != JobPhase::queued) return std::nullopt;
+  for (const Forecast& f : forecasts(s)) {
+    if (f.id == job) return f.at;
+  }
+  return std::nullopt;
+}
+
+std::string why_late(const State& s, const Job& j, std::optional<Time> starts) {
+  if (j.spec.deadline.ns == 0) return {};
+  const std::string by = render_utc(j.spec.deadline);
+  if (j.phase == JobPhase::completed) {
+    if (j.ended <= j.spec.deadline) return {};
+    return fmt::format("its deadline of {} was missed by {}", by, render_duration(j.ended - j.spec.deadline));
+  }
+  if (ended(j.phase)) return {};
+  if (s.now.utc > j.spec.deadline)
+    return fmt::format("its deadline of {} was missed: that was {} ago", by, render_duration(s.now.utc - j.spec.deadline));
+  const bool runs = j.phase == JobPhase::running;
+  if (const Time end = expected_end_of(s, j); s.now.utc + (end - s.mono()) > j.spec.deadline) {
+    return fmt::format("its deadline of {} {}: it is expected to take {} more, and {} are left", by,
+                       runs ? "will be missed" : "can no longer be met, even if it started now", render_duration(end - s.mono()),
+                       render_duration(j.spec.deadline - s.now.utc));
+  }
+  if (runs || !starts || *starts == kNever) return {};
+  if (s.now.utc + (*starts - s.mono()) + expected_run(s, j) <= j.spec.deadline) return {};
+  return fmt::format("its deadline of {} will be missed if it starts no sooner than expected", by);
+}
+
 std::string why_not_started(const State& s, JobId job) {
   const Job* j = find_job(s, job);
   if (j == nullptr || j->phase != JobPhase::queued) return {};
@@ -88,7 +118,8 @@ std::string why_not_started(const State& s, JobId job) {
   view.update(s);
   const Shape shape = view.shape_of(j->spec);
   if (!view.tree().ever_fits(shape)) {
-    return fmt::format("it asks for {} nodes{} and the cluster, empty, does not hold that: it can never start", j->spec.nodes,
+    return fmt::format("it asks for {} node{}{} and the cluster, empty, does not hold that: it can never start", j->spec.nodes,
+                       j->spec.nodes == 1 ? "" : "s",
                        j->spec.gpus_per_node > 0 ? fmt::format(" with {} GPUs each", j->spec.gpus_per_node) : "");
   }
   std::string out;

@@ -75,6 +75,57 @@ JobId submit_for(Story& t, std::uint32_t nodes, double seconds, std::function<vo
   return id;
 }
 
+TEST(Queue, AJobBeyondItsQueuesLimitIsToldSo) {
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_gpus = 8;
+  lab.models = {{"H200", 0, 8}};
+  p.queues = {lab};
+  Story t(8, p);
+  const JobId big = submit_for(t, 2, 600);
+  EXPECT_TRUE(queue(t.s).empty());
+  EXPECT_EQ(why_not_started(t.s, big), "it can never start: its queue lab has a limit of 8 GPUs, and it asks for 16");
+}
+
+TEST(Queue, ADeadlineThatCannotBeMetIsNamed) {
+  Story t(2);
+  const Time now = t.s.now.utc;
+  const JobId late = submit_for(t, 1, 7200, [&](JobSpec& s) { s.deadline = now + hours(1); });
+  const JobId fine = submit_for(t, 1, 600, [&](JobSpec& s) { s.deadline = now + hours(1); });
+  EXPECT_NE(why_late(t.s, t.s.jobs.at(late)).find("can no longer be met, even if it started now"), std::string::npos);
+  EXPECT_EQ(why_late(t.s, t.s.jobs.at(fine)), "");
+  EXPECT_NE(why_late(t.s, t.s.jobs.at(fine), t.s.mono() + minutes(55)).find("will be missed if it starts no sooner"),
+            std::string::npos);
+  t.tell(TurnBegan{99, {now + hours(2), t.s.now.steady + hours(2), {}}});
+  EXPECT_NE(why_late(t.s, t.s.jobs.at(fine)).find("was missed"), std::string::npos);
+}
+
+TEST(Queue, ALimitOfAModelBindsThoseWhoAskForIt) {
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.models = {{"H200", 0, 16}};
+  p.queues = {lab};
+  Story t(8, p);
+  Site site = t.s.site;
+  site.gpu_model = "H200";
+  t.tell(SiteDeclared{site});
+  for (int i = 0; i < 4; ++i) submit_for(t, 1, 600, [](JobSpec& s) { s.gpu_model = "H200"; });
+  EXPECT_EQ(queue(t.s).size(), 2U);
+}
+
+TEST(Queue, ALimitOfPowerBinds) {
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.limit_kw = 20;  // a node draws 9.6
+  p.queues = {lab};
+  Story t(8, p);
+  for (int i = 0; i < 4; ++i) submit_for(t, 1, 600);
+  EXPECT_EQ(queue(t.s).size(), 2U);
+}
+
 TEST(Queue, AShortJobFillsTheGapBeforeAReservationAndALongOneDoesNot) {
   Story t(8);
   const JobId running = submit_for(t, 4, 7200);

@@ -28,6 +28,30 @@ std::vector<QueueSpec> queue_specs(const State& s) {
   return specs;
 }
 
+// What there is to share.
+Pool pool_of(const State& s) {
+  Pool pool;
+  pool.capacity = whole_gpus(s.site.gpus());
+  const auto scarce = scarce_models(s.policy);
+  pool.first_model = scarce[0];
+  pool.second_model = scarce[1];
+  if (scarce[0].empty()) return pool;
+  for (const NodeSpec& n : s.site.nodes) {
+    for (std::size_t k = 0; k < scarce.size(); ++k) {
+      if ((n.gpu_model.empty() ? s.site.gpu_model : n.gpu_model) != scarce[k]) continue;
+      pool.capacity[static_cast<std::size_t>(Resource::first_model) + k] += std::int64_t{s.site.gpus_per_node} * 1000;
+    }
+  }
+  return pool;
+}
+
+// GPUs draw power, for queues that have a limit of it.
+Amounts with_power(const State& s, Amounts a) {
+  const double watts = static_cast<double>(a[static_cast<std::size_t>(Resource::gpus)]) * s.policy.scheduling.gpu_kw;
+  a[static_cast<std::size_t>(Resource::power)] = static_cast<std::int64_t>(watts);
+  return a;
+}
+
 double share_left(const Job& j) {
   if (j.spec.steps == 0) return 1;
   const double done = static_cast<double>(std::min(j.progress.durable_steps, j.spec.steps)) / static_cast<double>(j.spec.steps);
@@ -104,13 +128,11 @@ Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const
 }  // namespace
 
 Quotas quotas_of(const State& s) {
-  Pool pool;
-  pool.capacity = whole_gpus(s.site.gpus());
-  Quotas q(queue_specs(s), pool);
+  Quotas q(queue_specs(s), pool_of(s));
   std::vector<Usage> past(q.size());
   for (const auto& [name, use] : s.used) {
     const QueueIndex i = q.find(name);
-    q.take(i, use.held);
+    q.take(i, with_power(s, use.held));
     // Aged to now, and added to every queue above.
     Usage aged = use.past;
     accrue(aged, use.held, s.mono(), s.policy.scheduling.half_life);
@@ -124,8 +146,13 @@ Quotas quotas_of(const State& s) {
   return q;
 }
 
-Amounts ask_of(const State& s, const Quotas& quotas, const JobSpec& spec) {
-  return quotas.ask(static_cast<std::uint32_t>(std::min<std::int64_t>(milli_gpus(s.site, spec), UINT32_MAX)), spec.gpu_model);
+Amounts ask_of(const State& s, const Quotas&, const JobSpec& spec) {
+  return with_power(s, amounts_of(s, spec, milli_gpus(s.site, spec)));
+}
+
+std::string why_never(const State& s, const Quotas& quotas, const JobSpec& spec) {
+  const std::string why = quotas.never(quotas.find(queue_of(spec)), ask_of(s, quotas, spec));
+  return why.empty() ? why : "it can never start: " + why;
 }
 
 RankPolicy rank_policy(const State& s) {
@@ -168,6 +195,7 @@ std::string held_back(const State& s, const ClusterView& view, const Quotas& quo
   if (shape.model != kAnyModel && shape.model >= view.layout().models.size()) {
     return fmt::format("no node has GPUs of the model {}: it can never start", j.spec.gpu_model);
   }
+  if (std::string why = why_never(s, quotas, j.spec); !why.empty()) return why;
   const QueueIndex q = quotas.find(queue_of(j.spec));
   const Amounts ask = ask_of(s, quotas, j.spec);
   return may_hope(s, quotas, q, ask) ? std::string() : quotas.may_start(q, ask).why;

@@ -12,6 +12,8 @@ namespace muster::decide {
 
 // The queues of the policy, or one for each account known where it names none; with what is held and was used.
 Quotas quotas_of(const State& s);
+// Why a job of this kind can never start under the queues of the policy; empty: it can.
+std::string why_never(const State& s, const Quotas& quotas, const JobSpec& spec);
 Amounts ask_of(const State& s, const Quotas& quotas, const JobSpec& spec);
 
 RankPolicy rank_policy(const State& s);

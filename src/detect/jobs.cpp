@@ -49,7 +49,7 @@ void Jobs::on_event(const Body& b, const State& s, Time utc, Time mono, Signs& o
   }
   const auto* e = std::get_if<JobEnded>(&b);
   if (e == nullptr) return;
-  if (e->end == JobEnd::completed || e->end == JobEnd::cancelled) {
+  if (e->end == JobEnd::completed || e->end == JobEnd::cancelled || e->end == JobEnd::timed_out) {
     usual_.erase(e->job);
     return over(e->job, "the job has ended");
   }

@@ -22,7 +22,7 @@ TEST(JobSigns, AFailedGangIsNotedWithoutBlamingANode) {
 }
 
 TEST(JobSigns, EndingAsAskedIsNoFailure) {
-  for (const JobEnd end : {JobEnd::completed, JobEnd::cancelled, JobEnd::requeued}) {
+  for (const JobEnd end : {JobEnd::completed, JobEnd::cancelled, JobEnd::requeued, JobEnd::timed_out}) {
     Watch w;
     w.event(JobEnded{w.t.running({kN0}), 1, end, {}, {}});
     EXPECT_TRUE(w.look().empty()) << name_of(end);

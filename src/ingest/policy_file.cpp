@@ -105,6 +105,33 @@ void check_parents(Form& f, const Value& at, const std::vector<QueueSpec>& queue
   }
 }
 
+constexpr std::size_t kModelsMax = 2;  // that are told apart, in all queues together
+
+void read_model(Form& outer, const Value& v, std::string_view file, QueueSpec& q) {
+  Form f(v, file, "queues[].models[].");
+  ModelQuota m;
+  f.need("model");
+  f.text("model", m.model);
+  f.whole("guaranteed_gpus", m.guaranteed_gpus, 0, kCountMax);
+  f.whole("limit_gpus", m.limit_gpus, 0, kCountMax);
+  if (const auto r = f.finish(); !r) return outer.adopt(r.error());
+  q.models.push_back(std::move(m));
+}
+
+// Guarantees and limits of queues themselves are checked where the whole tree is known.
+void check_models(Form& f, const Value& at, const std::vector<QueueSpec>& queues) {
+  std::vector<std::string> seen;
+  for (const QueueSpec& q : queues) {
+    for (const ModelQuota& m : q.models) {
+      if (std::find(seen.begin(), seen.end(), m.model) == seen.end()) seen.push_back(m.model);
+    }
+  }
+  if (seen.size() > kModelsMax) {
+    f.error(at, fmt::format("queues name {} GPU models ({}): at most {} can be counted apart", seen.size(),
+                            printable(join(seen, ", ")), kModelsMax));
+  }
+}
+
 void read_queue(Form& outer, const Value& v, std::string_view file, Policy& policy) {
   Form f(v, file, "queues[].");
   QueueSpec q;
@@ -117,6 +144,11 @@ void read_queue(Form& outer, const Value& v, std::string_view file, Policy& poli
   f.number("limit_kw", q.limit_kw, 0, 1e6);
   f.flag("borrow", q.borrow);
   f.flag("lend", q.lend);
+  if (const auto* models = f.list("models", kModelsMax)) {
+    for (const Value& m : *models) {
+      if (f.ok()) read_model(f, m, file, q);
+    }
+  }
   if (const auto r = f.finish(); !r) return outer.adopt(r.error());
   if (q.limit_gpus > 0 && q.limit_gpus < q.guaranteed_gpus) {
     return outer.error(
@@ -147,6 +179,7 @@ Result<Policy> parse_policy(std::string_view text, std::string_view file) {
       if (f.ok()) read_queue(f, v, file, p);
     }
     check_parents(f, *f.any("queues"), p.queues);
+    check_models(f, *f.any("queues"), p.queues);
   }
   if (const Value* v = f.object("limits")) read_limits(f, *v, file, p.limits);
   if (const Value* v = f.object("ladders")) {

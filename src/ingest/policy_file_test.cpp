@@ -36,8 +36,7 @@ TEST(PolicyFile, TheShippedDefaultSpellsOutEveryField) {
   fields(fields_of, p.limits);
   fields(fields_of, p.scheduling);
   for (const auto& name : fields_of.all) EXPECT_NE(text.find(name + ":"), std::string::npos) << name;
-  for (const auto name : names(FindingKind{}))
-    EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;
+  for (const auto name : names(FindingKind{})) EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;
 }
 
 TEST(PolicyFile, CautiousDoesLessThanDefault) {
@@ -54,8 +53,7 @@ TEST(PolicyFile, CautiousDoesLessThanDefault) {
 
 TEST(PolicyFile, ChangesOnlyWhatItSays) {
   const auto p = parse_policy(
-      "name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nladders: {gpu_lost: {rungs: [replace_node]}}\n",
-      "p.yaml");
+      "name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nladders: {gpu_lost: {rungs: [replace_node]}}\n", "p.yaml");
   ASSERT_TRUE(p) << p.error().what;
   Policy wanted = default_policy();
   wanted.name = "mine";
@@ -65,18 +63,32 @@ TEST(PolicyFile, ChangesOnlyWhatItSays) {
   EXPECT_EQ(encode_policy(*p), encode_policy(wanted));
 }
 
+TEST(PolicyFile, ReadsQuotasOfModels) {
+  const auto p = parse_policy(
+      "queues:\n  - {name: a, guaranteed_gpus: 16, models: [{model: H200, guaranteed_gpus: 8, limit_gpus: 24}]}\n"
+      "  - {name: b, models: [{model: A100, limit_gpus: 4}]}\n",
+      "p.yaml");
+  ASSERT_TRUE(p) << p.error().what;
+  ASSERT_EQ(p->queues[0].models.size(), 1u);
+  EXPECT_EQ(p->queues[0].models[0].model, "H200");
+  EXPECT_EQ(p->queues[0].models[0].guaranteed_gpus, 8u);
+  EXPECT_EQ(p->queues[0].models[0].limit_gpus, 24u);
+  EXPECT_EQ(scarce_models(*p), (std::array<std::string, 2>{"H200", "A100"}));
+  EXPECT_EQ(error("queues:\n  - {name: a, models: [{model: x}, {model: y}]}\n  - {name: b, models: [{model: z}]}\n"),
+            "p.yaml:2: queues name 3 GPU models (x, y, z): at most 2 can be counted apart");
+  EXPECT_EQ(error("queues:\n  - {name: a, models: [{limit_gpus: 3}]}\n"), "p.yaml:2: queues[].models[].model is missing");
+}
+
 TEST(PolicyFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("limits:\n  out_cluster_pct: 400\n"), "p.yaml:2: limits.out_cluster_pct must be 0 to 100, is 400");
   EXPECT_EQ(error("limits:\n  out_cluster_pc: 4\n"),
             "p.yaml:2: unknown key \"limits.out_cluster_pc\"; did you mean out_cluster_pct?");
-  EXPECT_EQ(error("silent_after: soon\n"),
-            "p.yaml:1: silent_after must be a length of time such as 90s, 10m, 2h or 7d");
+  EXPECT_EQ(error("silent_after: soon\n"), "p.yaml:1: silent_after must be a length of time such as 90s, 10m, 2h or 7d");
   EXPECT_EQ(error("silent_after: 1s\n").rfind("p.yaml:1: silent_after must be 10", 0), 0u);
   EXPECT_EQ(error("ladders:\n  gpu_lots: {act: false}\n"),
             "p.yaml:2: ladders.gpu_lots is no kind of finding; did you mean gpu_lost?");
-  EXPECT_EQ(
-      error("ladders:\n  gpu_lost:\n    rungs: [drain_node]\n"),
-      "p.yaml:3: a rung must be one of reset_gpu, reboot_node, power_cycle_node, replace_node, is \"drain_node\"");
+  EXPECT_EQ(error("ladders:\n  gpu_lost:\n    rungs: [drain_node]\n"),
+            "p.yaml:3: a rung must be one of reset_gpu, reboot_node, power_cycle_node, replace_node, is \"drain_node\"");
   EXPECT_EQ(error("ladders:\n  gpu_lost: {rungs: []}\n"),
             "p.yaml:2: ladders.gpu_lost acts but has no rungs: give some, or act: false");
   EXPECT_EQ(error("ladders:\n  gpu_lost: {job: stop}\n"),

@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 5> names(Mix) { return {"llm", "research"
 std::string mix_name(Mix m) { return m == Mix::none ? std::string() : std::string(name_of(m)); }
 
 constexpr std::string_view kMixFlag = "mix:";
+constexpr double kLoadMax = 5;  // beyond that nothing changes but the length of the queue
 
 // What it wants beside nodes and steps.
 void read_wishes(Form& f, TimedJob& j) {
@@ -47,7 +48,8 @@ void read_wishes(Form& f, TimedJob& j) {
   }
 }
 
-void read_job(Form& outer, const Value& v, std::string_view file, Workload& w) {
+// `total`: jobs so far, the members of arrays each for itself.
+void read_job(Form& outer, const Value& v, std::string_view file, Workload& w, std::uint64_t& total) {
   Form f(v, file, "jobs[].");
   TimedJob j;
   j.spec.name = fmt::format("job-{}", w.jobs.size() + 1);
@@ -74,7 +76,14 @@ void read_job(Form& outer, const Value& v, std::string_view file, Workload& w) {
   JobSpec whole = j.spec;
   if (j.deadline_in.ns > 0) whole.deadline = Time{1};  // it will have one
   if (const std::string wrong = problem_with(whole, nullptr); !wrong.empty()) return outer.error(v, "jobs[]." + wrong);
-  if (w.jobs.size() + count > kWorkloadJobsMax) return outer.error(v, fmt::format("more than {} jobs", kWorkloadJobsMax));
+  const std::uint64_t here = std::uint64_t{count} * std::max(1U, j.spec.array);
+  total += here;
+  if (total > kWorkloadJobsMax) {
+    return outer.error(
+        v, fmt::format("jobs[] {} makes {} jobs (count {}{}): with those before it {} in all, at most {} are allowed",
+                       quoted(j.spec.name), here, count, j.spec.array > 0 ? fmt::format(" x array {}", j.spec.array) : "", total,
+                       kWorkloadJobsMax));
+  }
   const std::string name = j.spec.name;
   const Time first{j.at.ns};
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -124,10 +133,11 @@ Result<Workload> parse_workload(std::string_view text, std::string_view file) {
   Mix mix = root->find("jobs") != nullptr ? Mix::none : Mix::mixed;
   f.name("mix", mix);
   w.mix = mix_name(mix);
-  f.number("load", w.load, 0.01, 100);
+  f.number("load", w.load, 0.01, kLoadMax);
   if (const auto* jobs = f.list("jobs", kWorkloadJobsMax)) {
+    std::uint64_t total = 0;
     for (const Value& v : *jobs) {
-      if (f.ok()) read_job(f, v, file, w);
+      if (f.ok()) read_job(f, v, file, w, total);
     }
   }
   if (f.ok() && w.mix.empty() && w.jobs.empty()) f.error(*root, "no jobs: give a mix or a list of jobs");

@@ -38,16 +38,25 @@ TEST(WorkloadFile, ReadsAMix) {
 }
 
 TEST(WorkloadFile, SaysFileLineAndReason) {
-  EXPECT_EQ(error("mix: lm\n"),
-            "w.yaml:1: mix must be one of llm, research, mixed, shared, none, is \"lm\"; did you mean llm?");
+  EXPECT_EQ(error("mix: lm\n"), "w.yaml:1: mix must be one of llm, research, mixed, shared, none, is \"lm\"; did you mean llm?");
   EXPECT_EQ(error("jobs:\n  - {steps: 1}\n"), "w.yaml:2: jobs[].nodes is missing");
-  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, node: 2}\n"),
-            "w.yaml:2: unknown key \"jobs[].node\"; did you mean nodes?");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, node: 2}\n"), "w.yaml:2: unknown key \"jobs[].node\"; did you mean nodes?");
   EXPECT_EQ(error("jobs:\n  - {nodes: 0, steps: 1}\n"), "w.yaml:2: jobs[].nodes must be 1 to 131072, is 0");
   EXPECT_EQ(error("jobs: []\n"), "w.yaml:1: no jobs: give a mix or a list of jobs");
-  EXPECT_EQ(error("jobs:\n  - {nodes: 1, steps: 1, count: 60000}\n  - {nodes: 1, steps: 1, count: 60000}\n"),
-            "w.yaml:3: more than 100000 jobs");
-  EXPECT_EQ(error("load: 0\nmix: llm\n"), "w.yaml:1: load must be 0.01 to 100, is 0");
+  EXPECT_EQ(
+      error("jobs:\n  - {nodes: 1, steps: 1, count: 60000}\n  - {nodes: 1, steps: 1, count: 60000}\n"),
+      "w.yaml:3: jobs[] \"job-60001\" makes 60000 jobs (count 60000): with those before it 120000 in all, at most 100000 are "
+      "allowed");
+  EXPECT_EQ(
+      error("jobs:\n  - {name: a, nodes: 1, steps: 1, count: 11, array: 10000}\n"),
+      "w.yaml:2: jobs[] \"a\" makes 110000 jobs (count 11 x array 10000): with those before it 110000 in all, at most 100000 "
+      "are allowed");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 5, steps: 1, segment: 2}\n"),
+            "w.yaml:2: jobs[].segment is 2: 5 nodes cannot be cut into segments of that size");
+  EXPECT_EQ(
+      error("jobs:\n  - {nodes: 5, steps: 1, within: leaf, prefer: pod, prefer_wait: 5m}\n"),
+      "w.yaml:2: jobs[].prefer is pod: it must be nearer than within, which is leaf: all of it lies within one leaf anyway");
+  EXPECT_EQ(error("load: 0\nmix: llm\n"), "w.yaml:1: load must be 0.01 to 5, is 0");
 }
 
 TEST(WorkloadFlag, IsAMixOrAFile) {

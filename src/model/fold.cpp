@@ -122,7 +122,18 @@ struct Folder {
     if (milli == 0 || j == nullptr) return;
     QueueUse& q = s.used[queue_of(j->spec)];
     accrue(q.past, q.held, s.mono(), s.policy.scheduling.half_life);
-    q.held[static_cast<std::size_t>(Resource::gpus)] += milli;
+    const Amounts more = amounts_of(s, j->spec, milli);
+    for (std::size_t r = 0; r < kResources; ++r) q.held[r] += more[r];
+  }
+  // The policy tells other models apart than before.
+  void recount_held() {
+    for (auto& [name, q] : s.used) {
+      accrue(q.past, q.held, s.mono(), s.policy.scheduling.half_life);
+      q.held = {};
+    }
+    for (const NodeState& n : s.nodes) {
+      for (const Share& x : n.shares) charge(x.job, std::int64_t{x.milli} * std::popcount(x.slots));
+    }
   }
   void release(JobId id, const std::vector<NodeId>& nodes) {
     std::int64_t milli = 0;
@@ -177,7 +188,7 @@ struct Folder {
       if (std::erase(waiting.waits_for, id) > 0 && phase != JobPhase::completed) waiting.hopeless = true;
       f = waiting.waits_for.empty() ? s.followers.erase(f) : std::next(f);
     }
-    retire(s.jobs, s.ended_jobs, id);
+    retire_job(s, id);
   }
   void enqueue(Job& j) {
     j.phase = JobPhase::queued;
@@ -210,8 +221,10 @@ struct Folder {
     refresh(s);
   }
   void operator()(const PolicyApplied& b) {
+    const bool other_models = scarce_models(s.policy) != scarce_models(b.policy);
     s.policy = b.policy;
     s.policy_hash = b.hash;
+    if (other_models) recount_held();
     refresh(s);
   }
   void operator()(const TurnBegan& b) {
@@ -288,6 +301,7 @@ struct Folder {
     switch (b.end) {
       case JobEnd::completed: return finish(*j, JobPhase::completed);
       case JobEnd::cancelled: return finish(*j, JobPhase::cancelled);
+      case JobEnd::timed_out: ++s.totals.jobs_timed_out; return finish(*j, JobPhase::failed);
       case JobEnd::app_failed:
       case JobEnd::node_failed:
         ++j->restarts;

@@ -146,9 +146,62 @@ TEST(FoldJobs, WhatIsSaidOfAnotherAttemptChangesNothing) {
 
 TEST(FoldJobs, OnlyTheLastEndedJobsAreKept) {
   Story t(2);
-  for (std::size_t i = 0; i < kEndedKept + 50; ++i) t.tell(JobEnded{t.running({kN0}), 1, JobEnd::completed, {}, {}});
-  EXPECT_EQ(t.s.jobs.size(), kEndedKept);
-  EXPECT_EQ(t.s.totals.jobs_completed, kEndedKept + 50);
+  for (std::size_t i = 0; i < kEndedJobsKept + 50; ++i) t.tell(JobEnded{t.running({kN0}), 1, JobEnd::completed, {}, {}});
+  EXPECT_EQ(t.s.jobs.size(), kEndedJobsKept);
+  EXPECT_EQ(t.s.totals.jobs_completed, kEndedJobsKept + 50);
+}
+
+TEST(FoldJobs, OneArrayDoesNotPushTheOthersOut) {
+  Story t(2);
+  const JobId before = t.running({kN0});
+  t.tell(JobEnded{before, 1, JobEnd::completed, {}, {}});
+  JobSpec spec;
+  for (std::uint32_t i = 1; i <= kMembersKept + 20; ++i) {
+    const JobId member{900, i};
+    t.tell(JobSubmitted{member, spec});
+    t.tell(JobStarted{member, 1, {kN0}});
+    t.tell(JobEnded{member, 1, i == 2 ? JobEnd::cancelled : JobEnd::completed, {}, {}});
+  }
+  EXPECT_TRUE(t.s.jobs.count(before) != 0);
+  EXPECT_EQ(t.s.jobs.size(), kMembersKept + 1);
+  EXPECT_TRUE(t.s.jobs.count(JobId{900, 2}) != 0) << "that one did not complete is remembered longer";
+  EXPECT_TRUE(t.s.jobs.count(JobId{900, 1}) == 0);
+  State again = reread(t.s);
+  refresh(again);
+  EXPECT_EQ(again.ended_members, t.s.ended_members);
+}
+
+TEST(FoldJobs, ATimeLimitIsTheEndAndNobodysFault) {
+  Story t;
+  const JobId j = t.running({kN0});
+  t.tell(JobEnded{j, 1, JobEnd::timed_out, {}, "time limit of 30m 00s reached"});
+  EXPECT_EQ(t.s.jobs.at(j).phase, JobPhase::failed);
+  EXPECT_EQ(t.s.jobs.at(j).restarts, 0U);
+  EXPECT_TRUE(t.s.broken_jobs.empty());
+  EXPECT_FALSE(t.s.nodes[0].busy());
+  EXPECT_EQ(t.s.totals.jobs_timed_out, 1U);
+}
+
+TEST(FoldJobs, ScarceModelsAreCountedApart) {
+  Policy p = default_policy();
+  QueueSpec lab;
+  lab.name = "lab";
+  lab.models = {{"H200", 8, 0}};
+  p.queues = {lab};
+  Story t(4, p);
+  JobSpec spec;
+  spec.queue = "lab";
+  spec.gpu_model = "H200";
+  t.tell(JobSubmitted{{70, 0}, spec});
+  t.tell(JobStarted{{70, 0}, 1, {kN0}});
+  const auto first = static_cast<std::size_t>(Resource::first_model);
+  EXPECT_EQ(t.s.used.at("lab").held[first], 8000);
+  t.tell(PolicyApplied{default_policy(), "none"});
+  EXPECT_EQ(t.s.used.at("lab").held, (Amounts{8000, 0, 0, 0}));
+  t.tell(PolicyApplied{p, "again"});
+  EXPECT_EQ(t.s.used.at("lab").held[first], 8000);
+  t.tell(JobEnded{{70, 0}, 1, JobEnd::completed, {}, {}});
+  EXPECT_EQ(t.s.used.at("lab").held, (Amounts{}));
 }
 
 TEST(FoldJobs, RequeueingAGangThatBrokeByItselfIsNoHarmOfMusters) {

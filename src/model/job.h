@@ -27,7 +27,7 @@ struct JobSpec {
   std::string gpu_model;             // empty: any
   std::string queue;                 // empty: the account's
   std::int32_t priority = 0;         // higher first
-  double time_limit_s = 0;           // the longest it may take, by its owner's word; 0: not said
+  double time_limit_s = 0;           // the longest one attempt may take, by its owner's word; 0: not said
   Time deadline;                     // utc, by which it should have ended; 0: none
   bool deferrable = false;           // may wait for cheap hours, as far as its deadline allows
   double value_per_gpu_h = 0;        // what its result is worth; 0: not said
@@ -93,7 +93,7 @@ enum class JobPhase {
   running,
   broken,     // the attempt ended by a failure; a decision to requeue or give up is due
   completed,
-  failed,     // given up: its own fault, or too many restarts
+  failed,     // given up: its own fault, too many restarts, or its time limit
   cancelled,
 };
 constexpr std::array<std::string_view, 7> names(JobPhase) {
@@ -106,9 +106,10 @@ enum class JobEnd {
   node_failed,  // the engine lost a node of the gang, or the launcher lost a rank
   requeued,     // stopped on request, to run again
   cancelled,
+  timed_out,    // it ran for as long as its owner said it might; not tried again, for it would run as long
 };
-constexpr std::array<std::string_view, 5> names(JobEnd) {
-  return {"completed", "app_failed", "node_failed", "requeued", "cancelled"};
+constexpr std::array<std::string_view, 6> names(JobEnd) {
+  return {"completed", "app_failed", "node_failed", "requeued", "cancelled", "timed_out"};
 }
 
 // Why the nodes are the best that could be had: a certificate that can be checked without trust in who made it.

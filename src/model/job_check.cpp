@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "base/text.h"
+
 namespace muster {
 namespace {
 
@@ -19,8 +21,15 @@ std::string problem_of_shape(const JobSpec& s) {
   }
   if (s.segment > s.nodes) return fmt::format("segment is {}: larger than the {} nodes asked for", s.segment, s.nodes);
   if (s.segment > 0 && s.nodes % s.segment != 0) {
-    return fmt::format("{} nodes cannot be cut into segments of {}", s.nodes, s.segment);
+    return fmt::format("segment is {}: {} nodes cannot be cut into segments of that size", s.segment, s.nodes);
   }
+  if (s.prefer != Level::core && s.within != Level::core && s.prefer >= s.within) {
+    return fmt::format("prefer is {}: it must be nearer than within, which is {}: all of it lies within one {} anyway",
+                       name_of(s.prefer), name_of(s.within), name_of(s.within));
+  }
+  if (s.prefer != Level::core && s.prefer_wait_s == 0)
+    return "prefer needs a prefer_wait above 0: it is how long it waits for that";
+  if (s.prefer == Level::core && s.prefer_wait_s > 0) return "prefer_wait needs prefer: what it waits for";
   return {};
 }
 
@@ -51,16 +60,35 @@ std::string problem_of_site(const JobSpec& s, const Site& site) {
   const std::uint64_t pieces = std::uint64_t{site.gpus_per_node / per_node} * site.nodes.size();
   if (s.nodes > pieces) return fmt::format("nodes is {}: the cluster has room for {} at most", s.nodes, pieces);
   if (std::string p = problem_of_groups(s, site, per_node); !p.empty()) return p;
-  if (!s.gpu_model.empty() && s.gpu_model != site.gpu_model) {
-    for (const NodeSpec& n : site.nodes) {
-      if (n.gpu_model == s.gpu_model) return {};
-    }
-    return fmt::format("gpu_model: no node has GPUs of that model; most have {}", site.gpu_model);
+  if (!s.gpu_model.empty() && model_given(site, s.gpu_model).empty()) {
+    return fmt::format("gpu_model is {}: no node has GPUs of that model; the cluster has {}",
+                       printable(s.gpu_model.substr(0, 60)), join(models_of(site), ", "));
   }
   return {};
 }
 
 }  // namespace
+
+std::vector<std::string> models_of(const Site& site) {
+  std::vector<std::string> out;
+  if (!site.gpu_model.empty()) out.push_back(site.gpu_model);
+  for (const NodeSpec& n : site.nodes) {
+    if (!n.gpu_model.empty() && std::find(out.begin(), out.end(), n.gpu_model) == out.end()) out.push_back(n.gpu_model);
+  }
+  return out;
+}
+
+std::string model_given(const Site& site, std::string_view wanted) {
+  const auto same = [&](std::string_view a) {
+    return std::equal(a.begin(), a.end(), wanted.begin(), wanted.end(), [](char x, char y) {
+      const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+      return lower(x) == lower(y);
+    });
+  };
+  const std::vector<std::string> models = models_of(site);
+  const auto at = std::find_if(models.begin(), models.end(), same);
+  return at == models.end() ? std::string() : *at;
+}
 
 std::string problem_with(const JobSpec& s, const Site* site) {
   if (std::string p = problem_of_shape(s); !p.empty()) return p;
@@ -72,7 +100,8 @@ std::string problem_with(const JobSpec& s, const Site* site) {
   if (!within(s.prefer_wait_s, 0, 1e8)) return "prefer_wait_s must be 0 to 100000000";
   if (!within(s.value_per_gpu_h, 0, 1e9)) return "value_per_gpu_h must be 0 to 1000000000";
   if (!std::isfinite(s.init_s) || s.init_s > 86'400) return "init_s must be at most 86400 seconds";
-  if (s.priority < -1'000'000 || s.priority > 1'000'000) return "priority must be -1000000 to 1000000";
+  if (s.priority < -1'000'000 || s.priority > 1'000'000)
+    return fmt::format("priority is {}: must be -1000000 to 1000000", s.priority);
   if (s.array > kArrayMax) return fmt::format("array is {}: at most {}", s.array, kArrayMax);
   if (s.after.size() > kAfterMax) return fmt::format("after has {} jobs: at most {}", s.after.size(), kAfterMax);
   if (s.deferrable && s.deadline.ns == 0) return "deferrable needs a deadline: without one it would wait for ever";

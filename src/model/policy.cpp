@@ -31,6 +31,18 @@ Policy default_policy() {
   return p;
 }
 
+std::array<std::string, 2> scarce_models(const Policy& p) {
+  std::array<std::string, 2> out;
+  for (const QueueSpec& q : p.queues) {
+    for (const ModelQuota& m : q.models) {
+      if (m.model == out[0] || m.model == out[1]) continue;
+      if (!out[1].empty()) return out;
+      out[out[0].empty() ? 0 : 1] = m.model;
+    }
+  }
+  return out;
+}
+
 const Ladder* find_ladder(const Policy& p, FindingKind k) {
   for (const Ladder& l : p.ladders) {
     if (l.kind == k) return &l;

@@ -96,6 +96,8 @@ struct Policy {
   std::vector<QueueSpec> queues;        // empty: every account is one, with equal weight
 };
 
+// The models whose GPUs are counted apart: the first two that queues name. Empty: none.
+std::array<std::string, 2> scarce_models(const Policy& p);
 Policy default_policy();
 const Ladder* find_ladder(const Policy& p, FindingKind k);
 

@@ -36,6 +36,10 @@ void refresh(State& s) {
     if (j.phase == JobPhase::queued && !j.waits_for.empty()) s.followers.insert(s.followers.end(), id);
     if (j.phase == JobPhase::broken && j.last_end != JobEnd::requeued) s.broken_jobs.insert(id);
   }
+  s.ended_members.clear();
+  for (const JobId id : s.ended_jobs) {
+    if (id.array_index != 0) ++s.ended_members[id.number];
+  }
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
     s.dirty_nodes.insert(s.dirty_nodes.end(), NodeId{n});
     if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});

@@ -1,4 +1,4 @@
-// What a state is asked: who may take work, what is free, who is who.
+// What a state is asked: who may take work, what is free, who is who, and which ended jobs it still knows.
 #include "model/state.h"
 
 #include "model/codec.h"
@@ -32,6 +32,15 @@ bool room_for(const State& s, NodeId id, std::uint16_t slots, std::uint32_t mill
 std::int64_t milli_gpus(const Site& site, const JobSpec& spec) {
   if (spec.gpu_milli > 0) return spec.gpu_milli;
   return std::int64_t{1000} * spec.nodes * (spec.gpus_per_node > 0 ? spec.gpus_per_node : site.gpus_per_node);
+}
+
+Amounts amounts_of(const State& s, const JobSpec& spec, std::int64_t milli) {
+  Amounts out = {milli, 0, 0, 0};
+  const auto scarce = scarce_models(s.policy);
+  for (std::size_t k = 0; k < scarce.size(); ++k) {
+    if (!spec.gpu_model.empty() && spec.gpu_model == scarce[k]) out[static_cast<std::size_t>(Resource::first_model) + k] = milli;
+  }
+  return out;
 }
 
 std::string command_digest(const CommandGiven& c) {
@@ -75,5 +84,36 @@ bool decided(const Body& b) {
 }
 
 bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
+
+namespace {
+
+// The oldest of the array that completed goes first: that one failed matters to who follows it.
+void forget_member(State& s, std::uint32_t array) {
+  auto oldest = s.ended_jobs.end();
+  for (auto it = s.ended_jobs.begin(); it != s.ended_jobs.end(); ++it) {
+    if (it->number != array) continue;
+    if (oldest == s.ended_jobs.end()) oldest = it;
+    if (s.jobs.at(*it).phase != JobPhase::completed) continue;
+    oldest = it;
+    break;
+  }
+  s.jobs.erase(*oldest);
+  s.ended_jobs.erase(oldest);
+  --s.ended_members[array];
+}
+
+}  // namespace
+
+void retire_job(State& s, JobId id) {
+  s.ended_jobs.push_back(id);
+  if (id.array_index != 0 && ++s.ended_members[id.number] > kMembersKept) forget_member(s, id.number);
+  while (s.ended_jobs.size() > kEndedJobsKept) {
+    const JobId oldest = s.ended_jobs.front();
+    const auto array = s.ended_members.find(oldest.number);
+    if (array != s.ended_members.end() && --array->second == 0) s.ended_members.erase(array);
+    s.jobs.erase(oldest);
+    s.ended_jobs.pop_front();
+  }
+}
 
 }  // namespace muster

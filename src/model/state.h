@@ -15,7 +15,7 @@
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 2;
+constexpr std::uint32_t kFoldVersion = 3;
 
 enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
 constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
@@ -111,6 +111,7 @@ struct Totals {
   std::uint64_t incidents = 0;
   std::uint64_t orders = 0;
   std::uint64_t refusals = 0;
+  std::uint64_t jobs_timed_out = 0;  // of those that failed: by their own time limit
 };
 
 struct State {
@@ -129,9 +130,9 @@ struct State {
 
   Site site;
   std::vector<NodeState> nodes;                     // as Site::nodes
-  std::map<JobId, Job> jobs;                        // all that have not ended, and the last kEndedKept that have
+  std::map<JobId, Job> jobs;                        // all that have not ended, and those of ended_jobs
   std::set<std::pair<std::uint64_t, JobId>> queue;  // (order, job) of queued jobs
-  std::deque<JobId> ended_jobs;
+  std::deque<JobId> ended_jobs;                     // the last kEndedJobsKept, of one array no more than kMembersKept
   std::map<FindingId, Finding> findings;     // open ones, and those of incidents still kept
   std::map<IncidentId, Incident> incidents;  // open ones, and the last kEndedKept
   std::deque<IncidentId> closed_incidents;
@@ -169,9 +170,13 @@ struct State {
   std::set<JobId> placed;                        // starting or running; derived
   std::set<JobId> followers;                     // queued, and others must complete first; derived
 
+  std::map<std::uint32_t, std::uint32_t> ended_members;  // array -> how many of it ended_jobs has; derived
+
   Time mono() const { return now.steady + mono_offset; }
 };
 constexpr std::size_t kEndedKept = 512;
+constexpr std::size_t kEndedJobsKept = 1'000;  // they are copied with every state that is published
+constexpr std::size_t kMembersKept = 200;      // of one array; or a large one would push everybody else out
 
 // Applies one event. Events must arrive in order; what does not fit (an unknown job, a repeated order) is ignored, never fatal:
 // journals outlive the code that wrote them.
@@ -196,8 +201,12 @@ std::uint16_t all_slots(const Site& site);
 bool room_for(const State& s, NodeId n, std::uint16_t slots, std::uint32_t milli, JobId job = {});
 // Whose use a job counts for.
 inline const std::string& queue_of(const JobSpec& spec) { return spec.queue.empty() ? spec.account : spec.queue; }
+// So many thousandths of GPUs as quotas count them for a job: of all models, and of those the policy names as scarce.
+Amounts amounts_of(const State& s, const JobSpec& spec, std::int64_t milli);
 // What a job asks for in thousandths of a GPU, all its pieces together.
 std::int64_t milli_gpus(const Site& site, const JobSpec& spec);
+// The job has ended: it joins those that are remembered, and the oldest of them may be forgotten.
+void retire_job(State& s, JobId id);
 const Job* find_job(const State& s, JobId id);
 // The job, or all members of the array of that number; none when nobody of that number is known.
 std::vector<JobId> members_of(const State& s, JobId id);

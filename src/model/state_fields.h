@@ -30,7 +30,7 @@ template <class V> void fields(V& v, StreamPosition& p) { v("boot", p.boot); v("
 template <class V> void fields(V& v, Totals& t) {
   v("jobs_submitted", t.jobs_submitted); v("jobs_completed", t.jobs_completed); v("jobs_failed", t.jobs_failed);
   v("jobs_cancelled", t.jobs_cancelled); v("requeues", t.requeues); v("incidents", t.incidents); v("orders", t.orders);
-  v("refusals", t.refusals);
+  v("refusals", t.refusals); v("jobs_timed_out", t.jobs_timed_out);
 }
 template <class V> void fields(V& v, QueueUse& q) { v("past", q.past); v("held", q.held); }
 template <class V> void fields(V& v, State& s) {

@@ -17,9 +17,7 @@ class Writer {
  public:
   explicit Writer(const Page& page) : page_(page) {}
 
-  void title(const std::string& text) {
-    out_ += paint(wrap(printable(text), page_.width, 0), Tone::plain, page_.colour) + "\n";
-  }
+  void title(const std::string& text) { out_ += paint(wrap(printable(text), page_.width, 0), Tone::plain, page_.colour) + "\n"; }
 
   // "State:        suspect"; nothing where there is nothing to say.
   void line(std::string_view label, const std::string& text, Tone tone = Tone::plain) {
@@ -75,16 +73,16 @@ void add_evidence(Writer& w, const Value& finding) {
 
 std::string finding_line(const Value& f) {
   const auto code = unless_zero(f, "code");
-  return fmt::format("finding {}: {} ({}) on {}{}", text_of(f, "id"), text_of(f, "kind"), text_of(f, "severity"),
-                     where(f), code.empty() ? "" : ", Xid " + code);
+  return fmt::format("finding {}: {} ({}) on {}{}", text_of(f, "id"), text_of(f, "kind"), text_of(f, "severity"), where(f),
+                     code.empty() ? "" : ", Xid " + code);
 }
 
 std::string action_line(const Writer& w, const Value& a) {
   std::string target = text_of(a, "node");
   if (const auto job = unless_zero(a, "job"); !job.empty()) target += (target.empty() ? "job " : ", job ") + job;
   const auto limit = text_of(a, "limit");
-  return fmt::format("{} {} {}: {}{}. {}", w.moment(a, "intended_utc"), text_of(a, "verb"), target,
-                     text_of(a, "status"), limit.empty() ? "" : " (" + limit + ")", text_of(a, "sentence"));
+  return fmt::format("{} {} {}: {}{}. {}", w.moment(a, "intended_utc"), text_of(a, "verb"), target, text_of(a, "status"),
+                     limit.empty() ? "" : " (" + limit + ")", text_of(a, "sentence"));
 }
 
 void describe_node(Writer& w, const Value& n) {
@@ -98,8 +96,8 @@ void describe_node(Writer& w, const Value& n) {
   w.line("Incident", unless_zero(n, "incident"));
   w.line("Incidents", text_of(n, "incidents"));
   w.line("GPUs swapped", text_of(n, "swaps"));
-  w.line("Place", fmt::format("{}, leaf {}, pod {}, NVLink domain {}", text_of(n, "rack"), text_of(n, "leaf"),
-                              text_of(n, "pod"), text_of(n, "domain")));
+  w.line("Place", fmt::format("{}, leaf {}, pod {}, NVLink domain {}", text_of(n, "rack"), text_of(n, "leaf"), text_of(n, "pod"),
+                              text_of(n, "domain")));
 }
 
 std::string gpus_of_node(const Value& n, bool colour) {
@@ -115,6 +113,74 @@ std::string gpus_of_node(const Value& n, bool colour) {
   return gpus.empty() ? "" : "\n" + render_table(table, {true, false, colour});
 }
 
+std::string span_of(const Value& item, std::string_view key) {
+  const auto s = number_of(item, key);
+  return s && *s > 0 ? render_span(from_seconds(*s)) : std::string();
+}
+
+std::string list_text(const Value& item, std::string_view key) {
+  std::vector<std::string> parts;
+  for (const auto& v : list_of(item, key)) {
+    if (v.string()) parts.push_back(*v.string());
+  }
+  return join(parts, ", ");
+}
+
+std::string wants(const Value& j) {
+  const auto milli = number_of(j, "gpu_milli");
+  if (milli && *milli > 0) return fmt::format("{} of one GPU", render_number(*milli / 1000));
+  const auto nodes = text_of(j, "nodes_wanted");
+  const auto per_node = unless_zero(j, "gpus_per_node");
+  const auto what = per_node.empty() ? fmt::format("{} whole node{}", nodes, nodes == "1" ? "" : "s")
+                                     : fmt::format("{} piece{} of {} GPUs", nodes, nodes == "1" ? "" : "s", per_node);
+  return fmt::format("{}, {} GPUs", what, text_of(j, "gpus"));
+}
+
+// What its owner asked for beside nodes; lines that say nothing are left out.
+void describe_wishes(Writer& w, const Value& j) {
+  w.line("Queue", text_of(j, "queue"));
+  w.line("Priority", text_of(j, "priority"));
+  w.line("GPU model", text_of(j, "gpu_model"));
+  if (const auto within = text_of(j, "within"); within != "core") w.line("Within one", within);
+  if (const auto prefer = text_of(j, "prefer"); !prefer.empty() && prefer != "core")
+    w.line("Prefers one", fmt::format("{}, and waits {} for it", prefer, span_of(j, "prefer_wait_s")));
+  if (const auto segment = unless_zero(j, "segment"); !segment.empty())
+    w.line("Segments", fmt::format("of {} nodes, each within one NVLink domain", segment));
+  w.line("After", list_text(j, "after"));
+  w.line("Waits for", list_text(j, "waits_for"));
+  w.line("Time limit", span_of(j, "time_limit_s"));
+  w.time("Deadline", j, "deadline_utc");
+  if (const auto* d = j.find("deferrable"); d && d->boolean() && *d->boolean())
+    w.line("Deferrable", "yes: it may wait for cheap power, as far as its deadline allows");
+  if (const auto value = unless_zero(j, "value_per_gpu_h"); !value.empty()) w.line("Value", value + " per GPU-hour");
+}
+
+void describe_queue(Writer& w, const Value& q) {
+  const auto gpus = [&](std::string_view key, std::string_view none) {
+    const auto text = text_of(q, key);
+    return text.empty() ? std::string(none) : text + " GPUs";
+  };
+  w.line("Queue", text_of(q, "name"));
+  w.line("Parent", text_of(q, "parent"));
+  w.line("Weight", text_of(q, "weight"));
+  w.line("Guaranteed", gpus("guaranteed_gpus", "nothing"));
+  w.line("Limit", gpus("limit_gpus", "none"));
+  if (const auto kw = text_of(q, "limit_kw"); !kw.empty()) w.line("Power limit", kw + " kW");
+  w.line("Borrows", text_of(q, "borrow") == "true" ? "yes" : "no");
+  w.line("Lends", text_of(q, "lend") == "true" ? "yes" : "no");
+  w.line("Holds", fmt::format("{}, {} of them borrowed; {} running", gpus("held_gpus", "0 GPUs"), text_of(q, "borrowed_gpus"),
+                              text_of(q, "running_jobs")));
+  w.line("Waiting", fmt::format("{} jobs for {} GPUs", text_of(q, "waiting_jobs"), text_of(q, "waiting_gpus")));
+  w.line("Fair share", render_percent(number_of(q, "share_due")));
+  w.line("Used", render_percent(number_of(q, "share_used")));
+  w.line("Past use", gpus("past_gpus", "0 GPUs") + " on average, half-life " + span_of(q, "half_life_s"));
+  for (const auto& m : list_of(q, "models")) {
+    const auto limit = text_of(m, "limit_gpus");
+    w.line(text_of(m, "model"), fmt::format("{} guaranteed, limit {}, {} held", text_of(m, "guaranteed_gpus"),
+                                            limit.empty() ? "none" : limit, text_of(m, "held_gpus")));
+  }
+}
+
 void describe_job(Writer& w, const Value& j) {
   std::vector<std::string> names;
   for (const auto& n : list_of(j, "nodes")) {
@@ -125,16 +191,16 @@ void describe_job(Writer& w, const Value& j) {
   w.line("User", text_of(j, "user"));
   w.line("Account", text_of(j, "account"));
   w.line("Phase", text_of(j, "phase"), tone_of(text_of(j, "phase")));
-  w.line("Wants", fmt::format("{} nodes, {} GPUs", text_of(j, "nodes_wanted"), text_of(j, "gpus")));
+  w.line("Note", text_of(j, "note"), Tone::warn);
+  w.line("Wants", wants(j));
+  describe_wishes(w, j);
   w.line("Runs on", compress_node_list(std::move(names)));
   if (const auto* p = j.find("placement"); p && unless_zero(*p, "leaves") != "") {
-    w.line("Placement", fmt::format("{} leaf switch{}, no choice could have used fewer than {}. {}",
-                                    text_of(*p, "leaves"), text_of(*p, "leaves") == "1" ? "" : "es",
-                                    text_of(*p, "leaves_min"), text_of(*p, "why")));
+    w.line("Placement", fmt::format("{} leaf switch{}, no choice could have used fewer than {}. {}", text_of(*p, "leaves"),
+                                    text_of(*p, "leaves") == "1" ? "" : "es", text_of(*p, "leaves_min"), text_of(*p, "why")));
   }
-  w.line("Progress",
-         fmt::format("{}: step {} of {}, safe in a checkpoint up to {}", render_percent(number_of(j, "progress")),
-                     text_of(j, "steps"), text_of(j, "steps_total"), text_of(j, "durable_steps")));
+  w.line("Progress", fmt::format("{}: step {} of {}, safe in a checkpoint up to {}", render_percent(number_of(j, "progress")),
+                                 text_of(j, "steps"), text_of(j, "steps_total"), text_of(j, "durable_steps")));
   w.line("Attempt", unless_zero(j, "attempt"));
   w.line("Restarts", text_of(j, "restarts"));
   w.time("Submitted", j, "submitted_utc");
@@ -209,8 +275,7 @@ void describe_action(Writer& w, const Value& a) {
 std::string piece_of(const Writer& w, const Value& v) {
   if (const auto* s = v.string()) return *s;
   if (v.find("verb")) return action_line(w, v);
-  if (v.find("witness"))
-    return fmt::format("{}, {}: {}", text_of(v, "witness"), w.moment(v, "at_utc"), text_of(v, "text"));
+  if (v.find("witness")) return fmt::format("{}, {}: {}", text_of(v, "witness"), w.moment(v, "at_utc"), text_of(v, "text"));
   return text_of(v, "text");
 }
 
@@ -228,6 +293,7 @@ std::string describe(Noun noun, const Value& item, const Page& page) {
   switch (noun) {
     case Noun::nodes: describe_node(w, item); return w.take() + gpus_of_node(item, page.colour);
     case Noun::jobs: describe_job(w, item); break;
+    case Noun::queues: describe_queue(w, item); break;
     case Noun::incidents: describe_incident(w, item); break;
     case Noun::findings: describe_finding(w, item); break;
     case Noun::actions: describe_action(w, item); break;

@@ -13,6 +13,7 @@
 #include "decide/words.h"
 #include "ingest/fault_catalog.h"
 #include "ingest/kernel_log.h"
+#include "report/queues.h"
 
 namespace muster::report {
 namespace {
@@ -142,28 +143,43 @@ Explanation of_node(const State& s, NodeId id) {
   return e;
 }
 
-std::string piece_of(const JobSpec& spec) {
+// "3 whole nodes", "2 pieces of 4 GPUs", "250 thousandths of a GPU".
+std::string wish_of(const JobSpec& spec) {
   if (spec.gpu_milli > 0) return fmt::format("{} thousandths of a GPU", spec.gpu_milli);
   const char* plural = spec.nodes == 1 ? "" : "s";
-  if (spec.gpus_per_node > 0) return fmt::format("piece{} of {} GPUs", plural, spec.gpus_per_node);
-  return fmt::format("whole node{}", plural);
+  if (spec.gpus_per_node == 0) return fmt::format("{} whole node{}", spec.nodes, plural);
+  return fmt::format("{} piece{} of {} GPU{}", spec.nodes, plural, spec.gpus_per_node, spec.gpus_per_node == 1 ? "" : "s");
+}
+
+// How it came to its end, or to wait again.
+void add_ends(const Job& j, Explanation& e) {
+  if (j.restarts > 0) {
+    e.sentences.push_back(fmt::format("{} attempt{} lost; the last ended as {}: {}", j.restarts, j.restarts == 1 ? "" : "s",
+                                      name_of(j.last_end), j.last_detail));
+  }
+  if (j.last_end != JobEnd::timed_out || j.phase != JobPhase::failed) return;
+  e.sentences.push_back(
+      fmt::format("It was ended: {}. That is no fault of the program or of a node, and it is not tried again, for "
+                  "it would run as long; submit it again with a longer time limit.",
+                  j.last_detail));
 }
 
 Explanation of_job(const State& s, const Job& j) {
   Explanation e;
   e.kind = "job";
   e.title = fmt::format("job {}: {}", render(j.id), j.spec.name);
-  e.sentences.push_back(fmt::format("It is {}; {} of {}, attempt {}, {} of {} steps, {} of them safe in a checkpoint.",
-                                    name_of(j.phase), j.spec.nodes, piece_of(j.spec), j.attempt, j.progress.steps, j.spec.steps,
-                                    j.progress.durable_steps));
+  e.sentences.push_back(fmt::format("It is {}; {}, {}, {} of {} steps, {} of them safe in a checkpoint.", name_of(j.phase),
+                                    wish_of(j.spec), j.attempt == 0 ? "no attempt yet" : fmt::format("attempt {}", j.attempt),
+                                    j.progress.steps, j.spec.steps, j.progress.durable_steps));
   if (std::string why = decide::why_not_started(s, j.id); !why.empty()) e.sentences.push_back("Not started: " + why + ".");
   if (!j.placement.why.empty() && !j.nodes.empty()) {
     e.sentences.push_back(fmt::format("Placed on {} leaf switch{}, the least possible is {}. {}", j.placement.leaves,
                                       j.placement.leaves == 1 ? "" : "es", j.placement.leaves_min, j.placement.why));
   }
-  if (j.restarts > 0) {
-    e.sentences.push_back(fmt::format("{} attempt{} lost; the last ended as {}: {}", j.restarts, j.restarts == 1 ? "" : "s",
-                                      name_of(j.last_end), j.last_detail));
+  add_ends(j, e);
+  if (j.spec.deadline.ns != 0) {
+    const std::string late = decide::why_late(s, j, decide::expected_start(s, j.id));
+    e.sentences.push_back(late.empty() ? fmt::format("Its deadline is {}.", render_utc(j.spec.deadline)) : "Late: " + late + ".");
   }
   std::vector<FindingId> about;
   for (const auto& [id, f] : s.findings) {
@@ -181,18 +197,17 @@ Explanation of_job(const State& s, const Job& j) {
   return e;
 }
 
-// Everybody who waits, in the order in which they are looked at, with the start that is expected.
-Explanation of_queue(const State& s) {
-  Explanation e;
-  e.kind = "queue";
-  e.title =
-      fmt::format("the queue: {} job{} wait{}", s.queue.size(), s.queue.size() == 1 ? "" : "s", s.queue.size() == 1 ? "s" : "");
+// Everybody who waits, in the order in which they are looked at, with the start that is expected. `only`: those of one queue.
+void add_waiting(const State& s, const std::string& only, Explanation& e) {
+  const auto left_out = [&](const Job& j) { return !only.empty() && !counts_for(s, queue_of(j.spec), only); };
   if (s.paused) e.sentences.push_back(fmt::format("Muster is paused by {}: nothing is started.", s.paused_by));
   std::size_t place = 0;
   std::set<JobId> told;
   for (const decide::Forecast& f : decide::forecasts(s)) {
     const Job& j = s.jobs.at(f.id);
-    std::string line = fmt::format("{}. job {} ({}): ", ++place, render(f.id), printable(j.spec.name));
+    ++place;
+    if (left_out(j)) continue;
+    std::string line = fmt::format("{}. job {} ({}): ", place, render(f.id), printable(j.spec.name));
     line += f.at == kNever
                 ? std::string("no start in sight")
                 : fmt::format("expected {}", f.at <= s.mono() ? std::string("now") : render_utc(s.now.utc + (f.at - s.mono())));
@@ -201,18 +216,51 @@ Explanation of_queue(const State& s) {
     for (const decide::Sooner& x : f.sooner) {
       if (!x.words.empty()) line += "; sooner: " + x.words;
     }
+    if (std::string late = decide::why_late(s, j, f.at); !late.empty()) line += "; " + late;
     e.sentences.push_back(std::move(line));
     told.insert(f.id);
   }
   constexpr std::size_t kHeldShown = 50;
   std::size_t held = 0;
   for (const auto& [order, id] : s.queue) {
-    if (told.count(id) != 0 || ++held > kHeldShown) continue;
-    e.sentences.push_back(fmt::format("job {} ({}) is not in line: {}", render(id), printable(s.jobs.at(id).spec.name),
-                                      decide::why_not_started(s, id)));
+    const Job& j = s.jobs.at(id);
+    if (told.count(id) != 0 || left_out(j) || ++held > kHeldShown) continue;
+    std::string line =
+        fmt::format("job {} ({}) is not in line: {}", render(id), printable(j.spec.name), decide::why_not_started(s, id));
+    if (std::string late = decide::why_late(s, j); !late.empty()) line += "; " + late;
+    e.sentences.push_back(std::move(line));
   }
   if (held > kHeldShown) e.sentences.push_back(fmt::format("and {} more that are not in line", held - kHeldShown));
+}
+
+Explanation of_queue(const State& s) {
+  Explanation e;
+  e.kind = "queue";
+  e.title =
+      fmt::format("the queue: {} job{} wait{}", s.queue.size(), s.queue.size() == 1 ? "" : "s", s.queue.size() == 1 ? "s" : "");
+  add_waiting(s, {}, e);
   return e;
+}
+
+Explanation of_one_queue(const State& s, const QueueUseRow& q) {
+  Explanation e;
+  e.kind = "queue";
+  e.title = fmt::format("queue {}: {} of {} GPUs of the cluster held, {} job{} wait{}", q.name, render_number(q.held),
+                        s.site.gpus(), q.waiting, q.waiting == 1 ? "" : "s", q.waiting == 1 ? "s" : "");
+  e.sentences = queue_words(s, q);
+  add_waiting(s, q.name, e);
+  return e;
+}
+
+Result<Explanation> of_queue_named(const State& s, std::string_view name) {
+  std::vector<std::string> known;
+  for (const QueueUseRow& q : queue_rows(s)) {
+    if (q.name == name) return of_one_queue(s, q);
+    known.push_back(q.name);
+  }
+  const auto meant = nearest(name, known);
+  return fail(Code::not_found, fmt::format("there is no queue '{}'", printable(name)),
+              meant ? fmt::format("did you mean {}?", printable(*meant)) : "`muster get queues` lists those there are");
 }
 
 Explanation of_finding(const State& s, const Finding& f) {
@@ -257,7 +305,7 @@ Result<Explanation> explain_fault(std::string_view what) {
     return fail(
         Code::not_found, fmt::format("'{}' is no fault code or log line that Muster knows", printable(what.substr(0, 80))),
         near.empty()
-            ? "give a node, job, incident, action, fault code such as \"xid 79\", or a log line"
+            ? "give a node, job, queue, incident, action, fault code such as \"xid 79\", or a log line"
             : "did you mean " + join({near.begin(), near.begin() + std::min<std::ptrdiff_t>(3, std::ssize(near))}, ", ") + "?");
   }
   e.kind = "fault";
@@ -285,7 +333,8 @@ Result<Explanation> explain(const State& s, std::string_view what) {
     if (!n.some()) return missing("node");
     return of_node(s, n);
   }
-  if (words.size() == 1 && what == "queue") return of_queue(s);
+  if (what == "queue") return of_queue(s);
+  if (words[0] == "queue") return of_queue_named(s, trim(what.substr(words[0].size())));  // its name may have blanks
   if (is("incident")) {
     const Incident* i = number ? find_incident(s, IncidentId{*number}) : nullptr;
     if (i == nullptr) return missing("incident");
@@ -301,7 +350,7 @@ Result<Explanation> explain(const State& s, std::string_view what) {
     if (order == s.orders.end()) return missing("action");
     return of_action(s, order->second);
   }
-  if (is("job") || (words.size() == 1 && number)) {
+  if (is("job") || (words.size() == 1 && parse_job(last).some())) {
     const Job* j = find_job(s, parse_job(last));
     if (j != nullptr) return of_job(s, *j);
     return missing("job");

@@ -11,7 +11,7 @@ namespace muster::report {
 
 struct Explanation {
   std::string title;
-  std::string kind;  // "node", "job", "incident", "action", "finding", "fault", "cluster"
+  std::string kind;  // "node", "job", "queue", "incident", "action", "finding", "fault", "cluster"
   std::vector<std::string> sentences;
   std::vector<std::string> evidence;
   std::string rule;
@@ -19,7 +19,7 @@ struct Explanation {
   std::vector<std::string> actions;       // what was done, oldest first
 };
 
-// `what`: "node0017", "job 12", "12", "incident 3", "action KEY", "finding 4", "xid 79", a kernel log line.
+// `what`: "node0017", "job 12", "12", "queue", "queue lab", "incident 3", "action KEY", "finding 4", "xid 79", a kernel log line.
 Result<Explanation> explain(const State& s, std::string_view what);
 // Without a cluster: fault codes and log lines only.
 Result<Explanation> explain_fault(std::string_view what);

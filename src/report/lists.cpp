@@ -116,8 +116,8 @@ Table nodes(const Value::Array& items, std::optional<Time> now) {
     Cell gpus(std::to_string(list_of(i, "gpus").size()));
     t.rows.push_back({field(i, "name"), state(i, "state"), field(i, "job"), whole(i, "incident", 1), field(i, "rack"),
                       whole(i, "leaf"), std::move(gpus), reading(over_gpus(i, "temp_c", false)), reading(kw, 1),
-                      age(i, "changed_utc", now), field(i, "condition"), field(i, "hold"), whole(i, "pod"),
-                      whole(i, "domain"), whole(i, "incidents"), whole(i, "swaps"), field(i, "hold_reason")});
+                      age(i, "changed_utc", now), field(i, "condition"), field(i, "hold"), whole(i, "pod"), whole(i, "domain"),
+                      whole(i, "incidents"), whole(i, "swaps"), field(i, "hold_reason")});
   }
   return t;
 }
@@ -133,11 +133,20 @@ Table gpus(const Value::Array& items) {
            {"SM MHZ", kRight}},
           {}};
   for (const auto& i : items) {
-    t.rows.push_back({field(i, "node"), whole(i, "slot"), state(i, "state"), field(i, "job"),
-                      reading(number_of(i, "temp_c")), reading(number_of(i, "power_w")),
-                      reading(number_of(i, "util_pct")), reading(number_of(i, "sm_clock_mhz"))});
+    t.rows.push_back({field(i, "node"), whole(i, "slot"), state(i, "state"), field(i, "job"), reading(number_of(i, "temp_c")),
+                      reading(number_of(i, "power_w")), reading(number_of(i, "util_pct")),
+                      reading(number_of(i, "sm_clock_mhz"))});
   }
   return t;
+}
+
+// A share of one GPU counts in part.
+Cell job_gpus(const Value& job) {
+  const auto milli = number_of(job, "gpu_milli");
+  if (!milli || *milli <= 0) return whole(job, "gpus");
+  Cell c(render_number(*milli / 1000));
+  c.key = *milli / 1000;
+  return c;
 }
 
 Table jobs(const Value::Array& items, std::optional<Time> now) {
@@ -151,7 +160,10 @@ Table jobs(const Value::Array& items, std::optional<Time> now) {
            {"RESTARTS", kRight},
            {"AGE"},
            {"RUNS FOR"},
+           {"NOTE"},
            {"ACCOUNT", false, kWide},
+           {"QUEUE", false, kWide},
+           {"PRIORITY", kRight, kWide},
            {"STEPS", kRight, kWide},
            {"SAFE", kRight, kWide},
            {"LEAVES", kRight, kWide},
@@ -162,10 +174,46 @@ Table jobs(const Value::Array& items, std::optional<Time> now) {
     const bool runs = text_of(i, "phase") == "running";
     const auto* placement = i.find("placement");
     t.rows.push_back({whole(i, "id"), field(i, "name"), field(i, "user"), state(i, "phase"), whole(i, "nodes_wanted"),
-                      whole(i, "gpus"), share(i, "progress"), whole(i, "restarts"), age(i, "submitted_utc", now),
-                      runs ? age(i, "started_utc", now) : words(""), field(i, "account"), whole(i, "steps"),
-                      whole(i, "durable_steps"), placement ? whole(*placement, "leaves", 1) : words(""),
-                      field(i, "last_end"), words(node_names(i))});
+                      job_gpus(i), share(i, "progress"), whole(i, "restarts"), age(i, "submitted_utc", now),
+                      runs ? age(i, "started_utc", now) : words(""), field(i, "note"), field(i, "account"), field(i, "queue"),
+                      whole(i, "priority", -1e9), whole(i, "steps"), whole(i, "durable_steps"),
+                      placement ? whole(*placement, "leaves", 1) : words(""), field(i, "last_end"), words(node_names(i))});
+  }
+  return t;
+}
+
+// GPUs, of which a shared one counts in part: "0.3".
+Cell part(const Value& item, std::string_view key) {
+  const auto n = number_of(item, key);
+  if (!n) return words("");
+  Cell c(render_number(*n));
+  c.key = n;
+  return c;
+}
+
+Table queues(const Value::Array& items) {
+  Table t{{{"NAME"},
+           {"GUARANTEED", kRight},
+           {"LIMIT", kRight},
+           {"HELD", kRight},
+           {"BORROWED", kRight},
+           {"RUNNING", kRight},
+           {"WAITING", kRight},
+           {"GPUS WANTED", kRight},
+           {"FAIR SHARE", kRight},
+           {"USED", kRight},
+           {"PAST GPUS", kRight},
+           {"PARENT", false, kWide},
+           {"WEIGHT", kRight, kWide},
+           {"LIMIT KW", kRight, kWide},
+           {"BORROWS", false, kWide},
+           {"LENDS", false, kWide}},
+          {}};
+  for (const auto& i : items) {
+    t.rows.push_back({field(i, "name"), part(i, "guaranteed_gpus"), part(i, "limit_gpus"), part(i, "held_gpus"),
+                      part(i, "borrowed_gpus"), whole(i, "running_jobs"), whole(i, "waiting_jobs"), part(i, "waiting_gpus"),
+                      share(i, "share_due"), share(i, "share_used"), reading(number_of(i, "past_gpus"), 1), field(i, "parent"),
+                      part(i, "weight"), part(i, "limit_kw"), field(i, "borrow"), field(i, "lend")});
   }
   return t;
 }
@@ -220,10 +268,9 @@ Table incidents(const Value::Array& items, std::optional<Time> now) {
     const auto& notes = list_of(i, "notes");
     const bool open = text_of(i, "closed_utc").empty();
     t.rows.push_back({whole(i, "id"), field(i, "node"), whole(i, "gpu_slot"), field(i, "cause"),
-                      words(text_of(i, "stage"), open ? Tone::warn : Tone::good), field(i, "job"),
-                      age(i, "opened_utc", now), lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"),
-                      whole(i, "code", 1), whole(i, "rung"), Cell(std::to_string(list_of(i, "findings").size())),
-                      Cell(std::to_string(list_of(i, "actions").size())),
+                      words(text_of(i, "stage"), open ? Tone::warn : Tone::good), field(i, "job"), age(i, "opened_utc", now),
+                      lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"), whole(i, "code", 1), whole(i, "rung"),
+                      Cell(std::to_string(list_of(i, "findings").size())), Cell(std::to_string(list_of(i, "actions").size())),
                       words(notes.empty() ? "" : text_of(notes.back(), "text"))});
   }
   return t;
@@ -247,10 +294,9 @@ Table actions(const Value::Array& items, std::optional<Time> now) {
   for (const auto& i : items) {
     auto limit = text_of(i, "limit");
     if (limit.empty()) limit = text_of(i, "budget");
-    t.rows.push_back({age(i, "intended_utc", now), field(i, "verb"), field(i, "node"), whole(i, "gpu_slot"),
-                      field(i, "job"), state(i, "status"), field(i, "sentence"),
-                      lasted(i, "intended_utc", "ended_utc", std::nullopt), field(i, "rule"), whole(i, "incident", 1),
-                      field(i, "actor"), words(std::move(limit)), field(i, "key")});
+    t.rows.push_back({age(i, "intended_utc", now), field(i, "verb"), field(i, "node"), whole(i, "gpu_slot"), field(i, "job"),
+                      state(i, "status"), field(i, "sentence"), lasted(i, "intended_utc", "ended_utc", std::nullopt),
+                      field(i, "rule"), whole(i, "incident", 1), field(i, "actor"), words(std::move(limit)), field(i, "key")});
   }
   return t;
 }
@@ -276,7 +322,8 @@ Tone tone_of(std::string_view word) {
 
 std::string name_of(Noun noun, const Value& item) {
   switch (noun) {
-    case Noun::nodes: return text_of(item, "name");
+    case Noun::nodes:
+    case Noun::queues: return text_of(item, "name");
     case Noun::gpus: return text_of(item, "node") + ":" + text_of(item, "slot");
     case Noun::actions: return text_of(item, "key");
     case Noun::jobs:
@@ -291,6 +338,7 @@ Table list_table(Noun noun, const Value::Array& items, std::optional<Time> now) 
     case Noun::nodes: return nodes(items, now);
     case Noun::gpus: return gpus(items);
     case Noun::jobs: return jobs(items, now);
+    case Noun::queues: return queues(items);
     case Noun::findings: return findings(items, now);
     case Noun::incidents: return incidents(items, now);
     case Noun::actions: return actions(items, now);

@@ -245,7 +245,8 @@ void Checker::on_event(const Event& e, const State& s) {
   if (const auto* j = std::get_if<JobEnded>(&e.body)) {
     leave(j->job);
     for (const auto& [key, a] : open_) {  // what is kept for its restart stays kept
-      const bool goes_on = j->end != JobEnd::completed && j->end != JobEnd::cancelled && a.attempt > j->attempt;
+      const bool over = j->end == JobEnd::completed || j->end == JobEnd::cancelled || j->end == JobEnd::timed_out;
+      const bool goes_on = !over && a.attempt > j->attempt;
       if (a.verb == Verb::restart_job && a.job == j->job && goes_on) hold(e, a.job, a.nodes, a.slots, s);
     }
   }

@@ -77,7 +77,7 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   out.goodput = account::goodput(out.hours);
   out.allocated_share = twin.allocated_share();
   out.totals = s.totals;
-  out.jobs_lost = s.totals.jobs_failed;
+  out.jobs_lost = s.totals.jobs_failed - s.totals.jobs_timed_out;
   out.marks = score.marks(twin.faults(), s, twin.now().utc, options.to_the_end ? Duration{} : hours(1));
   out.violations = checker.violations();
   if (options.to_the_end && out.marks.unfinished > 0) {

@@ -36,7 +36,7 @@ struct RunReport {
   double goodput = 0;
   double allocated_share = 0;
   Totals totals;
-  std::uint64_t jobs_lost = 0;  // jobs that Muster gave up, or that vanished
+  std::uint64_t jobs_lost = 0;  // jobs that Muster gave up, or that vanished; not those that ran into their time limit
   Marks marks;
   std::vector<std::string> violations;
 };

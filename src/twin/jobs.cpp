@@ -302,7 +302,10 @@ void Cluster::watch_limit(std::uint32_t g, Duration ran) {
 }
 
 // As a batch system does: whatever it is doing, its time is up. What it has not written down is lost.
-void Cluster::over_limit(std::uint32_t g) { end_gang(g, JobEnd::app_failed, "time limit reached"); }
+void Cluster::over_limit(std::uint32_t g) {
+  const Duration limit = from_seconds(gangs[g].spec.time_limit_s);
+  end_gang(g, JobEnd::timed_out, fmt::format("time limit of {} reached", render_duration(limit)));
+}
 
 void Cluster::end_gang(std::uint32_t g, JobEnd end, const std::string& detail) {
   Gang& x = gangs[g];
@@ -319,7 +322,7 @@ void Cluster::end_gang(std::uint32_t g, JobEnd end, const std::string& detail) {
   x.doom_at = kNever;
   x.life = 0;
   ++x.turn;
-  if (end == JobEnd::completed || end == JobEnd::cancelled) drop_gang(g);
+  if (end == JobEnd::completed || end == JobEnd::cancelled || end == JobEnd::timed_out) drop_gang(g);
 }
 
 // A job's own word: once a minute, if a step was finished since the last one.

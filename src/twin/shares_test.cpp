@@ -310,8 +310,8 @@ TEST_F(Shares, ATimeLimitEndsTheAttempt) {
   start(1, {NodeId{0}}, {});
   run(minutes(40));
   ASSERT_EQ(all<JobEnded>().size(), 1U);
-  EXPECT_EQ(all<JobEnded>()[0].end, JobEnd::app_failed);
-  EXPECT_EQ(all<JobEnded>()[0].detail, "time limit reached");
+  EXPECT_EQ(all<JobEnded>()[0].end, JobEnd::timed_out);
+  EXPECT_EQ(all<JobEnded>()[0].detail, "time limit of 30m 00s reached");
   EXPECT_EQ(all<JobEnded>()[0].progress.durable_steps, 120U);
 }
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Verbs that act: shown first, done only with a yes, refusals of the server told with their exit code."""
+import json
+
 from checks import STATE, StandIn, check, environment, finish, listing, run, run_on_terminal
 
 NODES = [{'name': f'node00{i}', 'state': 'busy', 'job': '17', 'gpus': []} for i in (1, 2, 3)]
@@ -57,6 +59,37 @@ check(ran.code == 0 and
       server.posted[-1][1]['spec'] == {'name': 'x "y"', 'user': 'ada', 'account': '', 'nodes': 4, 'step_s': 8, 'steps': 500,
                                                         'checkpoint_every_s': 600, 'checkpoint_gb': 100},
                                                         'submit sends the job', server.posted[-1])
+class AnyCommand(dict):
+    """Every command asked about is done, and made `job`."""
+
+    def __init__(self, answers, made):
+        super().__init__(answers)
+        self.made = made
+
+    def get(self, path, otherwise=None):
+        if path.startswith('/api/v1/commands/'):
+            return 200, self.made
+        return super().get(path, otherwise)
+
+
+plain = server.answers
+check('has not numbered it yet' in ran.err or 'queued' in ran.out, 'and says so', ran)
+server.answers = AnyCommand(plain, {'status': 'done', 'job': '12', 'array': 0, 'phase': 'queued'})
+server.answers['/api/v1/jobs/12'] = (200, {'id': '12', 'note': 'its deadline can no longer be met'})
+ran = ask('submit', '--name', 'train')
+check(ran.out.startswith('job 12 (train) queued') and 'note: its deadline' in ran.err, 'submit prints the id of the job', ran)
+ran = ask('submit', '--name', 'train', '-o', 'name')
+check(ran.out == '12\n', 'alone with -o name', ran)
+server.answers.made = {'status': 'done', 'job': '13', 'array': 100, 'phase': 'queued'}
+ran = ask('submit', '--name', 'sweep', '--array', '100')
+check(ran.out.startswith('jobs 13_0 to 13_99 (100 members, sweep) queued'), 'and the range of an array', ran)
+ran = ask('submit', '--name', 'sweep', '--array', '100', '-o', 'json')
+made = json.loads(ran.out)
+check((made['job'], made['array'], made['first'], made['last']) == ('13', 100, '13_0', '13_99'), 'also as JSON', ran)
+server.answers.made = {'status': 'refused', 'detail': 'no room'}
+ran = ask('submit', '--name', 'train')
+check(ran.code == 7 and not ran.out and 'no room' in ran.err, 'an engine that refuses: exit 7', ran)
+server.answers = plain
 ran = ask('twin', 'inject', 'gpu_off_bus', 'node001', '--slot', '3')
 check(ran.code == 0 and
       server.posted[-1][:2] == ('/api/v1/tools/inject', {'fault': 'gpu_off_bus', 'node': 'node001', 'slot': 3}), 'inject', ran)

@@ -50,7 +50,7 @@ try:
     check(ran.code == 0 and len(names) == 8, '8 nodes of 8 GPUs', ran)
     check(len(ask('get', 'gpus', '-o', 'jsonl').out.splitlines()) == 64, '64 GPUs')
     check(re.search(r'http://127\.0\.0\.1:\d+/login\?code=\S+', said()), 'a login link is printed', said())
-    for noun in ('nodes', 'gpus', 'jobs', 'findings', 'incidents', 'actions'):
+    for noun in ('nodes', 'gpus', 'jobs', 'queues', 'findings', 'incidents', 'actions'):
         document = json.loads(ask('get', noun, '-o', 'json').out)
         table = list(csv.reader(io.StringIO(ask('get', noun, '-o', 'csv').out)))
         check(isinstance(document['items'], list) and len({len(row) for row in table}) == 1, f'get {noun} as JSON and CSV')
@@ -63,7 +63,7 @@ try:
     check(ran.out.split() == names[:2], 'nodes by name', ran)
 
     ran = ask('submit', '--name', 'by hand', '--nodes', '1', '--steps', '50')
-    check(ran.code == 0 and 'event' in ran.out, 'submit', ran)
+    check(ran.code == 0 and re.match(r'job \d+ \(by hand\) queued \(event \d+\)', ran.out), 'submit', ran)
     mine = wait_for(lambda: next((j for j in json.loads(ask('get', 'jobs', '-o',
                                                             'json').out)['items'] if j['name'] == 'by hand'), None))
     check(mine is not None, 'the submitted job is in the list')
@@ -72,6 +72,32 @@ try:
         check(ran.code == 0, 'cancel', ran)
         ran = wait_for(lambda: 'cancelled' in ask('get', 'jobs', mine['id']).out)
         check(ran, 'the cancelled job says so', ask('get', 'jobs', mine['id']))
+
+    ran = ask('submit', '--name', 'bits', '--gpu-milli', '300', '--array', '3', '--time-limit', '10m', '--deadline', '1m',
+              '--priority', '-5', '--steps', '100000', '-o', 'json')
+    made = json.loads(ran.out)
+    check(made['array'] == 3 and made['first'] == made['job'] + '_0' and made['last'] == made['job'] + '_2', 'an array', ran)
+    ran = ask('describe', 'job', made['first'])
+    check(all(x in ran.out for x in ('0.3 of one GPU', 'Time limit:   10m', 'Deadline:', 'Priority:     -5', 'Note:')),
+          'describe job tells what was asked for', ran)
+    ran = ask('get', 'jobs', made['first'], '-o', 'csv')
+    check(',0.3,' in ran.out, 'a share of a GPU is counted in part', ran)
+    ended = wait_for(lambda: next((j for j in json.loads(ask('get', 'jobs', '-o', 'json').out)['items']
+                                   if j['id'] == made['first'] and j['phase'] == 'failed'), None), 60)
+    check(ended and ended['last_end'] == 'timed_out' and ended['restarts'] == 0 and ended['attempt'] == 1 and
+          ended['last_detail'] == 'time limit of 10m 00s reached', 'a time limit ends it, and it is not tried again', ended)
+    ran = ask('explain', 'job', made['first'])
+    check('time limit of 10m 00s reached' in ran.out and 'not tried again' in ran.out, 'explain job says so', ran)
+    about = [f for f in json.loads(ask('get', 'findings', '-o', 'json').out)['items'] if f['job'] == made['first']]
+    check(not about, 'and no finding is made of it', about)
+    queue = json.loads(ask('get', 'queues', '-o', 'json').out)['items'][0]
+    check('held_gpus' in queue and 'share_due' in queue, 'get queues', queue)
+    ran = ask('explain', 'queue', queue['name'])
+    check(ran.code == 0 and queue['name'] in ran.out and 'It holds' in ran.out, 'explain queue NAME', ran)
+    ran = ask('explain', 'queue', 'nobody-knows-it')
+    check(ran.code == 3 and not ran.out and 'there is no queue' in ran.err, 'a queue that is not there: exit 3', ran)
+    ran = ask('submit', '--name', 'x', '--after', '999999')
+    check(ran.code == 3 and 'none of that number was submitted' in ran.err, 'after a job that never was: exit 3', ran)
 
     ran = ask('drain', names[7], '--yes', '--reason', 'try')
     check(ran.code == 0, 'drain', ran)

@@ -100,6 +100,8 @@ def switches(path, folder):
     r = json.loads(one.stdout)
     check(r['jobs'] == 3 and r['wait_s']['max'] == 99 and r['wait_s']['p50'] == 0 and 'of their model' in one.stderr and
           '1 job that ran for no time (duration 0)' in one.stderr, 'jobs wait for the model they name')
+    few, enough = [told('--trace', path, '--gpus', n, '--speedup', '0.5').stderr for n in ('8', '1024')]
+    check('the queue grows to the end of the trace' in few and 'queue grows' not in enough, 'a cluster far too small is told')
     with open(named, 'w') as f:
         f.write('timestamp,duration,num_gpus\n0,0,32\n1,5,0\n')
     none = told('--trace', named)

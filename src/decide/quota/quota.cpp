@@ -109,7 +109,7 @@ Quotas::Quotas(std::span<const QueueSpec> specs, const Pool& pool)
     Queue& to = queues_[q];
     to.name = s.name;
     to.weight = s.weight;
-    to.borrow = s.borrow;
+    to.bound[kGpus] = !s.borrow;
     to.lend = s.lend;
     to.limit.fill(kNoLimit);
     to.guaranteed[kGpus] = std::int64_t{s.guaranteed_gpus} * 1000;
@@ -119,6 +119,7 @@ Quotas::Quotas(std::span<const QueueSpec> specs, const Pool& pool)
       for (std::size_t k = 0; k < 2; ++k) {
         if (m.model != models_[k]) continue;
         to.guaranteed[ms + k] = std::int64_t{m.guaranteed_gpus} * 1000;
+        to.bound[ms + k] = !s.borrow;  // of models it does not name it may have what there is
         if (m.limit_gpus != 0) to.limit[ms + k] = std::int64_t{m.limit_gpus} * 1000;
       }
     }
@@ -177,7 +178,7 @@ Amounts Quotas::kept(QueueIndex q) const {
 std::int64_t Quotas::most(QueueIndex q, std::size_t r) const {
   const Queue& x = queues_[q];
   if (q == kRootQueue) return capacity_[r] > 0 ? capacity_[r] : kNoLimit;
-  return !x.borrow && governed_[r] ? std::min(x.limit[r], x.guaranteed[r]) : x.limit[r];
+  return x.bound[r] && governed_[r] ? std::min(x.limit[r], x.guaranteed[r]) : x.limit[r];
 }
 
 Quotas::Block Quotas::blocked(QueueIndex q, const Amounts& ask) const {
@@ -221,13 +222,46 @@ bool Quotas::guarded(const Amounts& ask) const {
   return false;
 }
 
+std::optional<std::int64_t> Quotas::bound(QueueIndex q, Resource r) const {
+  if (q == kRootQueue) return std::nullopt;
+  const std::int64_t most_of_it = most(q, static_cast<std::size_t>(r));
+  return most_of_it == kNoLimit ? std::nullopt : std::optional<std::int64_t>(most_of_it);
+}
+
+std::string Quotas::never(QueueIndex q, const Amounts& ask) const {
+  for (QueueIndex up = q; up != kRootQueue; up = queues_[up].parent) {
+    for (std::size_t r = 0; r < kResources; ++r) {
+      if (ask[r] <= 0 || ask[r] <= most(up, r)) continue;
+      const auto number = [&](std::int64_t v) { return fmt::format("{:.6g}", static_cast<double>(v) / 1000); };
+      const std::string who =
+          up == q ? fmt::format("its queue {}", name(q)) : fmt::format("{}, above its queue {},", name(up), name(q));
+      const bool limit = most(up, r) == queues_[up].limit[r];
+      return fmt::format("{} has a {} of {} {}{}, and it asks for {}", who, limit ? "limit" : "guarantee", number(most(up, r)),
+                         unit(r), limit ? "" : " and may not borrow", number(ask[r]));
+    }
+  }
+  return {};
+}
+
+double Quotas::due(QueueIndex q) const {
+  double part = 1;
+  for (; q != kRootQueue; q = queues_[q].parent) {
+    double all = 0;
+    for (const QueueIndex c : queues_[queues_[q].parent].children) all += queues_[c].weight;
+    part *= queues_[q].weight / all;
+  }
+  return part;
+}
+
+std::string Quotas::unit(std::size_t r) const {
+  if (r == kPower) return "kW";
+  return r == kGpus ? "GPUs" : models_[r - static_cast<std::size_t>(Resource::first_model)] + " GPUs";
+}
+
 std::string Quotas::words(const Block& b, const Amounts& ask) const {
   const Queue& x = queues_[b.queue];
   const std::string who = b.queue == kRootQueue ? "the cluster" : x.name;
-  const bool kw = b.resource == kPower;
   const auto number = [&](std::int64_t v) { return fmt::format("{:.6g}", static_cast<double>(v) / 1000); };
-  std::string unit = kw ? "kW" : "GPUs";
-  if (b.resource != kGpus && !kw) unit = models_[b.resource - static_cast<std::size_t>(Resource::first_model)] + " GPUs";
   const std::int64_t cap = most(b.queue, b.resource);
   const std::string what = b.queue == kRootQueue        ? "all that is there"
                            : cap == x.limit[b.resource] ? "its limit"
@@ -237,7 +271,7 @@ std::string Quotas::words(const Block& b, const Amounts& ask) const {
     kept_words = fmt::format(" ({} of them kept for queues that do not lend)", number(x.charge[b.resource] - x.use[b.resource]));
   }
   return fmt::format("{} has {} of {} {} taken{}, {} more are asked: beyond {}", who, number(x.charge[b.resource]), number(cap),
-                     unit, kept_words, number(ask[b.resource]), what);
+                     unit(b.resource), kept_words, number(ask[b.resource]), what);
 }
 
 QuotaVerdict Quotas::may_start(QueueIndex q, const Amounts& ask) const {

@@ -8,6 +8,7 @@
 // A guarantee can always be had back: see must_give().
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ class Quotas {
   QueueIndex find(std::string_view name) const;
   std::uint32_t size() const { return static_cast<std::uint32_t>(queues_.size()); }  // with the root
   const std::string& name(QueueIndex q) const { return queues_[q].name; }
+  // The models told apart; empty: none.
+  const std::string& model(std::size_t k) const { return models_[k]; }
   QueueIndex parent(QueueIndex q) const { return queues_[q].parent; }
   // What a job of so many GPUs of this model (any of them, 1000 thousandths each) and power asks for.
   Amounts ask(std::uint32_t milli_gpus, std::string_view model = {}, std::int64_t power_w = 0) const;
@@ -59,6 +62,16 @@ class Quotas {
   bool allows_but_for_room(QueueIndex q, const Amounts& ask) const;
   // Whether the queue's own jobs would stay within its guarantee; never where nothing asked for is guaranteed to anybody.
   bool within_guarantee(QueueIndex q, const Amounts& ask) const;
+  // Where the ask alone is more than its queue, or one above it, may ever have: in words. Empty: it is not.
+  std::string never(QueueIndex q, const Amounts& ask) const;
+  // The most a queue may ever have, by its own limit or, where it may not borrow, its guarantee; nothing: no such bound.
+  std::optional<std::int64_t> bound(QueueIndex q, Resource r) const;
+  // Part of the cluster that is due to it by its weight against its siblings, of what is due to its parent.
+  double due(QueueIndex q) const;
+  // Part of the cluster it has used: of all resources the greatest, half by what is held now and half by the mean of the past.
+  double used(QueueIndex q) const { return share(q) * queues_[q].weight; }
+  // Mean of the past, in thousandths of GPUs.
+  double past_gpus(QueueIndex q) const { return queues_[q].past[static_cast<std::size_t>(Resource::gpus)]; }
   // Whether anything asked for is guaranteed to anybody; where not, nothing is borrowed.
   bool guarded(const Amounts& ask) const;
   void take(QueueIndex q, const Amounts& a);
@@ -97,7 +110,7 @@ class Quotas {
     Amounts guaranteed{};
     Amounts limit{};           // kNoLimit: none
     Amounts own_guaranteed{};  // what the children's guarantees leave to the queue's own jobs
-    bool borrow = true;
+    std::array<bool, kResources> bound{};  // may not borrow of it
     bool lend = true;
     Amounts own{};     // of its own jobs
     Amounts use{};     // with all below
@@ -115,6 +128,7 @@ class Quotas {
   Block blocked(QueueIndex q, const Amounts& ask) const;
   std::int64_t most(QueueIndex q, std::size_t r) const;
   std::string words(const Block& b, const Amounts& ask) const;
+  std::string unit(std::size_t r) const;
   double share_of(const Amounts& use, const std::array<double, kResources>& past, double weight) const;
   void serve(QueueIndex q, std::vector<QueueIndex>& out) const;
 

@@ -61,6 +61,21 @@ TEST(Quotas, LimitsHoldForTheQueueAndForAllAboveIt) {
   EXPECT_EQ(v.why, "science has 30 of 40 GPUs taken, 11 more are asked: beyond its limit");
 }
 
+TEST(Quotas, WhatIsBeyondABoundCanNeverStart) {
+  std::vector<QueueSpec> specs = {queue("science", 32, 48), queue("physics", 16, 0, "science"), queue("small", 8)};
+  specs[2].borrow = false;
+  const Quotas q(specs, pool(64));
+  EXPECT_EQ(q.never(q.find("physics"), whole_gpus(48)), "");
+  EXPECT_EQ(q.never(q.find("physics"), whole_gpus(49)),
+            "science, above its queue physics, has a limit of 48 GPUs, and it asks for 49");
+  EXPECT_EQ(q.never(q.find("small"), whole_gpus(9)),
+            "its queue small has a guarantee of 8 GPUs and may not borrow, and it asks for 9");
+  EXPECT_EQ(q.never(kRootQueue, whole_gpus(1000)), "");
+  EXPECT_DOUBLE_EQ(q.due(q.find("physics")), 0.5);
+  EXPECT_EQ(q.bound(q.find("physics"), Resource::gpus), std::nullopt);
+  EXPECT_EQ(q.bound(q.find("science"), Resource::gpus), 48'000);
+}
+
 TEST(Quotas, WhoDoesNotLendKeepsItsGuaranteeFree) {
   std::vector<QueueSpec> specs = {queue("serving", 16), queue("training", 48)};
   specs[0].lend = false;
@@ -94,6 +109,11 @@ TEST(Quotas, AModelAndPowerHaveQuotasOfTheirOwn) {
   EXPECT_FALSE(q.may_start(a, q.ask(17000, "H200")).ok);
   EXPECT_TRUE(q.may_start(a, q.ask(17000, "A100")).ok);
   EXPECT_EQ(q.may_start(a, q.ask(8000, "A100", 24000)).why, "a has 0 of 20 kW taken, 24 more are asked: beyond its limit");
+  std::vector<QueueSpec> modest = specs;
+  modest[1] = queue("b", 8);
+  modest[1].borrow = false;
+  const Quotas other(modest, {.capacity = {64000, 32000, 0, 100000}, .first_model = "H200", .second_model = ""});
+  EXPECT_TRUE(other.allows(other.find("b"), other.ask(8000, "H200"))) << "it names no model: its GPUs may be any";
   q.take(q.find("b"), q.ask(30000, "H200"));
   EXPECT_TRUE(q.may_start(a, q.ask(8000, "H200")).reclaim);
   EXPECT_TRUE(q.must_give(q.find("b"), a, q.ask(8000, "H200")));

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "base/math.h"
@@ -12,6 +13,14 @@ namespace {
 
 Duration waited(const Waiter& w, Time now) { return (now - w.queued) + w.waited_before; }
 
+// Gangs have a shorter limit: a seventh, or so, less for each doubling. There are few of them, and room for many GPUs at once
+// does not come by itself, as that for one does.
+Duration limit_of(const Waiter& w, const RankPolicy& p) {
+  constexpr std::int64_t kWeight = 8;
+  const std::int64_t doublings = std::bit_width(std::max(w.gpus, 1U)) - 1;
+  return Duration{p.wait_limit.ns / (kWeight + doublings) * kWeight};
+}
+
 double seconds_of(Time t) { return static_cast<double>(t.ns) / 1e9; }
 
 double power(double x, double y) {
@@ -20,12 +29,13 @@ double power(double x, double y) {
   return y == 0.5 ? det_sqrt(x) : det_pow(x, y);
 }
 
-// Who steps before everybody: who was promised his turn, and who has waited several times the limit, whatever his priority.
+// Who steps before everybody: who was promised his turn, and who has been overdue for long, whatever his priority. As long for
+// everybody, or those due later would step before those due earlier.
 constexpr std::int64_t kPatience = 3;
 enum class Tier : std::uint8_t { first, usual, paused };
 Tier tier_of(Band b, const Waiter& w, Time now, const RankPolicy& p) {
   if (b == Band::paused) return Tier::paused;
-  const bool long_overdue = b == Band::overdue && waited(w, now).ns > kPatience * p.wait_limit.ns;
+  const bool long_overdue = b == Band::overdue && waited(w, now) > limit_of(w, p) + p.wait_limit * (kPatience - 1);
   return b == Band::returning || long_overdue ? Tier::first : Tier::usual;
 }
 
@@ -55,7 +65,7 @@ double open_score(const Waiter& w, Time now, const RankPolicy& p) {
 Band band_of(const Waiter& w, Time now, const RankPolicy& policy) {
   if (w.promised) return Band::returning;
   if (w.paused_until.ns != INT64_MIN) return now >= w.paused_until ? Band::returning : Band::paused;
-  if (waited(w, now) > policy.wait_limit) return Band::overdue;
+  if (waited(w, now) > limit_of(w, policy)) return Band::overdue;
   if (w.deadline == kNever) return Band::open;
   const Duration slack = w.deadline - now - w.expected;
   if (slack.ns < 0) return w.value > 0 ? Band::open : Band::late;
@@ -66,7 +76,7 @@ double score_of(const Waiter& w, Time now, const RankPolicy& policy) {
   switch (band_of(w, now, policy)) {
     case Band::returning:
     case Band::paused: return seconds_of(w.promised ? w.queued : w.paused_until);
-    case Band::overdue: return seconds_of(w.queued - w.waited_before + policy.wait_limit);
+    case Band::overdue: return seconds_of(w.queued - w.waited_before + limit_of(w, policy));
     case Band::urgent: return (w.deadline - now - w.expected).seconds();
     case Band::open:
     case Band::late: break;
@@ -105,7 +115,7 @@ std::string why(const Waiter& w, Time now, const RankPolicy& policy) {
       return fmt::format("paused: it stepped aside for others, for {} more", render_duration(w.paused_until - now));
     case Band::overdue:
       return fmt::format("overdue: has waited {}, the limit is {}", render_duration(waited(w, now)),
-                         render_duration(policy.wait_limit));
+                         render_duration(limit_of(w, policy)));
     case Band::urgent:
       return fmt::format("urgent: {} of slack before its deadline", render_duration(w.deadline - now - w.expected));
     case Band::late: return "late: its deadline cannot be met any more";

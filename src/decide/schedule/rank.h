@@ -1,8 +1,8 @@
 // Rank: the order in which queued jobs are looked at. One explainable order, from what is passed in alone.
 //
 // Before everybody stand those whose turn is promised: who stepped aside and whose pause is over, for whom others were stopped,
-// and who has waited three times `wait_limit`; by when that happened. Then priority, and among those of one priority, bands:
-//   overdue    has waited longer than `wait_limit`; by when that happened, earliest first
+// and who has been overdue for twice `wait_limit`; by when that happened. Then priority, and among those of one priority, bands:
+//   overdue    has waited longer than `wait_limit` (gangs: a part of it); by when that happened, earliest first
 //   urgent     a deadline is near: slack below `slack_urgent`; least slack first
 //   open       by score = expected run x GPUs^gpus_weight x fairness, less for worth; lowest first
 //   late       its deadline cannot be met any more and no one gave it a value
