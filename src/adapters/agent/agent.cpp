@@ -66,9 +66,6 @@ Agent::~Agent() {
 Result<std::unique_ptr<Agent>> Agent::start(Options options) {
   std::unique_ptr<Agent> a(new Agent(std::move(options)));
   const Options& o = a->options_;
-  auto lock = FileLock::take(o.folder + "/lock", "the agent's folder " + o.folder);
-  if (!lock) return tl::unexpected(lock.error());
-  a->lock_file_ = std::move(*lock);
   auto probes = Probes::start(make_probes(o), [deadline = o.deadline] {
     std::vector<ProbeSpec> found;
     for (const Mount& m : shared_mounts()) found.push_back(mount_probe(m.path, deadline));
@@ -76,6 +73,10 @@ Result<std::unique_ptr<Agent>> Agent::start(Options options) {
   });
   if (!probes) return tl::unexpected(probes.error());
   a->probes_ = std::move(*probes);
+  // Taken after the fork: a probe that is stuck in the kernel for ever must not hold it.
+  auto lock = FileLock::take(o.folder + "/lock", "the agent's folder " + o.folder);
+  if (!lock) return tl::unexpected(lock.error());
+  a->lock_file_ = std::move(*lock);
   auto cursor = Cursor::open(o.folder + "/cursor");
   if (!cursor) return tl::unexpected(cursor.error());
   a->cursor_ = std::move(*cursor);

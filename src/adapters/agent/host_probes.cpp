@@ -3,7 +3,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <stdio.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -180,16 +181,26 @@ std::string ask_mount(const std::string& path) {
 }
 
 std::string ask_command(const std::string& command) {
-  FILE* f = popen(command.c_str(), "re");
-  if (f == nullptr) return fmt::format("126 {}", std::strerror(errno));
-  char line[512] = {};
-  const bool some = fgets(line, sizeof line, f) != nullptr;
-  char rest[4096];
-  while (fread(rest, 1, sizeof rest, f) > 0) {
+  int out[2];
+  if (pipe2(out, O_CLOEXEC) != 0) return fmt::format("126 {}", std::strerror(errno));
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it ends with the probe that asked
+    dup2(out[1], STDOUT_FILENO);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
   }
-  const int status = pclose(f);
+  close(out[1]);
+  std::string text;
+  char piece[4096];
+  for (ssize_t n = 0; pid > 0 && (n = read(out[0], piece, sizeof piece)) > 0;) {
+    if (text.size() < sizeof piece) text.append(piece, static_cast<std::size_t>(n));
+  }
+  close(out[0]);
+  int status = 0;
+  if (pid < 0 || waitpid(pid, &status, 0) != pid) return "126 cannot be started";
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return fmt::format("{} {}", code, some ? trim(line) : std::string_view());
+  return fmt::format("{} {}", code, trim(std::string_view(text).substr(0, std::min<std::size_t>(text.find('\n'), 500))));
 }
 
 }  // namespace muster::agent

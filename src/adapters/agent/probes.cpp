@@ -100,7 +100,7 @@ class Keeper {
 
   void drop_unwanted() {
     for (Kept& k : kept_) {
-      if (!k.wanted && k.pid > 0) kill(k.pid, SIGKILL);
+      if (!k.wanted && k.pid > 0) kill(-k.pid, SIGKILL);
       if (!k.wanted) reap(k);
     }
     std::erase_if(kept_, [](const Kept& k) { return !k.wanted && k.pid < 0; });
@@ -120,6 +120,7 @@ class Keeper {
     if (k.pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(1);
+      setpgid(0, 0);
       close(ask[1]);
       close(answer[0]);
       close(out_);
@@ -130,6 +131,7 @@ class Keeper {
       prctl(PR_SET_NAME, ("muster-" + k.spec.name).substr(0, 15).c_str());
       serve(k.spec, ask[0], answer[1]);
     }
+    if (k.pid > 0) setpgid(k.pid, k.pid);  // both do it: whoever is first
     close(ask[0]);
     close(answer[1]);
     fcntl(answer[0], F_SETFL, O_NONBLOCK);
@@ -164,8 +166,8 @@ class Keeper {
       if (now - *k.asked < k.spec.deadline) return;
       if (!k.told_hung) report(k, ProbeState::hung, now - *k.asked);
       k.told_hung = true;
-      kill(k.pid, SIGKILL);
-      k.asked = now;  // looked at again after another deadline, if the kill does not free it
+      kill(-k.pid, SIGKILL);  // with whatever it started
+      k.asked = now;          // looked at again after another deadline, if the kill does not free it
       return;
     }
     if (now < k.due) return;

@@ -59,7 +59,9 @@ worst = 0.0
 began = time.monotonic()
 for second in range(seconds):
     for piece in range(20):
-        c.write(''.join(line.format(k) for k in range(total, total + 4990)) + ''.join(fault(total + k) for k in range(10)))
+        c.write(''.join(line.format(k) for k in range(total, total + 4990)) +
+                ''.join(fault(total + k) for k in range(5)) +
+                ''.join(fault(192 * (total + k)) for k in range(5)))
         total += 5000
         worst = max(worst, c.rss_mb())
     time.sleep(max(0, began + second + 1 - time.monotonic()))

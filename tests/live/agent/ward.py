@@ -136,8 +136,9 @@ class Agent:
 
     def start(self):
         self.child = start('agent', '--kmsg', self.log, '--controller', f'http://127.0.0.1:{self.controller.port}',
-                           '--token-file', os.path.join(self.controller.state, 'agent-token'), '--node', self.name, '--spool', self.spool,
-                           '--listen', f'127.0.0.1:{self.port}', '--nvml', FAKE_NVML, *self.more, log='agent.log', env=self.env)
+                           '--token-file', os.path.join(self.controller.state, 'agent-token'), '--node', self.name,
+                           '--spool', self.spool, '--listen', f'127.0.0.1:{self.port}', '--nvml', FAKE_NVML, *self.more,
+                           log='agent.log', env=self.env)
         if not until(lambda: get(self.port, '/healthz', 1)[0] == 200):
             check(False, 'the agent serves', open(os.path.join(DIR, 'agent.log')).read()[-2000:])
             finish()
