@@ -18,6 +18,7 @@ int run_bench_place(const BenchPlaceOptions& options);
 int run_bench_openb(const BenchOpenbOptions& options);
 int run_bench_price(const BenchPriceOptions& options);
 int run_bench_heat(const BenchHeatOptions& options);
+int run_bench_ingest(const BenchIngestOptions& options);
 
 int run_twin_inject(const TwinInjectOptions& options);
 int run_pause(const PauseOptions& options);

@@ -36,6 +36,7 @@ struct Dispatch {
   int operator()(const BenchOpenbOptions& o) const { return run_bench_openb(o); }
   int operator()(const BenchPriceOptions& o) const { return run_bench_price(o); }
   int operator()(const BenchHeatOptions& o) const { return run_bench_heat(o); }
+  int operator()(const BenchIngestOptions& o) const { return run_bench_ingest(o); }
   int operator()(const JournalVerifyOptions& o) const { return run_journal_verify(o); }
   int operator()(const JournalExportOptions& o) const { return run_journal_export(o); }
   int operator()(const VersionOptions& o) const { return run_version(o); }

@@ -108,7 +108,7 @@ struct ReplayJobsOptions {
   double sigma = 1;                     // spread of the errors in run-time estimates
   double speedup = 1;                   // arrivals come so much faster
   Switch topology = Switch::automatic;  // automatic: on for muster
-  bool no_pauses = false;  // muster lets no long job step aside
+  bool no_pauses = false;               // muster lets no long job step aside
   bool failures = false;
   bool slow_far = false;                          // gangs over more leaves than needed run slower
   bool compare = false;                           // easy and muster side by side
@@ -147,6 +147,14 @@ struct BenchPriceOptions {
 struct BenchHeatOptions {
   std::uint32_t gpus = 1024;
   std::uint64_t seed = 1;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+struct BenchIngestOptions {
+  std::uint32_t gpus = 8000;
+  std::uint64_t rounds = 3;                       // scrapes of each node, after one that is not measured
+  double peer_seconds = 20;                       // each peer is measured for so long, at each number of series; 0: no peers
   report::Format format = report::Format::table;  // table or json
   ProgressMode progress = ProgressMode::automatic;
 };
@@ -226,7 +234,7 @@ struct SubmitOptions {
   std::uint32_t gpus_per_node = 0;  // 0: whole nodes
   std::uint32_t gpu_milli = 0;      // share of one GPU; 0: whole GPUs
   std::uint32_t segment = 0;
-  std::string within;               // level; empty: anywhere
+  std::string within;  // level; empty: anywhere
   std::string prefer;
   double prefer_wait_s = 0;
   std::string gpu_model;
@@ -236,7 +244,7 @@ struct SubmitOptions {
   double deadline_in_s = 0;
   bool deferrable = false;
   double value_per_gpu_h = 0;
-  std::vector<std::string> after;   // job ids
+  std::vector<std::string> after;  // job ids
   std::uint32_t array = 0;
   double step_s = 10;
   std::uint64_t steps = 1000;
@@ -285,10 +293,10 @@ struct ShowText {
 };
 
 using Command = std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, PauseOptions, ResumeOptions,
-                             GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions,
-                             LoginOptions, TwinRunOptions, TwinReplayOptions, TwinSoakOptions, TwinServeOptions,
-                             TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
-                             BenchHeatOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+                             GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
+                             TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions,
+                             BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,
+                             JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

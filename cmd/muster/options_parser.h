@@ -233,6 +233,7 @@ class Parser {
   void add_bench_place(CLI::App& bench);
   void add_bench_openb(CLI::App& bench);
   void add_bench_energy(CLI::App& bench);
+  void add_bench_ingest(CLI::App& bench);
   void add_up();
   void add_agent();
   void add_check();
@@ -279,6 +280,7 @@ class Parser {
   BenchOpenbOptions bench_openb_;
   BenchPriceOptions bench_price_;
   BenchHeatOptions bench_heat_;
+  BenchIngestOptions bench_ingest_;
   JournalVerifyOptions journal_verify_;
   JournalExportOptions journal_export_;
   VersionOptions version_;

@@ -113,10 +113,11 @@ void Parser::add_replay() {
 }
 
 void Parser::add_bench() {
-  auto* bench = command(app_, "bench", "Measure the scheduler: speed, packing, energy, heat", kTry);
+  auto* bench = command(app_, "bench", "Measure the scheduler (speed, packing, energy, heat) and the intake", kTry);
   add_bench_place(*bench);
   add_bench_openb(*bench);
   add_bench_energy(*bench);
+  add_bench_ingest(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {
@@ -182,6 +183,22 @@ void Parser::add_bench_energy(CLI::App& bench) {
   add_format(heat, o.format, {Format::table, Format::json});
   add_progress(heat, o.progress);
   chosen(heat, o);
+}
+
+void Parser::add_bench_ingest(CLI::App& bench) {
+  auto* sub = command(bench, "ingest", "Samples read and judged in a CPU-second, beside Prometheus and VictoriaMetrics", nullptr,
+                      "  muster bench ingest -o json\n"
+                      "  muster bench ingest --gpus 100000 --peer-seconds 0");
+  auto& o = bench_ingest_;
+  value(sub, "--gpus", "N", "GPUs, 8 in a node, with 25 and with 125 series each [8000]",
+        [&o](const std::string& s) { o.gpus = checked(parse_gpus(s, false)); });
+  value(sub, "--rounds", "N", "Scrapes of each node that are measured [3]",
+        [&o](const std::string& s) { o.rounds = checked(parse_count("--rounds", s, 1, 1000)); });
+  value(sub, "--peer-seconds", "S", "How long each peer that is installed is measured; 0: no peers [20]",
+        [&o](const std::string& s) { o.peer_seconds = checked(parse_quantity("--peer-seconds", s, 0, 3600, "s")); });
+  add_format(sub, o.format, {Format::table, Format::json});
+  add_progress(sub, o.progress);
+  chosen(sub, o);
 }
 
 }  // namespace muster::cmd

@@ -127,8 +127,7 @@ const char* read_number(const char* p, const char* end, double& out) {
   std::uint64_t digits = 0;
   int count = 0;
   int after_point = 0;
-  while (q < end && *q >= '0' && *q <= '9' && count < 15)
-    digits = digits * 10 + static_cast<std::uint64_t>(*q++ - '0'), ++count;
+  while (q < end && *q >= '0' && *q <= '9' && count < 15) digits = digits * 10 + static_cast<std::uint64_t>(*q++ - '0'), ++count;
   if (q < end && *q == '.' && count > 0) {
     ++q;
     while (q < end && *q >= '0' && *q <= '9' && count < 15) {
@@ -136,7 +135,7 @@ const char* read_number(const char* p, const char* end, double& out) {
     }
   }
   // Up to 15 digits and a power of ten up to 15 are exact in a double, so their quotient is correctly rounded.
-  if (count > 0 && (q == end || blank(*q))) {
+  if (count > 0 && (q == end || blank(*q) || *q == '\r')) {
     out = static_cast<double>(digits) / kTenTo[after_point];
     return q;
   }
@@ -147,8 +146,7 @@ const char* read_number(const char* p, const char* end, double& out) {
 
 class Scrape {
  public:
-  Scrape(NodeId node, Time at, const Site& site, std::vector<Sample>& out)
-      : node_(node), at_(at), site_(site), out_(out) {}
+  Scrape(NodeId node, Time at, const Site& site, std::vector<Sample>& out) : node_(node), at_(at), site_(site), out_(out) {}
 
   // One line without its end. False: refused.
   bool line(std::string_view s);
@@ -187,9 +185,13 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
     while (p < end && (blank(*p) || *p == ',')) ++p;
     if (p == end) return nullptr;
     if (*p == '}') return p + 1;
+    // A name in quotes may have any character; those we know never need to be, but may be.
+    const bool quoted = *p == '"';
+    if (quoted) ++p;
     const char* name = p;
-    while (p < end && is_name_char(*p)) ++p;
+    while (p < end && (quoted ? *p != '"' : is_name_char(*p))) p += quoted && *p == '\\' && p + 1 < end ? 2 : 1;
     const std::string_view label(name, static_cast<std::size_t>(p - name));
+    if (quoted && p < end) ++p;
     if (label.empty() || label.size() > kScrapeLabelMax || end - p < 3 || p[0] != '=' || p[1] != '"') return nullptr;
     p += 2;
     const char* value = p;
@@ -220,8 +222,7 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
       case 10:
         if (label == "pci_bus_id") out.pci = text;
         break;
-      default:
-        break;
+      default: break;
     }
   }
 }
@@ -296,8 +297,19 @@ bool Scrape::line(std::string_view text) {
   if (p == end || *p == '#') return true;
   // Lines of one series come together: most often the name is the last one's.
   std::string_view name;
-  if (!last_name_.empty() && static_cast<std::size_t>(end - p) > last_name_.size() &&
-      !is_name_char(p[last_name_.size()]) && std::memcmp(p, last_name_.data(), last_name_.size()) == 0) {
+  std::size_t name_bytes = 0;  // with its quotes and what follows, where it stands among the labels: {"NAME",gpu="0"} 1
+  if (*p == '{') {
+    const auto* quote = end - p > 2 && p[1] == '"'
+                            ? static_cast<const char*>(std::memchr(p + 2, '"', static_cast<std::size_t>(end - p - 2)))
+                            : nullptr;
+    if (quote == nullptr || quote + 1 == end || (quote[1] != ',' && quote[1] != '}')) return false;
+    name = {p + 2, static_cast<std::size_t>(quote - p - 2)};
+    if (name.empty() || name.size() > kScrapeLabelMax) return false;
+    name_bytes = static_cast<std::size_t>(quote + 1 - p);
+    last_name_ = {};
+    last_series_ = find_series(name);
+  } else if (!last_name_.empty() && static_cast<std::size_t>(end - p) > last_name_.size() &&
+             !is_name_char(p[last_name_.size()]) && std::memcmp(p, last_name_.data(), last_name_.size()) == 0) {
     name = last_name_;
   } else {
     const char* q = p;
@@ -309,10 +321,10 @@ bool Scrape::line(std::string_view text) {
   }
   if (last_series_ == nullptr) return true;
   ++series_;
-  p += name.size();
+  p += name_bytes != 0 ? name_bytes : name.size();
   Labels labels;
-  if (p < end && *p == '{') {
-    p = read_labels(p + 1, end, labels);
+  if (p < end && (name_bytes != 0 || *p == '{')) {
+    p = read_labels(name_bytes != 0 ? p : p + 1, end, labels);
     if (p == nullptr) return false;
   } else if (p < end && !blank(*p)) {
     return false;
@@ -321,13 +333,13 @@ bool Scrape::line(std::string_view text) {
   double value = 0;
   if (p == end || (p = read_number(p, end, value)) == nullptr) return false;
   while (p < end && (blank(*p) || *p == '\r')) ++p;
-  if (p < end) {  // a time of the exporter's own: must be a whole number, is not used
-    std::int64_t stamp = 0;
-    const auto r = std::from_chars(p, end, stamp);
-    if (r.ec != std::errc()) return false;
-    for (p = r.ptr; p < end && (blank(*p) || *p == '\r');) ++p;
-    if (p != end) return false;
+  if (p < end && *p != '#') {  // a time of the exporter's own, in ms or (OpenMetrics) in seconds with decimals: is not used
+    double stamp = 0;
+    if ((p = read_number(p, end, stamp)) == nullptr || !std::isfinite(stamp)) return false;
+    while (p < end && (blank(*p) || *p == '\r')) ++p;
   }
+  // An exemplar may end the line: "# {trace_id="x"} 1 1.5". Which trace it was is not looked at.
+  if (p < end && (*p != '#' || (p + 1 < end && p[1] != ' ' && p[1] != '{') || !blank(p[-1]))) return false;
   return own_host(labels.host) && keep(*last_series_, labels, value);
 }
 
@@ -344,8 +356,7 @@ void Scrape::finish(bool full) {
 std::size_t parse_scrape(std::string_view text, NodeId node, Time at, const Site& site, std::vector<Sample>& out) {
   MUSTER_CHECK(node.v < site.nodes.size());
   constexpr std::string_view kFull = "# muster full";
-  const bool full =
-      text.substr(0, kFull.size()) == kFull && (text.size() == kFull.size() || text[kFull.size()] == '\n');
+  const bool full = text.substr(0, kFull.size()) == kFull && (text.size() == kFull.size() || text[kFull.size()] == '\n');
   Scrape scrape(node, at, site, out);
   std::size_t refused = 0;
   const char* p = text.data();

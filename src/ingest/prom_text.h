@@ -1,4 +1,4 @@
-// Scrapes of dcgm-exporter and node_exporter (Prometheus text format) to samples.
+// Scrapes of dcgm-exporter and node_exporter, in the Prometheus text format or as OpenMetrics, to samples.
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -1,5 +1,6 @@
 #include "ingest/prom_text.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,16 +9,13 @@
 #include <fstream>
 #include <sstream>
 
-#include <fmt/core.h>
-
 namespace muster {
 namespace {
 
 Site site() {
   Site s;
   s.gpus_per_node = 8;
-  s.gpu_pci = {"0000:1b:00", "0000:43:00", "0000:52:00", "0000:61:00",
-               "0000:9d:00", "0000:c3:00", "0000:d1:00", "0000:df:00"};
+  s.gpu_pci = {"0000:1b:00", "0000:43:00", "0000:52:00", "0000:61:00", "0000:9d:00", "0000:c3:00", "0000:d1:00", "0000:df:00"};
   s.nodes.resize(3);
   s.nodes[0].name = "node0001";
   s.nodes[1].name = "node0002";
@@ -56,30 +54,29 @@ TEST(PromText, ReadsALineOfDcgmExporter) {
 }
 
 TEST(PromText, KnowsOldAndNewNames) {
-  const std::pair<const char*, Field> names[] = {
-      {"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Field::gpu_temp_c},
-      {"DCGM_FI_DEV_MEMORY_TEMP", Field::memory_temp_c},
-      {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Field::memory_temp_c},
-      {"DCGM_FI_DEV_POWER_USAGE", Field::power_w},
-      {"DCGM_FI_DEV_BOARD_POWER_WATTS", Field::power_w},
-      {"DCGM_FI_DEV_SM_CLOCK", Field::sm_clock_mhz},
-      {"DCGM_FI_DEV_GPU_UTIL", Field::gpu_util_pct},
-      {"DCGM_FI_DEV_GPU_UTIL_RATIO", Field::gpu_util_pct},
-      {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", Field::tensor_active},
-      {"DCGM_FI_PROF_TENSOR_UTIL_RATIO", Field::tensor_active},
-      {"DCGM_FI_DEV_THERMAL_VIOLATION", Field::thermal_violation_us},
-      {"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Field::ecc_sbe_total},
-      {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", Field::ecc_dbe_total},
-      {"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", Field::remapped_rows},
-      {"DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", Field::remapped_rows},
-      {"DCGM_FI_DEV_ROW_REMAP_PENDING", Field::remap_pending},
-      {"DCGM_FI_DEV_ROW_REMAP_FAILURE", Field::remap_failed},
-      {"DCGM_FI_DEV_ROW_REMAP_FAILED", Field::remap_failed},
-      {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total},
-      {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total},
-      {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width},
-      {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total},
-      {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total}};
+  const std::pair<const char*, Field> names[] = {{"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Field::gpu_temp_c},
+                                                 {"DCGM_FI_DEV_MEMORY_TEMP", Field::memory_temp_c},
+                                                 {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Field::memory_temp_c},
+                                                 {"DCGM_FI_DEV_POWER_USAGE", Field::power_w},
+                                                 {"DCGM_FI_DEV_BOARD_POWER_WATTS", Field::power_w},
+                                                 {"DCGM_FI_DEV_SM_CLOCK", Field::sm_clock_mhz},
+                                                 {"DCGM_FI_DEV_GPU_UTIL", Field::gpu_util_pct},
+                                                 {"DCGM_FI_DEV_GPU_UTIL_RATIO", Field::gpu_util_pct},
+                                                 {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", Field::tensor_active},
+                                                 {"DCGM_FI_PROF_TENSOR_UTIL_RATIO", Field::tensor_active},
+                                                 {"DCGM_FI_DEV_THERMAL_VIOLATION", Field::thermal_violation_us},
+                                                 {"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Field::ecc_sbe_total},
+                                                 {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", Field::ecc_dbe_total},
+                                                 {"DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", Field::remapped_rows},
+                                                 {"DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", Field::remapped_rows},
+                                                 {"DCGM_FI_DEV_ROW_REMAP_PENDING", Field::remap_pending},
+                                                 {"DCGM_FI_DEV_ROW_REMAP_FAILURE", Field::remap_failed},
+                                                 {"DCGM_FI_DEV_ROW_REMAP_FAILED", Field::remap_failed},
+                                                 {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total},
+                                                 {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total},
+                                                 {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width},
+                                                 {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total},
+                                                 {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total}};
   for (const auto& [name, field] : names) {
     const Sample s = only(std::string(name) + "{gpu=\"3\"} 1");
     EXPECT_EQ(s.field, field) << name;
@@ -96,8 +93,8 @@ TEST(PromText, ReadsNodeExporter) {
   EXPECT_EQ(down.slot, 7);
   EXPECT_EQ(only("node_infiniband_state_id{device=\"mlx5_0\",port=\"1\"} 4").value, 1);
   EXPECT_EQ(only("node_infiniband_state_id{device=\"mlx5_0\",port=\"1\"} 1").value, 0);
-  const Parsed other = parse(
-      "node_infiniband_state_id{device=\"mlx5_8\",port=\"1\"} 1\nnode_infiniband_state_id{device=\"hfi1_0\"} 1\n");
+  const Parsed other =
+      parse("node_infiniband_state_id{device=\"mlx5_8\",port=\"1\"} 1\nnode_infiniband_state_id{device=\"hfi1_0\"} 1\n");
   EXPECT_EQ(other.refused, 0u);
   EXPECT_TRUE(other.samples.empty());
 }
@@ -121,8 +118,8 @@ TEST(PromText, ReadsValuesExactly) {
 }
 
 TEST(PromText, DropsBlanksAndNotNumbersSilently) {
-  for (const char* v : {"NaN", "nan", "+Inf", "-Inf", "9223372036854775792", "9223372036854775794",
-                        "9.223372036854776e+18", "2147483632", "2147483635", "140737488355328", "140737488355331"}) {
+  for (const char* v : {"NaN", "nan", "+Inf", "-Inf", "9223372036854775792", "9223372036854775794", "9.223372036854776e+18",
+                        "2147483632", "2147483635", "140737488355328", "140737488355331"}) {
     const Parsed p = parse(std::string("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\"} ") + v);
     EXPECT_EQ(p.refused, 0u) << v;
     EXPECT_TRUE(p.samples.empty()) << v;
@@ -166,9 +163,34 @@ TEST(PromText, RefusesWhatIsMalformedOrOutOfRange) {
   EXPECT_EQ(parse("anything " + std::string(kScrapeLineMax, 'x')).refused, 1u);
 }
 
+TEST(PromText, ReadsOpenMetrics) {
+  const Parsed p = parse(
+      "# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n# UNIT DCGM_FI_DEV_GPU_TEMP celsius\n"
+      "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 64 1520879607.789\n"
+      "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 65 # {trace_id=\"KOO5S4vxi0o\"} 0.67\n"
+      "DCGM_FI_DEV_GPU_TEMP{gpu=\"2\"} 66 1520879607.789 # {trace_id=\"x\"} 0.67 1520879607.1\n"
+      "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL_created{gpu=\"2\"} 1520430000.123\n"
+      "{\"DCGM_FI_DEV_GPU_TEMP\",gpu=\"3\"} 67\n"
+      "{\"node.with dots\",gpu=\"3\"} 67\n"
+      "{\"node_boot_time_seconds\"} 5\n"
+      "DCGM_FI_DEV_GPU_TEMP{\"gpu\"=\"4\",\"odd.label\\\"\"=\"x\"} 68\n"
+      "# EOF\n");
+  EXPECT_EQ(p.refused, 0u);
+  ASSERT_EQ(p.samples.size(), 6u);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(p.samples[static_cast<std::size_t>(i)].slot, i);
+    EXPECT_EQ(p.samples[static_cast<std::size_t>(i)].value, 64 + i);
+  }
+  EXPECT_EQ(p.samples[4].field, Field::boot_time_s);
+  EXPECT_EQ(p.samples[5].slot, 4);
+  for (const char* bad : {"DCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 65 #x", "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 65# {a=\"b\"} 1",
+                          "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 65 NaN", "{\"DCGM_FI_DEV_GPU_TEMP\"gpu=\"1\"} 65",
+                          "{\"DCGM_FI_DEV_GPU_TEMP", "{\"\",gpu=\"1\"} 65", "DCGM_FI_DEV_GPU_TEMP{\"gpu=\"1\"} 65"})
+    EXPECT_EQ(parse(bad).refused, 1u) << bad;
+}
+
 TEST(PromText, AWrongLineDoesNotHurtItsNeighbours) {
-  const Parsed p =
-      parse("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1\nDCGM_FI_DEV_GPU_TEMP{gpu=\"\n\nDCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 2");
+  const Parsed p = parse("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 1\nDCGM_FI_DEV_GPU_TEMP{gpu=\"\n\nDCGM_FI_DEV_GPU_TEMP{gpu=\"1\"} 2");
   EXPECT_EQ(p.refused, 1u);
   ASSERT_EQ(p.samples.size(), 2u);
   EXPECT_EQ(p.samples[1].value, 2);

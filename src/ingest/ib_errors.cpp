@@ -1,0 +1,140 @@
+#include "ingest/ib_errors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/text.h"
+
+namespace muster {
+namespace {
+
+constexpr auto npos = std::string_view::npos;
+constexpr std::size_t kWarningsMax = 32;
+
+bool begins(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
+bool has(std::string_view s, std::string_view part) { return s.find(part) != npos; }
+std::string kept(std::string_view s) { return printable(s.substr(0, kIbTextMax)); }
+
+std::optional<std::uint64_t> hex(std::string_view s) {
+  if (begins(s, "0x")) s.remove_prefix(2);
+  std::uint64_t v = 0;
+  const auto r = std::from_chars(s.data(), s.data() + s.size(), v, 16);
+  return r.ec == std::errc() && r.ptr == s.data() + s.size() ? std::optional(v) : std::nullopt;
+}
+
+std::string_view word(std::string_view& s) {
+  s.remove_prefix(std::min(s.find_first_not_of(" \t"), s.size()));
+  const std::string_view w = s.substr(0, s.find_first_of(" \t"));
+  s.remove_prefix(w.size());
+  return w;
+}
+
+// The first two whole numbers of a line of the summary.
+std::pair<std::int64_t, std::int64_t> two_numbers(std::string_view s) {
+  std::int64_t found[2] = {-1, -1};
+  int n = 0;
+  while (!s.empty() && n < 2) {
+    if (const auto v = parse_int(word(s)); v && *v >= 0) found[n++] = *v;
+  }
+  return {found[0], found[1]};
+}
+
+class Reader {
+ public:
+  explicit Reader(IbErrors& out) : out_(out) {}
+
+  void line(std::string_view raw) {
+    const std::string_view s = trim(raw);
+    if (s.empty()) return;
+    if (begins(s, "Errors for ")) {
+      const std::size_t open = s.find('"'), close = s.rfind('"');
+      node_ = open != npos && close > open ? kept(s.substr(open + 1, close - open - 1)) : kept(s.substr(11));
+    } else if (begins(s, "GUID ")) {
+      if (!port(s.substr(5))) ++out_.not_understood;
+    } else if (begins(s, "Link info:")) {
+      if (!out_.ports.empty() && out_.left_out == 0) out_.ports.back().link = kept(trim(s.substr(10)));
+    } else if (begins(s, "##")) {
+      summary(s);
+    } else if (has(s, "ibwarn:") || has(s, "iberror:")) {
+      if (out_.warnings.size() < kWarningsMax) {
+        out_.warnings.push_back(kept(s));
+      } else {
+        ++out_.left_out;
+      }
+    } else {
+      ++out_.not_understood;
+    }
+  }
+
+ private:
+  // 0x2c90300004100 port 9: [SymbolErrorCounter == 65535] [PortXmitData == 252936 (988.031KB)]
+  bool port(std::string_view s) {
+    IbPortErrors p;
+    p.node = node_;
+    const auto guid = hex(word(s));
+    if (!guid || word(s) != "port") return false;
+    p.guid = *guid;
+    std::string_view which = word(s);
+    if (which.empty() || which.back() != ':') return false;
+    which.remove_suffix(1);
+    if (which != "ALL") {
+      const auto n = parse_uint(which);
+      if (!n || *n > 255) return false;
+      p.port = static_cast<int>(*n);
+    }
+    for (std::size_t open = s.find('['); open != npos; open = s.find('[', open + 1)) {
+      std::string_view item = s.substr(open + 1, s.find(']', open) - open - 1);
+      const std::string_view name = word(item);
+      if (word(item) != "==") return false;
+      const auto value = parse_uint(word(item));
+      if (name.empty() || name.size() > 64 || !value) return false;
+      if (p.counters.size() < kIbCountersMax) {
+        p.counters.emplace_back(kept(name), *value);
+      } else {
+        ++out_.left_out;
+      }
+    }
+    if (out_.ports.size() < kIbPortsMax) {
+      out_.ports.push_back(std::move(p));
+    } else {
+      ++out_.left_out;
+    }
+    return true;
+  }
+
+  void summary(std::string_view s) {
+    const bool nodes = has(s, "nodes checked");
+    if (!nodes && !has(s, "ports checked")) return;  // thresholds, what is suppressed
+    const auto [checked, bad] = two_numbers(s);
+    if (bad < 0) {
+      ++out_.not_understood;
+      return;
+    }
+    (nodes ? out_.nodes_checked : out_.ports_checked) = checked;
+    (nodes ? out_.nodes_bad : out_.ports_bad) = bad;
+    out_.complete = out_.nodes_checked >= 0 && out_.ports_checked >= 0;
+  }
+
+  IbErrors& out_;
+  std::string node_;
+};
+
+}  // namespace
+
+IbErrors parse_ib_errors(std::string_view text) {
+  IbErrors out;
+  Reader reader(out);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > kIbLineMax) {
+      ++out.not_understood;
+    } else {
+      reader.line(text.substr(0, end));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace muster

@@ -1,0 +1,49 @@
+"""ingest.py MUSTER: samples read and judged in a CPU-second, the memory that takes, and peers on the same payload (short)."""
+import json
+import shutil
+import subprocess
+import sys
+
+MUSTER = sys.argv[1]
+failed = 0
+
+
+def check(held, sentence):
+    global failed
+    failed += not held
+    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
+
+
+def bench(*args):
+    done = subprocess.run([MUSTER, 'bench', 'ingest', *args, '-o', 'json', '--progress', 'never'], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f'not ok - muster bench ingest {" ".join(args)}\n    exit {done.returncode}: {done.stderr[-500:]}')
+        sys.exit(1)
+    return json.loads(done.stdout)
+
+
+r = bench('--gpus', '8000', '--rounds', '2', '--peer-seconds', '0')
+for f in r['ingest']:
+    what = f"8,000 GPUs with {f['series']} series"
+    check(f['samples_per_cpu_s'] >= 3e6, f"{what}: {f['samples_per_cpu_s'] / 1e6:.1f} M samples in a CPU-second, at least 3")
+    check(f['samples'] == 8000 * f['series'] * 2 and f['refused'] == 0 and f['findings'] == 0,
+          f"{what}: {f['samples']} samples, none refused, no finding on healthy GPUs")
+    check(0 < f['kept'] <= f['samples'], f"{what}: {f['kept']} of them are of use to the detectors")
+check([f['series'] for f in r['ingest']] == [25, 125], 'with 25 and with 125 series')
+check(r['peers'] == [] and 'also store' in r['note'], 'no peers were asked for, and none are shown')
+
+r = bench('--gpus', '100000', '--rounds', '1', '--peer-seconds', '0')
+check(r['rss_mb'] < 1500, f"100,000 GPUs with 125 series: {r['rss_mb']:.0f} MB, below 1,500")
+
+# Figures of a few seconds on few targets are rough: they must be there and of the right kind, and ours must be the better ones.
+r = bench('--gpus', '400', '--rounds', '1', '--peer-seconds', '6')
+for p in r['peers']:
+    what = f"{p['name']} with {p['series']} series"
+    if p['absent']:
+        check(shutil.which(p['name']) is None, f"{what}: {p['absent']}")
+        continue
+    ours = next(f for f in r['ingest'] if f['series'] == p['series'])['with_fetch_samples_per_cpu_s']
+    check(p['samples'] >= 400 * p['series'] and p['cpu_s'] > 0, f"{what}: {p['samples']} samples, {p['cpu_s']:.2f} CPU-seconds")
+    check(ours > p['samples_per_cpu_s'], f"{what}: {p['samples_per_cpu_s'] / 1e3:.0f} k a CPU-second, Muster {ours / 1e3:.0f} k")
+check(len(r['peers']) == 4, 'each peer is named with its figures, or with why there are none')
+sys.exit(1 if failed else 0)
