@@ -292,11 +292,12 @@ struct ShowText {
   std::string text;
 };
 
-using Command = std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, PauseOptions, ResumeOptions,
-                             GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
-                             TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions,
-                             BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,
-                             JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, PauseOptions, ResumeOptions, GetOptions,
+                 DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
+                 TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
+                 BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, JournalVerifyOptions,
+                 JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);
