@@ -76,9 +76,11 @@ void add_gpus(Page& page, const Picture& p, const std::string& hostname) {
     Labels labels = {{"gpu", std::to_string(index)},          {"UUID", fact(g, "uuid")},       {"pci_bus_id", fact(g, "pci")},
                      {"device", "nvidia" + fact(g, "minor")}, {"modelName", fact(g, "model")}, {"Hostname", hostname}};
     if (driver != p.readings.node.end()) labels.emplace_back("DCGM_FI_DRIVER_VERSION", driver->second);
+    const Labels our_labels = {{"gpu", std::to_string(index)}, {"uuid", fact(g, "uuid")}, {"pci_bus_id", fact(g, "pci")}};
     for (const auto& [name, value] : g.values) {
       const bool ours = name.rfind("muster_", 0) == 0;
-      page.add(name, type_of(name), ours ? "1 where NVML says that the GPU is gone." : "As dcgm-exporter has it.", labels, value);
+      page.add(name, type_of(name), ours ? "1 where NVML says that the GPU is gone." : "As dcgm-exporter has it.",
+               ours ? our_labels : labels, value);
     }
     int last = 0;
     for (const auto& [gpu, code] : p.readings.xids) last = gpu == index ? code : last;

@@ -97,7 +97,9 @@ TEST_F(AgentSpool, TheCursorNeverGivesANumberTwice) {
   for (int run = 0; run < 3; ++run) {
     auto c = Cursor::open(folder + "/cursor");
     ASSERT_TRUE(c);
-    if (run > 0) EXPECT_EQ((*c)->id(), id);
+    if (run > 0) {
+      EXPECT_EQ((*c)->id(), id);
+    }
     id = (*c)->id();
     for (int i = 0; i < 1500; ++i) {
       const std::uint64_t n = (*c)->next_own();

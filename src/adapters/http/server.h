@@ -27,11 +27,11 @@ struct Limits {
 
 struct Options {
   std::string address = "127.0.0.1";  // loopback only: there is no TLS
-  bool anywhere = false;              // also other addresses: only for what anybody may read
   int port = 7070;                    // 0: any free one; below 0: no TCP at all
   std::string unix_path;              // empty: no unix socket
   HttpHandler handler;                // called on the server's one thread: must return quickly
   Limits limits;
+  bool anywhere = false;  // also other addresses: only for what anybody may read
 };
 
 class Server {

@@ -78,7 +78,8 @@ std::optional<Item> read_item(const Value& v, NodeId node, const std::string& na
   const auto seq = static_cast<std::uint64_t>(whole(v, "seq"));
   if (boot.empty() || seq == 0) return std::nullopt;
   const bool kernel = words(v, "stream", 16) == "kernel";
-  auto body = read_body(v, node, xxh64(boot), seq, site);
+  // One bit less: the journal's numbers are signed.
+  auto body = read_body(v, node, xxh64(boot) >> 1, seq, site);
   if (!body) return std::nullopt;
   Item item{{boot, "agent/" + name + (kernel ? "/kernel" : ""), seq}, {}, std::move(*body)};
   item.age = milliseconds(std::min(whole(v, "age_ms"), kAgeMaxMs));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ingest/json.h"
+#include "model/codec.h"
 
 namespace muster {
 namespace {
@@ -51,6 +52,19 @@ TEST_F(AgentIntakeTest, ARecordBecomesAnEventOfTheAgentsStreamAndIsAnsweredWhenD
   a.ack(17);
   EXPECT_EQ(answers, 1);
   EXPECT_EQ(*answer, 17U);
+}
+
+TEST_F(AgentIntakeTest, WhateverTheBootIsCalledTheJournalCanReadItBack) {
+  for (int i = 0; i < 20; ++i) {
+    take(R"({"node":"n1","items":[{"stream":"kernel","boot":"boot)" + std::to_string(i) +
+         R"(","seq":1,"trusted":true,"kmsg":"3,4,99,-;NVRM: Xid (PCI:0000:1b:00): 79, x"}]})");
+    const Body& body = inbox.events.back().body;
+    const auto json = parse_json(encode_body(body));
+    ASSERT_TRUE(json);
+    const auto back = decode_body("kernel_heard", *json);
+    ASSERT_TRUE(back) << back.error().what;
+    EXPECT_EQ(encode_body(*back), encode_body(body));
+  }
 }
 
 TEST_F(AgentIntakeTest, AUsersRecordAndNonsenseAreLeftOut) {

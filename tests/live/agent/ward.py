@@ -161,15 +161,17 @@ class Agent:
 
     def family(self):
         """The agent's process and all that came of it."""
+        parents = {}
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                parents.setdefault(int(open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[1]), []).append(int(pid))
+            except OSError:
+                pass
         pids, todo = [], [self.child.pid]
         while todo:
             pid = todo.pop()
             pids.append(pid)
-            try:
-                for task in os.listdir(f'/proc/{pid}/task'):
-                    todo += [int(p) for p in open(f'/proc/{pid}/task/{task}/children').read().split()]
-            except OSError:
-                pass
+            todo += parents.get(pid, [])
         return pids
 
     def pss_mb(self):
@@ -180,11 +182,12 @@ class Agent:
         return total
 
     def cpu_s(self):
+        """Of the family, to the nanosecond."""
         total = 0
         for pid in self.family():
-            fields = open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()
-            total += (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
-        return total
+            for task in os.listdir(f'/proc/{pid}/task'):
+                total += int(open(f'/proc/{pid}/task/{task}/schedstat').read().split()[0])
+        return total / 1e9
 
 
 CODES = (13, 31, 43)
