@@ -1,5 +1,6 @@
 // One function per command, each in the file named after it. All return the process's exit code.
 #pragma once
+#include "model/policy.h"
 #include "options.h"
 
 namespace muster::cmd {
@@ -26,6 +27,7 @@ int run_resume(const ResumeOptions& options);
 int run_get(const GetOptions& options);
 int run_describe(const DescribeOptions& options);
 int run_explain(const ExplainOptions& options);
+int explain_file(const ExplainOptions& options, const Policy* policy);  // explain --file
 int run_drain(const DrainOptions& options);
 int run_submit(const SubmitOptions& options);
 int run_cancel(const CancelOptions& options);

@@ -9,6 +9,7 @@
 #include "report/document.h"
 #include "report/explain.h"
 #include "say.h"
+#include "scene.h"
 
 namespace muster::cmd {
 namespace {
@@ -33,28 +34,44 @@ int show(const ExplainOptions& options, const Value& answer, std::optional<Time>
   return 0;
 }
 
+// "xid 999": meant as a code even when it is not a known one.
+bool is_code(std::string_view what) {
+  return what.size() > 3 && (what.substr(0, 3) == "xid" || what.substr(0, 3) == "Xid" || what.substr(0, 4) == "sxid" ||
+                             what.substr(0, 4) == "SXid" || what.substr(0, 5) == "DCGM_");
+}
+
 }  // namespace
 
 int run_explain(const ExplainOptions& options) {
+  std::optional<Policy> policy;
+  if (!options.policy.empty()) {
+    auto loaded = load_policy(options.policy);
+    if (!loaded) return say_error(loaded.error());
+    policy = std::move(*loaded);
+    if (policy->name == default_policy().name) policy->name = options.policy;  // a file that gives itself no name
+  }
+  if (!options.file.empty()) return explain_file(options, policy ? &*policy : nullptr);
   std::string what = options.what;
   if (what == "-") {
     auto line = read_line();
     if (!line) return say_error(line.error());
     what = std::move(*line);
   }
-  // Fault codes and log lines are explained without any server.
+  // Fault codes and log lines are explained without any server; one that runs is asked first, since its policy may say otherwise.
   const bool number = parse_uint(what).has_value();
-  const auto fault = number ? Result<report::Explanation>(fail(Code::not_found, "")) : report::explain_fault(what);
-  if (fault) {
-    const auto answer = parse_json(report::render_json(*fault));
-    if (!answer) return say_error(answer.error());
-    return show(options, *answer, {});
-  }
+  const auto fault = number && !policy ? Result<report::Explanation>(fail(Code::not_found, ""))
+                                       : report::explain_fault(what, policy ? &*policy : nullptr);
+  if (!fault && policy) return say_error(fault.error());
   const auto client = Client::open(options.connection);
-  if (!client) return say_error(client.error());
-  const auto answer = client->get("/api/v1/explain", {{"what", what}});
+  if (client && !policy) {
+    const auto answer = client->get("/api/v1/explain", {{"what", what}});
+    if (answer) return show(options, *answer, client->cluster_now());
+    if (!fault) return say_error(is_code(what) && answer.error().code == Code::unreachable ? fault.error() : answer.error());
+  }
+  if (!fault) return say_error(client.error());
+  const auto answer = parse_json(report::render_json(*fault));
   if (!answer) return say_error(answer.error());
-  return show(options, *answer, client->cluster_now());
+  return show(options, *answer, {});
 }
 
 }  // namespace muster::cmd

@@ -130,19 +130,31 @@ void Parser::add_explain() {
       "  muster explain queue research\n"
       "  muster explain xid 79\n"
       "  muster explain \"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\"\n"
-      "  dmesg | grep Xid | tail -1 | muster explain -");
+      "  muster explain --file /var/log/kern.log -o jsonl\n"
+      "  dmesg | muster explain --file -");
   sub->alias("why");
   value(sub, "WHAT", "WHAT", "What to explain, in one word or several; - reads one line from standard input",
         [this](const std::string& s) {
           explain_.what += (explain_.what.empty() ? "" : " ") + checked(parse_words("WHAT", s, 8192));
         },
         {WordKind::node, {}})
-      ->required()
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args();
-  add_format(sub, explain_.output.format, {Format::table, Format::json, Format::yaml});
+  words(sub, "--file", "LOG", "List the events of a kernel log, plain or .gz; - is standard input", explain_.file,
+        {WordKind::file, {}}, 4095);
+  add_policy(sub, explain_.policy, "Whose overrides of the fault catalogue count: a policy's name or file");
+  sub->get_option("--file")->excludes(sub->get_option("WHAT"));
+  add_format(sub, explain_.output.format, {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv});
   add_connection(sub, explain_.connection);
-  chosen(sub, explain_);
+  sub->callback([this] {
+    const bool file = !explain_.file.empty();
+    const Format format = explain_.output.format;
+    if (!file && explain_.what.empty()) throw BadValue{{Code::bad_input, "WHAT is required", "or --file LOG"}};
+    if (!file && (format == Format::jsonl || format == Format::wide || format == Format::csv))
+      throw BadValue{{Code::bad_input, "-o jsonl, wide and csv are for --file", "-o json, yaml or table"}};
+    if (file && format == Format::yaml) throw BadValue{{Code::bad_input, "-o yaml is not for --file", "-o jsonl or json"}};
+    command_ = explain_;
+  });
 }
 
 void Parser::add_drain(DrainOptions& o) {

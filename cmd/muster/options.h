@@ -213,7 +213,9 @@ struct DescribeOptions {
 struct ExplainOptions {
   Connection connection;
   Output output;
-  std::string what;  // the words given, joined by blanks
+  std::string what;    // the words given, joined by blanks
+  std::string file;    // a kernel log whose events are listed instead; "-": standard input
+  std::string policy;  // whose overrides of the fault catalogue count; empty: none
 };
 
 struct DrainOptions {  // and undrain

@@ -35,13 +35,21 @@ Catalog load() {
   for (const auto& r : csv->rows) {
     c.faults.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]});
     c.by_word.emplace(folded(r[0]), c.faults.size() - 1);
-    c.by_word.emplace(folded(r[1]), c.faults.size() - 1);
   }
-  // What parse_log_line calls things that have no number, by the row that explains them.
+  // Names after all codes, so that no code is hidden by another row's name. Some rows have several: "A / B".
+  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+    std::string_view names = c.faults[i].name;
+    c.by_word.emplace(folded(names), i);
+    for (std::size_t at = names.find(" / "); at != std::string_view::npos; at = names.find(" / ")) {
+      c.by_word.emplace(folded(names.substr(0, at)), i);
+      names.remove_prefix(at + 3);
+    }
+    c.by_word.emplace(folded(names), i);
+  }
+  // What the detectors call things that have no number, by the row that explains them.
   const std::pair<const char*, const char*> spoken[] = {{"off_bus", "Xid 79"}, {"link_down", "IB link_downed"}};
   for (const auto& [word, code] : spoken) {
-    if (const auto at = c.by_word.find(folded(code)); at != c.by_word.end())
-      c.by_word.emplace(folded(word), at->second);
+    if (const auto at = c.by_word.find(folded(code)); at != c.by_word.end()) c.by_word.emplace(folded(word), at->second);
   }
   return c;
 }
@@ -69,8 +77,7 @@ std::vector<std::string> similar_faults(std::string_view code) {
   std::vector<std::string> out;
   constexpr std::size_t kMost = 5;
   for (const Fault& f : faults()) {
-    if (word.size() >= 3 &&
-        (folded(f.code).find(word) != std::string::npos || folded(f.name).find(word) != std::string::npos)) {
+    if (word.size() >= 3 && (folded(f.code).find(word) != std::string::npos || folded(f.name).find(word) != std::string::npos)) {
       out.push_back(f.code);
       if (out.size() == kMost) break;
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace muster {
 namespace {
@@ -80,6 +81,56 @@ Result<std::string> gunzip(std::string_view bytes, std::size_t bytes_max) {
     // A dictionary is never needed in gzip; no progress with input used up means that the rest is missing.
     if (at == bytes.size() && in.z.avail_out > 0) return cut_short(at);
   }
+}
+
+struct Gunzip::Guts {
+  Inflater in;
+  std::size_t fed = 0;
+  bool at_end = false;  // of a member: another may follow
+};
+
+Gunzip::Gunzip() : guts_(std::make_unique<Guts>()) {}
+Gunzip::~Gunzip() = default;
+Gunzip::Gunzip(Gunzip&&) noexcept = default;
+Gunzip& Gunzip::operator=(Gunzip&&) noexcept = default;
+
+Result<void> Gunzip::feed(std::string_view bytes, const Sink& out) {
+  Inflater& in = guts_->in;
+  if (!in.ready) return fail(Code::internal, "zlib cannot start");
+  char piece[kChunkBytes];
+  in.z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  in.z.avail_in = static_cast<uInt>(std::min<std::size_t>(bytes.size(), std::numeric_limits<uInt>::max()));
+  while (in.z.avail_in > 0) {
+    if (std::exchange(guts_->at_end, false) && inflateReset(&in.z) != Z_OK)
+      return fail(Code::internal, "zlib cannot start again");
+    in.z.next_out = reinterpret_cast<Bytef*>(piece);
+    in.z.avail_out = sizeof piece;
+    const uInt had = in.z.avail_in;
+    const int rc = inflate(&in.z, Z_NO_FLUSH);
+    guts_->fed += had - in.z.avail_in;
+    if (sizeof piece > in.z.avail_out) out({piece, sizeof piece - in.z.avail_out});
+    if (rc == Z_STREAM_END)
+      guts_->at_end = true;
+    else if (rc == Z_MEM_ERROR)
+      return fail(Code::internal, "no memory left for zlib");
+    else if (rc != Z_OK && rc != Z_BUF_ERROR)
+      return damaged(in.z.msg != nullptr ? in.z.msg : "not understood", guts_->fed);
+    // Output can be left when the input is used up.
+    while (rc == Z_OK && in.z.avail_in == 0 && in.z.avail_out == 0) {
+      in.z.next_out = reinterpret_cast<Bytef*>(piece);
+      in.z.avail_out = sizeof piece;
+      const int more = inflate(&in.z, Z_NO_FLUSH);
+      if (sizeof piece > in.z.avail_out) out({piece, sizeof piece - in.z.avail_out});
+      if (more == Z_STREAM_END) guts_->at_end = true;
+      if (more != Z_OK) break;
+    }
+  }
+  return {};
+}
+
+Result<void> Gunzip::finish() const {
+  if (!guts_->at_end) return cut_short(guts_->fed);
+  return {};
 }
 
 Result<std::string> gunzip_if_gzip(std::string_view bytes, std::size_t bytes_max) {

@@ -100,5 +100,23 @@ TEST(Gunzip, NoiseNeverHarms) {
   }
 }
 
+TEST(Gunzip, PieceByPieceIsTheSame) {
+  const std::string text = noise(300001, 5) + std::string(1'000'000, 'a');
+  const std::string packed = gzip(text) + gzip("more");
+  for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, packed.size()}) {
+    std::string got;
+    Gunzip zip;
+    for (std::size_t i = 0; i < packed.size(); i += size)
+      ASSERT_TRUE(zip.feed(std::string_view(packed).substr(i, size), [&](std::string_view s) { got += s; }));
+    EXPECT_TRUE(zip.finish());
+    EXPECT_TRUE(got == text + "more") << size;
+  }
+  Gunzip cut;
+  ASSERT_TRUE(cut.feed(std::string_view(packed).substr(0, packed.size() - 1), [](std::string_view) {}));
+  EXPECT_FALSE(cut.finish());
+  Gunzip junk;
+  EXPECT_FALSE(junk.feed(gzip("a") + "junk", [](std::string_view) {}));
+}
+
 }  // namespace
 }  // namespace muster

@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "ingest/log_events.h"
 #include "ingest/pci.h"
 #include "model/sample.h"
 #include "model/site.h"
@@ -20,15 +21,12 @@ constexpr std::size_t kKernelTextMax = 512;     // bytes of text kept
 
 // `record` is one read of /dev/kmsg: "prio,seq,usec,flags[,...];text", then lines " KEY=value". Nothing for what is not
 // understood. For KernelKind::pcie_error the code is 0 corrected, 1 uncorrected but not fatal, 2 fatal.
-std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at,
-                                       const Site& site);
+std::optional<KernelRecord> parse_kmsg(std::string_view record, NodeId node, std::uint64_t boot, Time at, const Site& site);
 
-// A line from a file or a terminal, for explaining it, never for acting on it: prefixes (times, hosts, journald,
-// wrappers) and the forms of old drivers are accepted.
+// A line from a file or a terminal, for explaining it, never for acting on it.
 struct LogLine {
-  std::string fault;  // a code of the fault catalogue: "Xid 79", "SXid 12028", "off_bus", "link_down" ...
-  std::string pci;    // "0000:c3:00"; empty when the line names none
-  int previous = 0;   // Xid 45: the Xid the driver blames, where it says so
+  LogEvent event;
+  bool inside = false;  // found in the middle of a line: anybody may have put it there
 };
 std::optional<LogLine> parse_log_line(std::string_view text);
 

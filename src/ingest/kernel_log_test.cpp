@@ -8,8 +8,7 @@ namespace {
 Site site() {
   Site s;
   s.gpus_per_node = 8;
-  s.gpu_pci = {"0000:1b:00", "0000:43:00", "0000:52:00", "0000:61:00",
-               "0000:9d:00", "0000:c3:00", "0000:d1:00", "0000:df:00"};
+  s.gpu_pci = {"0000:1b:00", "0000:43:00", "0000:52:00", "0000:61:00", "0000:9d:00", "0000:c3:00", "0000:d1:00", "0000:df:00"};
   s.nodes.resize(2);
   return s;
 }
@@ -37,13 +36,10 @@ TEST(KernelLog, ReadsEveryFormOfXid) {
     const char* text;
     int code, slot;
   } forms[] = {
-      {"NVRM: Xid (PCI:0000:c3:00): 31, pid=452, name=f, channel 0x0000000a, intr 00000000. MMU Fault: ENGINE GRAPHICS",
-       31, 5},
-      {"NVRM: Xid (PCI:0000:c3:00): 13, Graphics SM Warp Exception on (GPC 1, TPC 4, SM 0): Illegal Instruction", 13,
-       5},
+      {"NVRM: Xid (PCI:0000:c3:00): 31, pid=452, name=f, channel 0x0000000a, intr 00000000. MMU Fault: ENGINE GRAPHICS", 31, 5},
+      {"NVRM: Xid (PCI:0000:c3:00): 13, Graphics SM Warp Exception on (GPC 1, TPC 4, SM 0): Illegal Instruction", 13, 5},
       {"NVRM: Xid (PCI:0000:c3:00.0): 79, GPU has fallen off the bus.", 79, 5},
-      {"NVRM: Xid (PCI:0000:c3:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel (0x9). RST: No, D-RST: No", 94,
-       5},
+      {"NVRM: Xid (PCI:0000:c3:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel (0x9). RST: No, D-RST: No", 94, 5},
       {"NVRM: Xid (PCI:0000:c3:00 GPU-I:05 GPU-CI:00): 31, pid=7301, name=python3, channel 0x00000012", 31, 5},
       {"NVRM: Xid (0000:c3:00): 14, old form", 14, 5},
       {"NVRM: Xid (PCI:0000:c3:00): 79, pid=1122, GPU has fallen off the bus.", 79, 5},
@@ -112,13 +108,11 @@ TEST(KernelLog, ReadsPcieErrorsOldAndNew) {
     int code, slot;
   } forms[] = {
       {"nvidia 0000:c3:00.0: PCIe Bus Error: severity=Correctable, type=Physical Layer, (Receiver ID)", 0, 5},
-      {"pcieport 0000:c0:01.1: PCIe Bus Error: severity=Corrected, type=Data Link Layer, id=c008(Transmitter ID)", 0,
-       -1},
+      {"pcieport 0000:c0:01.1: PCIe Bus Error: severity=Corrected, type=Data Link Layer, id=c008(Transmitter ID)", 0, -1},
       {"mlx5_core 0000:c3:01.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction Layer, (Receiver "
        "ID)",
        1, 5},
-      {"pcieport 0000:c0:01.1: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)",
-       2, -1},
+      {"pcieport 0000:c0:01.1: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)", 2, -1},
       {"pcieport 0000:c0:01.1: AER: Correctable error message received from 0000:c3:00.0", 0, 5},
       {"pcieport 0000:c0:01.1: AER: Multiple Uncorrected (Fatal) error received: 0000:c3:00.0", 2, 5},
   };
@@ -133,8 +127,7 @@ TEST(KernelLog, ReadsPcieErrorsOldAndNew) {
 
 TEST(KernelLog, RefusesWhatAUserCanForge) {
   const char* real = "NVRM: Xid (PCI:0000:c3:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.";
-  for (const char* head :
-       {"12,1,1,-;", "11,1,1,-;", "30,1,1,-;", "8,1,1,-;", "2051,1,1,-;", "65539,1,1,-;", "524291,1,1,-;"}) {
+  for (const char* head : {"12,1,1,-;", "11,1,1,-;", "30,1,1,-;", "8,1,1,-;", "2051,1,1,-;", "65539,1,1,-;", "524291,1,1,-;"}) {
     EXPECT_FALSE(kmsg(std::string(head) + real)) << head;
   }
   for (const char* text :
@@ -160,8 +153,8 @@ TEST(KernelLog, RefusesWhatAUserCanForge) {
 TEST(KernelLog, RefusesWhatIsNoRecord) {
   const std::string text = "NVRM: Xid (PCI:0000:c3:00): 79, x";
   EXPECT_TRUE(kmsg("4,1,1,-;" + text));
-  for (const char* head : {"", ";", "4;", "4,1;", "4,1,1;", "4,1,1,;", "4,1,1,x;", "4,-1,1,-;", "x,1,1,-;",
-                           "<4>,1,1,-;", "04,1,1,-;", "4, 1,1,-;", "4,99999999999999999999,1,-;"}) {
+  for (const char* head : {"", ";", "4;", "4,1;", "4,1,1;", "4,1,1,;", "4,1,1,x;", "4,-1,1,-;", "x,1,1,-;", "<4>,1,1,-;",
+                           "04,1,1,-;", "4, 1,1,-;", "4,99999999999999999999,1,-;"}) {
     EXPECT_FALSE(kmsg(head + text)) << head;
   }
   EXPECT_FALSE(kmsg("4,1,1,-," + std::string(200, 'x') + ";" + text));
@@ -173,27 +166,26 @@ TEST(KernelLog, RefusesWhatIsNoRecord) {
 TEST(LogLine, AcceptsThePrefixesPeoplePaste) {
   const char* core = "NVRM: Xid (PCI:0000:C3:00): 79, pid=1122, GPU has fallen off the bus.\n";
   for (const char* prefix :
-       {"", "Nov 15 02:03:04 node0001 kernel: ", "[12345.678901] ", "<4>[16450.07] ", "[  +0.000844] ",
-        "kern  :err   : [,123] ", "10.0.0.1: kern: err: [2026-01-01T00:00:00.0Z]: ",
-        "[gpu-health] [WARN] GPU-3298439a: XID: ", "4,358,28111765,c;"}) {
+       {"", "Nov 15 02:03:04 node0001 kernel: ", "[12345.678901] ", "<4>[16450.07] ", "[  +0.000844] ", "kern  :err   : [,123] ",
+        "10.0.0.1: kern: err: [2026-01-01T00:00:00.0Z]: ", "[gpu-health] [WARN] GPU-3298439a: XID: ", "4,358,28111765,c;"}) {
     const auto l = parse_log_line(prefix + std::string(core));
     ASSERT_TRUE(l) << prefix;
-    EXPECT_EQ(l->fault, "Xid 79");
-    EXPECT_EQ(l->pci, "0000:c3:00");
+    EXPECT_EQ(l->event.code, "Xid 79");
+    EXPECT_EQ(l->event.pci, "0000:c3:00");
   }
 }
 
 TEST(LogLine, AcceptsOldAndOddForms) {
-  EXPECT_EQ(parse_log_line("NVRM: Xid: 13, 0003 00000000")->fault, "Xid 13");
-  EXPECT_EQ(parse_log_line("NVRM: Xid (0001:00): 13, 0003")->fault, "Xid 13");
-  EXPECT_EQ(parse_log_line("NVRM: Xid (PCI:...): 13, 0003")->pci, "");
+  EXPECT_EQ(parse_log_line("NVRM: Xid: 13, 0003 00000000")->event.code, "Xid 13");
+  EXPECT_EQ(parse_log_line("NVRM: Xid (0001:00): 13, 0003")->event.code, "Xid 13");
+  EXPECT_EQ(parse_log_line("NVRM: Xid (PCI:...): 13, 0003")->event.pci, "");
   EXPECT_EQ(
-      parse_log_line("NVRM: Xid (PCI:0000:c3:00): 45, pid=1, name=p, Ch 00000009 caused by previous Xid 94")->previous,
+      parse_log_line("NVRM: Xid (PCI:0000:c3:00): 45, pid=1, name=p, Ch 00000009 caused by previous Xid 94")->event.caused_by,
       94);
-  EXPECT_EQ(parse_log_line("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress")->fault,
+  EXPECT_EQ(parse_log_line("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress")->event.code,
             "SXid 12028");
-  EXPECT_EQ(parse_log_line("mlx5_core 0000:5c:00.0 ibp92s0: Link down")->fault, "link_down");
-  EXPECT_EQ(parse_log_line("NVRM: GPU at 0000:01:00.0 has fallen off the bus.")->fault, "off_bus");
+  EXPECT_EQ(parse_log_line("mlx5_core 0000:5c:00.0 ibp92s0: Link down")->event.code, "mlx5 link down");
+  EXPECT_EQ(parse_log_line("NVRM: GPU at 0000:01:00.0 has fallen off the bus.")->event.code, "Fallen off bus, no Xid");
   EXPECT_FALSE(parse_log_line("NVRM: Xid (PCI:0000:c3:00): 7"));
   EXPECT_FALSE(parse_log_line("all is well"));
   EXPECT_FALSE(parse_log_line(""));

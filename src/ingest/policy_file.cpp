@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "ingest/embedded.h"
+#include "ingest/fault_catalog.h"
 #include "ingest/form.h"
 #include "ingest/yaml.h"
 
@@ -157,6 +158,38 @@ void read_queue(Form& outer, const Value& v, std::string_view file, Policy& poli
   policy.queues.push_back(std::move(q));
 }
 
+// Codes are kept as the catalogue spells them, whatever the file calls them. One that is in no catalogue cannot be overridden: it
+// would be a misspelling more often than a new code.
+void read_fault(Form& outer, const Value& v, std::string_view file, Policy& policy) {
+  Form f(v, file, "faults[].");
+  FaultOverride o;
+  constexpr std::size_t kTextMax = 1000;
+  f.need("code");
+  f.text("code", o.code, 100);
+  f.text("severity", o.severity);
+  f.text("action", o.action, kTextMax);
+  f.text("meaning", o.meaning, kTextMax);
+  if (const auto r = f.finish(); !r) return outer.adopt(r.error());
+  const Fault* known = find_fault(o.code);
+  if (known == nullptr) {
+    const auto near = similar_faults(o.code);
+    return outer.error(v, fmt::format("faults: {} is no code of the fault catalogue{}", quoted(o.code),
+                                      near.empty() ? std::string() : "; did you mean " + near[0] + "?"));
+  }
+  o.code = known->code;
+  const std::vector<std::string> severities = {"info", "warning", "error", "fatal"};
+  if (!o.severity.empty() && std::find(severities.begin(), severities.end(), o.severity) == severities.end()) {
+    return outer.error(v, fmt::format("faults: the severity of {} must be one of {}, is {}", o.code, join(severities, ", "),
+                                      quoted(o.severity)));
+  }
+  if (o.severity.empty() && o.action.empty() && o.meaning.empty())
+    return outer.error(v, fmt::format("faults: {} changes nothing: give severity, action or meaning", o.code));
+  const auto same = [&](const FaultOverride& x) { return x.code == o.code; };
+  if (std::any_of(policy.faults.begin(), policy.faults.end(), same))
+    return outer.error(v, fmt::format("faults: {} is there twice", o.code));
+  policy.faults.push_back(std::move(o));
+}
+
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, std::string_view file) {
@@ -180,6 +213,13 @@ Result<Policy> parse_policy(std::string_view text, std::string_view file) {
     }
     check_parents(f, *f.any("queues"), p.queues);
     check_models(f, *f.any("queues"), p.queues);
+  }
+  constexpr std::size_t kFaultsMax = 1000;
+  if (const auto* faults = f.list("faults", kFaultsMax)) {
+    p.faults.clear();
+    for (const Value& v : *faults) {
+      if (f.ok()) read_fault(f, v, file, p);
+    }
   }
   if (const Value* v = f.object("limits")) read_limits(f, *v, file, p.limits);
   if (const Value* v = f.object("ladders")) {

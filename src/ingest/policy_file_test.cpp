@@ -98,5 +98,26 @@ TEST(PolicyFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("job_restarts_max: 1.5\n"), "p.yaml:1: job_restarts_max must be a whole number, is a number");
 }
 
+TEST(PolicyFile, OverridesFaultsByCode) {
+  const auto p =
+      parse_policy("faults:\n  - {code: xid 94, severity: warning}\n  - {code: SXID:12028, action: watch it}\n", "p.yaml");
+  ASSERT_TRUE(p) << p.error().what;
+  ASSERT_EQ(p->faults.size(), 2u);
+  EXPECT_EQ(p->faults[0].code, "Xid 94");
+  EXPECT_EQ(p->faults[0].severity, "warning");
+  EXPECT_EQ(p->faults[1].code, "SXid 12028");
+  const auto wrong = [](const char* text) {
+    const auto r = parse_policy(text, "p.yaml");
+    return r ? std::string("fine") : r.error().what;
+  };
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 999, severity: info}\n"),
+            "p.yaml:2: faults: \"xid 999\" is no code of the fault catalogue");
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 94, severity: bad}\n"),
+            "p.yaml:2: faults: the severity of Xid 94 must be one of info, warning, error, fatal, is \"bad\"");
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 94}\n"), "p.yaml:2: faults: Xid 94 changes nothing: give severity, action or meaning");
+  EXPECT_EQ(wrong("faults:\n  - {code: xid 94, action: a}\n  - {code: Xid 94, action: b}\n"),
+            "p.yaml:3: faults: Xid 94 is there twice");
+}
+
 }  // namespace
 }  // namespace muster

@@ -82,6 +82,14 @@ struct Scheduling {
   double carbon_per_tonne = 0;       // money a tonne of CO2 counts for, beside the price
 };
 
+// What a site says of a fault code instead of the catalogue; what is empty stays as the catalogue has it.
+struct FaultOverride {
+  std::string code;  // of the catalogue: "Xid 94"
+  std::string severity;
+  std::string action;
+  std::string meaning;
+};
+
 struct Policy {
   std::string name = "default";
   Limits limits;
@@ -94,6 +102,7 @@ struct Policy {
   double slow_step_pct = 15;            // slow_gpu: job slower than its own baseline by this
   Scheduling scheduling;
   std::vector<QueueSpec> queues;        // empty: every account is one, with equal weight
+  std::vector<FaultOverride> faults;    // none: the catalogue as it ships
 };
 
 // The models whose GPUs are counted apart: the first two that queues name. Empty: none.
@@ -165,6 +174,13 @@ void fields(V& v, Scheduling& s) {
   v("carbon_per_tonne", s.carbon_per_tonne);
 }
 template <class V>
+void fields(V& v, FaultOverride& f) {
+  v("code", f.code);
+  v("severity", f.severity);
+  v("action", f.action);
+  v("meaning", f.meaning);
+}
+template <class V>
 void fields(V& v, Policy& p) {
   v("name", p.name);
   v("limits", p.limits);
@@ -177,6 +193,7 @@ void fields(V& v, Policy& p) {
   v("heat_aware", p.heat_aware);
   v("scheduling", p.scheduling);
   v("queues", p.queues);
+  v("faults", p.faults);
 }
 
 }  // namespace muster

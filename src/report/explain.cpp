@@ -12,7 +12,6 @@
 #include "decide/outlook.h"
 #include "decide/words.h"
 #include "ingest/fault_catalog.h"
-#include "ingest/kernel_log.h"
 #include "report/queues.h"
 
 namespace muster::report {
@@ -290,34 +289,6 @@ JobId parse_job(std::string_view text) {
 
 }  // namespace
 
-Result<Explanation> explain_fault(std::string_view what) {
-  std::string code(trim(what));
-  Explanation e;
-  if (const auto line = parse_log_line(what)) {
-    code = line->fault;
-    if (!line->pci.empty()) e.sentences.push_back("The line names the device at PCI " + line->pci + ".");
-    if (line->previous != 0)
-      e.sentences.push_back(fmt::format("The driver says it follows from Xid {}: look at that one.", line->previous));
-  }
-  const Fault* f = find_fault(code);
-  if (f == nullptr) {
-    const auto near = similar_faults(code);
-    return fail(
-        Code::not_found, fmt::format("'{}' is no fault code or log line that Muster knows", printable(what.substr(0, 80))),
-        near.empty()
-            ? "give a node, job, queue, incident, action, fault code such as \"xid 79\", or a log line"
-            : "did you mean " + join({near.begin(), near.begin() + std::min<std::ptrdiff_t>(3, std::ssize(near))}, ", ") + "?");
-  }
-  e.kind = "fault";
-  e.title = f->code + ": " + f->name;
-  e.sentences.insert(e.sentences.begin(), f->meaning);
-  e.sentences.push_back(fmt::format("Severity {}, concerns the {}.", f->severity, f->scope));
-  if (!f->action.empty()) e.sentences.push_back("Advised: " + f->action);
-  if (!f->applies_to.empty()) e.sentences.push_back("Applies to " + f->applies_to + ".");
-  e.evidence = {"source: " + f->source};
-  return e;
-}
-
 Result<Explanation> explain(const State& s, std::string_view what) {
   what = trim(what);
   const auto words = split(what, ' ');
@@ -355,7 +326,7 @@ Result<Explanation> explain(const State& s, std::string_view what) {
     if (j != nullptr) return of_job(s, *j);
     return missing("job");
   }
-  return explain_fault(what);
+  return explain_fault(what, &s.policy);
 }
 
 std::string render_json(const Explanation& e) {

@@ -11,7 +11,7 @@ namespace muster::report {
 
 struct Explanation {
   std::string title;
-  std::string kind;  // "node", "job", "queue", "incident", "action", "finding", "fault", "cluster"
+  std::string kind;  // "node", "job", "queue", "incident", "action", "finding", "fault", "field", "cluster"
   std::vector<std::string> sentences;
   std::vector<std::string> evidence;
   std::string rule;
@@ -21,8 +21,9 @@ struct Explanation {
 
 // `what`: "node0017", "job 12", "12", "queue", "queue lab", "incident 3", "action KEY", "finding 4", "xid 79", a kernel log line.
 Result<Explanation> explain(const State& s, std::string_view what);
-// Without a cluster: fault codes and log lines only.
-Result<Explanation> explain_fault(std::string_view what);
+// Without a cluster: fault codes, log lines and DCGM's field names only. `policy`: whose overrides count; nullptr: the catalogue
+// alone.
+Result<Explanation> explain_fault(std::string_view what, const Policy* policy = nullptr);
 std::string render_json(const Explanation& e);
 
 }  // namespace muster::report
