@@ -1,4 +1,5 @@
 """What both scripts need: a controller that watches, agents, and the journal they leave."""
+import atexit
 import http.client
 import json
 import os
@@ -27,13 +28,19 @@ def check(held, sentence, detail=''):
         print('    ' + str(detail)[:3000], flush=True)
 
 
-def finish():
+def clean():
     for child in children:
         if child.poll() is None:
             child.kill()
             child.wait()
     subprocess.run(['umount', os.path.join(DIR, 'small')], capture_output=True)
     shutil.rmtree(DIR, ignore_errors=True)
+
+
+atexit.register(clean)  # also when a script breaks off
+
+
+def finish():
     sys.exit(1 if failed else 0)
 
 
