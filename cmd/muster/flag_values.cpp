@@ -95,6 +95,13 @@ Result<std::string> parse_listen(std::string_view text) {
   return bad("--listen", text, "unix:PATH or 127.0.0.1:PORT", "a twin is served to this machine only");
 }
 
+Result<std::string> parse_exporter_listen(std::string_view text) {
+  const auto colon = text.rfind(':');
+  const auto port = colon == std::string_view::npos ? std::nullopt : parse_uint(text.substr(colon + 1));
+  if (text == "none" || (port && *port <= 65535 && colon > 0)) return std::string(text);
+  return bad("--listen", text, "ADDRESS:PORT or none", "127.0.0.1:9400 serves this machine, 0.0.0.0:9400 every other as well");
+}
+
 Result<double> parse_duration_s(std::string_view flag, std::string_view text, double max_s) {
   const auto ns = parse_duration_ns(text);
   if (ns && *ns >= 0 && static_cast<double>(*ns) / 1e9 <= max_s) return static_cast<double>(*ns) / 1e9;

@@ -25,6 +25,8 @@ Result<std::uint16_t> parse_port(std::string_view text);
 Result<std::string> parse_server(std::string_view flag, std::string_view text, bool unix_allowed);
 // "unix:PATH" or "127.0.0.1:PORT", "localhost:PORT", "[::1]:PORT": only this machine.
 Result<std::string> parse_listen(std::string_view text);
+// "ADDRESS:PORT" with an IP address, or "none".
+Result<std::string> parse_exporter_listen(std::string_view text);
 // "30m", "1800", "0"; seconds, at most `max_s`.
 Result<double> parse_duration_s(std::string_view flag, std::string_view text, double max_s);
 // A length of time above 0.

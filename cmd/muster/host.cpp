@@ -8,10 +8,11 @@
 #include <csignal>
 
 #include "adapters/http/server.h"
+#include "adapters/intake/intake.h"
 #include "address.h"
 #include "api/api.h"
-#include "base/log.h"
 #include "background.h"
+#include "base/log.h"
 #include "console.h"
 #include "explain_tool.h"
 #include "ingest/json.h"
@@ -42,14 +43,16 @@ struct Faces {
   ExplainTool explain;
   api::Auth auth;
   Background background;
+  AgentIntake intake;
   api::Api api;
 
   Faces(const HostOptions& o, Mailbox& mailbox)
       : console(o.simulation),
         explain(console),
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
+        intake(mailbox, o.site),
         api({console, console, mailbox, with_explain(o.tools), auth, random_bytes,
-             [this](auto work) { background.run(std::move(work)); }}) {}
+             [this](auto work) { background.run(std::move(work)); }, &intake}) {}
 
   Tools with_explain(Tools tools) {
     tools["explain"] = &explain;
@@ -84,6 +87,8 @@ int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJour
   listen_to_signals();
   const auto token = open_token(dir.token());
   if (!token) return say_error(token.error());
+  const auto agent_token = open_token(dir.agent_token());
+  if (!agent_token) return say_error(agent_token.error());
   control::LoopConfig config;
   config.site = o.site;
   config.policy = o.policy;
@@ -95,6 +100,7 @@ int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJour
 
   Faces faces(o, e.mailbox);
   faces.auth.accept_token(*token, "token", Role::admin);
+  faces.auth.accept_token(*agent_token, "agent", Role::agent);
   (*loop)->on_event = [&](const Event& event) { faces.console.on_event(event); };
   faces.console.publish(**loop, journal, e.clock.now(), {}, true);
   auto server = http::Server::start({.port = o.port, .unix_path = dir.socket(), .handler = faces.api.handler()});

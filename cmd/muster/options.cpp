@@ -22,7 +22,9 @@ void Parser::add_demo() {
 
 void Parser::add_up() {
   auto* sub = command(app_, "up", "Run the autopilot for a cluster", kRun,
-                      "  muster up --twin unix:/tmp/twin.sock      a simulated cluster served by `muster twin serve`");
+                      "  muster up --twin unix:/tmp/twin.sock      a simulated cluster served by `muster twin serve`\n"
+                      "  muster up --cluster mine.yaml             real nodes, watched through `muster agent`; no acting");
+  add_cluster(sub, up_.cluster);
   value(sub, "--twin", "URL", "A twin served by another process: http://127.0.0.1:PORT or unix:PATH",
         [this](const std::string& s) { up_.twin = checked(parse_server("--twin", s, true)); });
   flag(sub, "--slurm", up_.slurm, "A cluster run by Slurm (not there yet)");

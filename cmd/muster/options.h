@@ -33,10 +33,32 @@ struct DemoOptions {
 struct UpOptions {
   std::string state;
   std::uint16_t port = 7070;
-  std::string twin;  // "http://127.0.0.1:PORT" or "unix:PATH": a twin served by another process; empty: none
+  std::string twin;     // "http://127.0.0.1:PORT" or "unix:PATH": a twin served by another process; empty: none
+  std::string cluster;  // preset or file: real nodes, watched through their agents; empty: none
   std::string policy;
   bool slurm = false;       // not there yet; run_up says so
   bool kubernetes = false;  // likewise
+};
+
+struct AgentOptions {
+  std::string kernel_log = "/dev/kmsg";
+  std::string controller;                 // URL or "unix:PATH"; empty: nothing is sent
+  std::string token_file;                 // empty: $MUSTER_TOKEN
+  std::string listen = "127.0.0.1:9400";  // or "none"
+  std::string spool = "/var/lib/muster-agent";
+  std::uint64_t spool_mb = 16;
+  std::string node;       // empty: the host's name
+  std::string nvml;       // library; empty: the driver's
+  double deadline_s = 5;  // of a probe
+  std::vector<std::string> mounts;
+  std::vector<std::string> probes;  // "NAME=COMMAND"
+  bool once = false;
+  report::Format format = report::Format::table;  // table or json, with `once`
+};
+
+struct CheckOptions {
+  std::string spool = "/var/lib/muster-agent";
+  report::Format format = report::Format::table;  // table or json
 };
 
 // automatic: a bar on a terminal, lines elsewhere.
@@ -277,12 +299,12 @@ struct ShowText {
   std::string text;
 };
 
-using Command = std::variant<ShowText, DemoOptions, UpOptions, PauseOptions, ResumeOptions, GetOptions, DescribeOptions,
-                             ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
-                             TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions,
-                             BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,
-                             BenchDetectOptions,
-                             JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, PauseOptions, ResumeOptions, GetOptions,
+                 DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
+                 TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
+                 BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
+                 JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

@@ -1,5 +1,6 @@
 // The parser of the command line: one class, whose functions stand in options.cpp (running a cluster, looking, acting) and
-// options_tools.cpp (the simulated cluster, replays and benchmarks). Only these files see CLI11.
+// options_tools.cpp (the simulated cluster, replays and benchmarks), options_node.cpp (what runs on a node). Only these files see
+// CLI11.
 #pragma once
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -69,6 +70,8 @@ class Parser {
     add_replay();
     add_bench();
     add_up();
+    add_agent();
+    add_check();
     add_pause(true);
     add_pause(false);
     add_get();
@@ -234,6 +237,8 @@ class Parser {
   void add_bench_ingest(CLI::App& bench);
   void add_bench_detect(CLI::App& bench);
   void add_up();
+  void add_agent();
+  void add_check();
   void add_pause(bool pause);
   void add_get();
   void add_describe();
@@ -256,6 +261,8 @@ class Parser {
 
   DemoOptions demo_;
   UpOptions up_;
+  AgentOptions agent_;
+  CheckOptions check_;
   PauseOptions pause_;
   ResumeOptions resume_;
   std::array<GetOptions, 7> get_;

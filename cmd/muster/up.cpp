@@ -1,9 +1,11 @@
-// muster up: the controller of a cluster that runs somewhere else. Today that can be a twin in another process.
+// muster up: the controller of a cluster that runs somewhere else: a twin in another process, or real nodes with agents on them,
+// which today are only watched.
 #include "adapters/twin/remote_twin.h"
 #include "commands.h"
 #include "control/restore.h"
 #include "host.h"
 #include "ingest/json.h"
+#include "observer.h"
 #include "say.h"
 #include "scene.h"
 
@@ -29,14 +31,34 @@ class RemoteInject final : public Tool {
   RemoteTwin& twin_;
 };
 
+int watch(const UpOptions& o) {
+  const auto policy = load_policy(o.policy);
+  if (!policy) return say_error(policy.error());
+  auto site = load_cluster(o.cluster);
+  if (!site) return say_error(site.error());
+  auto dir = open_state_dir(state_path(o.state));
+  if (!dir) return say_error(dir.error());
+  auto journal = sqlite::open({.path = dir->journal(), .create = true});
+  if (!journal) return say_error(journal.error());
+  Mailbox mailbox;
+  Observer observer(mailbox);
+  HostOptions host_options;
+  host_options.name = "observer (no engine: it watches and never acts)";
+  host_options.port = o.port;
+  host_options.site = std::move(*site);
+  host_options.policy = watching_only(*policy);
+  return host(host_options, {observer, observer, observer, mailbox}, *dir, **journal);
+}
+
 }  // namespace
 
 int run_up(const UpOptions& o) {
+  if (!o.cluster.empty()) return watch(o);
   if (o.twin.empty()) {
     const char* engine = o.slurm ? "Slurm" : o.kubernetes ? "Kubernetes" : "real";
     return say_error(
         {Code::bad_input, std::string("there is no ") + engine + " engine in this version: only a twin can be controlled",
-         "muster demo shows everything on a simulated cluster; muster up --twin controls one served by `muster twin serve`"});
+         "muster up --cluster FILE watches a real one through its agents; muster demo shows everything on a simulated cluster"});
   }
   auto policy = load_policy(o.policy);
   if (!policy) return say_error(policy.error());

@@ -110,6 +110,7 @@ struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
   void answer(Call call);
   HttpResponse read(const Call& call, const Prepared& now);
   void command(Call call, const State& state);
+  void take_in(Call call);
   void use_tool(Call call, const std::string& name, Value input, Code missing);
   void stream(const Call& call);
   HttpResponse log_in(const HttpRequest& q);
@@ -204,6 +205,7 @@ void Api::Desk::answer(Call call) {
     case RouteId::session: return send(call.exchange, session(call.who));
     case RouteId::new_login: return send(call.exchange, new_login());
     case RouteId::tools: return send(call.exchange, list_tools());
+    case RouteId::intake: return take_in(std::move(call));
     default: break;
   }
   const auto now = prepared();
@@ -281,6 +283,17 @@ void Api::Desk::command(Call call, const State& state) {
     if (!seq) return desk->send(to, render_error(seq.error()));
     JsonWriter w;
     w.object().field("seq", *seq).field("id", id).end_object();
+    desk->send(to, render_json(w.take()));
+  });
+}
+
+void Api::Desk::take_in(Call call) {
+  if (deps.intake == nullptr) return send(call.exchange, render_error({Code::unreachable, "no agents are listened to here", ""}));
+  if (!call.request().json) return send(call.exchange, render_error({Code::bad_input, "the body is empty", "it must be JSON"}));
+  deps.intake->take(*call.request().json, [desk = shared_from_this(), to = call.exchange](Result<std::uint64_t> seq) {
+    if (!seq) return desk->send(to, render_error(seq.error()));
+    JsonWriter w;
+    w.object().field("seq", *seq).end_object();
     desk->send(to, render_json(w.take()));
   });
 }

@@ -7,6 +7,7 @@
 #include "ports/commands.h"
 #include "ports/feed.h"
 #include "ports/http.h"
+#include "ports/intake.h"
 #include "ports/tool.h"
 #include "ports/view.h"
 
@@ -21,6 +22,7 @@ struct Deps {
   Random random;  // for the ids of commands that came without one
   // Runs a tool's work away from the server's thread; empty: it is run there, and everybody waits for it.
   std::function<void(std::function<void()>)> background;
+  Intake* intake = nullptr;  // none: no agents are listened to
 };
 
 class Api {

@@ -487,6 +487,21 @@ TEST(Commands, BadBodiesAreRefusedInWords) {
   EXPECT_EQ(ask({{"verb", text("cancel")}, {"job", text("17")}}).status, 409);
 }
 
+TEST(Intake, AnAgentsTokenHandsInAndDoesNothingElse) {
+  Office o;
+  const auto as_agent = [](HttpRequest q) {
+    q.headers["authorization"] = "Bearer mstr_agent";
+    return q;
+  };
+  const HttpRequest batch = Office::post("/api/v1/intake", {{"node", text("node001")}});
+  EXPECT_EQ(o.ask(batch).status, 401);
+  EXPECT_EQ(o.ask(as_agent(batch)).body, "{\"seq\":5}");
+  EXPECT_EQ(o.intake.nodes, std::vector<std::string>{"node001"});
+  EXPECT_EQ(o.ask(as_agent(Office::post("/api/v1/commands", {{"verb", text("pause")}}))).status, 403);
+  EXPECT_EQ(o.ask(as_agent(Office::post("/api/v1/logins", {}))).status, 403);
+  EXPECT_TRUE(o.cluster.given.empty());
+}
+
 TEST(Tools, AskForTheirOwnRole) {
   Parrot open(Role::viewer), closed(Role::operator_);
   Office o({{"explain", &open}, {"inject", &closed}});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/routes.h"
 #include "base/check.h"
 #include "base/text.h"
 
@@ -179,7 +180,7 @@ std::optional<Denial> Auth::require(const Identity& who, Role role) {
                         "Authorization: Bearer TOKEN with the token from the state directory"}};
   }
   return Denial{403, {Code::not_allowed, fmt::format("{} may not do this", printable(who.name)),
-                      role == Role::admin ? "it needs the role admin" : "it needs the role operator"}};
+                      fmt::format("it needs the role {}", name_of(role))}};
 }
 
 }  // namespace muster::api

@@ -142,11 +142,22 @@ struct TestExchange final : HttpExchange {
   }
 };
 
+// Takes everything, and keeps the node's name.
+struct TestIntake final : Intake {
+  std::vector<std::string> nodes;
+  void take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) override {
+    const Value* node = batch.find("node");
+    nodes.push_back(node == nullptr || node->string() == nullptr ? "" : *node->string());
+    done(5);
+  }
+};
+
 // An Api over that cluster, asked without sockets.
 struct Office {
   std::int64_t now_s = 100;
   std::uint8_t next_random = 0;
   Cluster cluster;
+  TestIntake intake;
   Auth auth{config()};
   std::unique_ptr<Api> api;
   HttpHandler handler;
@@ -155,7 +166,8 @@ struct Office {
   explicit Office(Tools tools = {}) {
     auth.accept_token(token, "admin", Role::admin);
     auth.accept_token("mstr_view", "view", Role::viewer);
-    api = std::make_unique<Api>(Deps{cluster, cluster, cluster, std::move(tools), auth, random(), {}});
+    auth.accept_token("mstr_agent", "agent", Role::agent);
+    api = std::make_unique<Api>(Deps{cluster, cluster, cluster, std::move(tools), auth, random(), {}, &intake});
     handler = api->handler();
   }
   Random random() {

@@ -73,6 +73,8 @@ const std::array kRoutes = {
           {}},
     Route{
         command, "GET", "/api/v1/commands/{id}", Role::viewer, 0, kJson, "what has come of a command, and the jobs it made", {}},
+    Route{intake, "POST", "/api/v1/intake", Role::agent, kToolBodyMax, kJson,
+          "what the agent on a node saw; answered once it is durable", {}},
     Route{tools, "GET", "/api/v1/tools", Role::viewer, 0, kJson, "names of the tools", {}},
     Route{tool, "POST", "/api/v1/tools/{name}", Role::viewer, kToolBodyMax, kJson, "asks a tool", {}},
 };
@@ -99,6 +101,7 @@ std::span<const Route> routes() { return kRoutes; }
 std::string_view name_of(Role role) {
   switch (role) {
     case Role::viewer: return "viewer";
+    case Role::agent: return "agent";
     case Role::operator_: return "operator";
     case Role::admin: return "admin";
   }

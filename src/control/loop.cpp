@@ -103,10 +103,12 @@ std::vector<Event> Loop::take_in(const Now& now) {
   std::vector<Body> bodies;
   std::vector<Event> events(1);  // room for TurnBegan
   acks_.clear();
-  auto position = s.streams;
+  std::map<std::string, StreamPosition> position;  // of the streams that speak in this turn
   for (std::size_t i = 0; i < inbox_.events.size(); ++i) {
     Arrival& a = inbox_.events[i];
-    StreamPosition& p = position[a.source.stream];
+    const auto [at, first] = position.try_emplace(a.source.stream);
+    if (const auto known = s.streams.find(a.source.stream); first && known != s.streams.end()) at->second = known->second;
+    StreamPosition& p = at->second;
     if (a.source.seq != 0 && p.boot == a.source.boot && a.source.seq <= p.seq) {  // seen before
       if (a.ack) a.ack(s.seq);
       continue;

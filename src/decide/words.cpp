@@ -32,6 +32,8 @@ std::string_view say(FindingKind k) {
     case FindingKind::version_drift: return "a version unlike its peers'";
     case FindingKind::failure_predicted: return "errors that foretell a failure";
     case FindingKind::host_fault: return "a fault of the host's memory or processors";
+    case FindingKind::mount_stalled: return "a file system that does not answer";
+    case FindingKind::hearsay: return "a fault that only a log file tells of";
   }
   return "trouble";
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "detect/agents.h"
+
 namespace muster::detect {
 namespace {
 constexpr Duration kPassingKept = minutes(30);
@@ -175,12 +177,13 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   signs_.seen.clear();
   signs_.gone.clear();
   const auto slots = static_cast<int>(s.site.gpus_per_node);
-  for (const KernelRecord& r : kernel) {
-    if (r.node.v >= s.nodes.size() || r.slot >= slots) continue;
+  const auto on_record = [&](const KernelRecord& r) {
+    if (r.node.v >= s.nodes.size() || r.slot >= slots) return;
     xids_.on_record(r, s, mono, signs_);
     pcie_.on_record(r, mono, signs_);
     links_.on_kernel_record(r, mono, signs_);
-  }
+  };
+  for (const KernelRecord& r : kernel) on_record(r);
   for (const Sample& m : samples) {
     if (m.node.v < s.nodes.size() && m.slot < slots) on_sample(m, s, mono);
   }
@@ -189,6 +192,8 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   }
   for (const StepReport& r : steps) slow_.on_step(r, s, signs_);
   for (const Body& b : events) {
+    if (const KernelRecord* r = trusted_record(b)) on_record(*r);
+    on_agent(b, utc, signs_);
     jobs_.on_event(b, s, utc, mono, signs_);
     if (const auto* e = std::get_if<JobEnded>(&b)) {
       slow_.forget(e->job);

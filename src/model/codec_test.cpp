@@ -95,7 +95,9 @@ std::vector<Body> one_of_each() {
           OrderRefused{order().action, reason(), "limit", Time{9}},
           CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"},
           PriceAnnounced{Time{5}, {20.5, 31}, {300}},
-          RowMeasured{3, 31.5, 80.25, 0.75}};
+          RowMeasured{3, 31.5, 80.25, 0.75},
+          KernelHeard{{Time{5}, NodeId{2}, 3, KernelKind::off_bus, 79, 0x9f3c, 120, "NVRM: ..."}, true},
+          AgentSaid{NodeId{2}, AgentWord::dropped, "kernel", 17, "the spool is full"}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {

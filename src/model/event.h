@@ -13,6 +13,7 @@
 #include "model/incident.h"
 #include "model/job.h"
 #include "model/policy.h"
+#include "model/sample.h"
 #include "model/site.h"
 
 namespace muster {
@@ -20,7 +21,7 @@ namespace muster {
 // Where an event comes from. An engine's stream numbers its events densely within one boot, so that a resend is recognised.
 struct Source {
   std::string boot;
-  std::string stream;  // "engine", "detect", "operator", "muster"
+  std::string stream;  // "engine", "detect", "operator", "muster", "agent/NODE/kernel", "agent/NODE"
   std::uint64_t seq = 0;
 };
 
@@ -111,6 +112,23 @@ struct OrderEnded {
   std::string detail;
 };
 
+// ---- what the agents on the nodes say; each agent's records have a stream of their own
+struct KernelHeard {  // a record of a node's kernel that means something
+  KernelRecord record;
+  bool trusted = false;  // read from /dev/kmsg, not from a file that users may write to
+};
+enum class AgentWord : std::uint8_t { started, kernel_gap, dropped, probe_hung, probe_back, mount_stalled, mount_back };
+constexpr std::array<std::string_view, 7> names(AgentWord) {
+  return {"started", "kernel_gap", "dropped", "probe_hung", "probe_back", "mount_stalled", "mount_back"};
+}
+struct AgentSaid {
+  NodeId node;
+  AgentWord word = AgentWord::started;
+  std::string subject;      // the probe, the mount, the stream; untrusted
+  std::uint64_t count = 0;  // kernel_gap, dropped: how many records are missing
+  std::string text;         // untrusted
+};
+
 // What energy will cost and how dirty it will be, hour by hour: known, or forecast the day before.
 struct PriceAnnounced {
   Time from;                            // utc, of the first hour
@@ -172,14 +190,14 @@ struct CauseFrozen {
 using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
                           JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
-                          OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured>;
+                          OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted", "job_started",
     "job_progressed",  "job_ended",      "job_requeued",    "job_gone",       "node_changed",  "gpu_swapped",
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given", "incident_opened",
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused", "cause_frozen",
-    "price_announced", "row_measured"};
+    "price_announced", "row_measured",   "kernel_heard",    "agent_said"};
 
 struct Event {
   std::uint32_t schema = 1;

@@ -48,6 +48,10 @@ template <class V> void fields(V& v, PriceAnnounced& b) {
 template <class V> void fields(V& v, RowMeasured& b) {
   v("row", b.row); v("inlet_c", b.inlet_c); v("hottest_c", b.hottest_c); v("trend_c_per_min", b.trend_c_per_min);
 }
+template <class V> void fields(V& v, KernelHeard& b) { v("record", b.record); v("trusted", b.trusted); }
+template <class V> void fields(V& v, AgentSaid& b) {
+  v("node", b.node); v("word", b.word); v("subject", b.subject); v("count", b.count); v("text", b.text);
+}
 template <class V> void fields(V& v, CauseFrozen& b) { v("cause", b.cause); v("until", b.until); v("why", b.why); }
 
 }  // namespace muster

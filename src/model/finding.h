@@ -10,40 +10,43 @@
 namespace muster {
 
 enum class FindingKind : std::uint8_t {
-  gpu_lost,          // fallen off the bus, or missing from the scrape
+  gpu_lost,  // fallen off the bus, or missing from the scrape
   ecc_uncorrectable,
   row_remap_pending,
   row_remap_failed,
   nvlink_degraded,
   pcie_degraded,
   thermal_throttle,
-  link_flap,         // a NIC's link went down and came back
-  link_down,         // ... and stayed down
-  gsp_timeout,       // the GPU's own processor does not answer
-  node_silent,       // nothing heard from the node
-  host_rebooted,     // the node came back by itself
-  slow_gpu,          // suspected from step times and peers: never enough to act on alone
-  storage_stall,     // checkpoints crawl everywhere: not a node's fault
-  app_error,         // the job's own fault by the fault catalogue (Xid 13, 31, 43 ...)
-  job_failed,        // a gang ended with an error
-  row_hot,           // a row of racks grows hotter than its cooling can hold; `slot` is the row, and no node is named
-  driver_hang,       // a probe of the driver does not come back
-  gpu_fault,         // the GPU stopped working in another way: its driver asks for a reset or a reboot
-  gpu_suspect,       // programs of different jobs fail on the same GPU, more often than chance would have it
-  ecc_correctable,   // corrected memory errors at a rate that healthy memory does not have
-  power_brake,       // the board is slowed by its power supply
-  clock_drop,        // runs far below the clock of its peers, and neither heat nor power is the reason
-  ib_degraded,       // a NIC's link loses data or speed
-  nccl_hang,         // a job's collective did not end in time
-  version_drift,     // another driver or firmware than its peers run
-  failure_predicted, // errors multiply: `code` is the probability of failure, in percent
-  host_fault,        // the machine itself: processor or memory errors that were not corrected
+  link_flap,          // a NIC's link went down and came back
+  link_down,          // ... and stayed down
+  gsp_timeout,        // the GPU's own processor does not answer
+  node_silent,        // nothing heard from the node
+  host_rebooted,      // the node came back by itself
+  slow_gpu,           // suspected from step times and peers: never enough to act on alone
+  storage_stall,      // checkpoints crawl everywhere: not a node's fault
+  app_error,          // the job's own fault by the fault catalogue (Xid 13, 31, 43 ...)
+  job_failed,         // a gang ended with an error
+  row_hot,            // a row of racks grows hotter than its cooling can hold; `slot` is the row, and no node is named
+  driver_hang,        // a probe of the driver does not come back
+  gpu_fault,          // the GPU stopped working in another way: its driver asks for a reset or a reboot
+  gpu_suspect,        // programs of different jobs fail on the same GPU, more often than chance would have it
+  ecc_correctable,    // corrected memory errors at a rate that healthy memory does not have
+  power_brake,        // the board is slowed by its power supply
+  clock_drop,         // runs far below the clock of its peers, and neither heat nor power is the reason
+  ib_degraded,        // a NIC's link loses data or speed
+  nccl_hang,          // a job's collective did not end in time
+  version_drift,      // another driver or firmware than its peers run
+  failure_predicted,  // errors multiply: `code` is the probability of failure, in percent
+  host_fault,         // the machine itself: processor or memory errors that were not corrected
+  mount_stalled,      // a file system on the node does not answer
+  hearsay,            // a log file that users may write to tells of a fault: shown, never acted on
 };
-constexpr std::array<std::string_view, 28> names(FindingKind) {
-  return {"gpu_lost", "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
-          "thermal_throttle", "link_flap", "link_down", "gsp_timeout", "node_silent", "host_rebooted", "slow_gpu",
-          "storage_stall", "app_error", "job_failed", "row_hot", "driver_hang", "gpu_fault", "gpu_suspect", "ecc_correctable",
-          "power_brake", "clock_drop", "ib_degraded", "nccl_hang", "version_drift", "failure_predicted", "host_fault"};
+constexpr std::array<std::string_view, 30> names(FindingKind) {
+  return {"gpu_lost",         "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
+          "thermal_throttle", "link_flap",         "link_down",         "gsp_timeout",      "node_silent",     "host_rebooted",
+          "slow_gpu",         "storage_stall",     "app_error",         "job_failed",       "row_hot",         "driver_hang",
+          "gpu_fault",        "gpu_suspect",       "ecc_correctable",   "power_brake",      "clock_drop",      "ib_degraded",
+          "nccl_hang",        "version_drift",     "failure_predicted", "host_fault",       "mount_stalled",   "hearsay"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };
@@ -51,9 +54,7 @@ constexpr std::array<std::string_view, 3> names(Severity) { return {"info", "war
 
 // Who says so. Kernel log lines can be forged by users, so an act that destroys work needs one of the others as well.
 enum class Witness : std::uint8_t { kernel_log, scrape, silence, engine, job, test };
-constexpr std::array<std::string_view, 6> names(Witness) {
-  return {"kernel_log", "scrape", "silence", "engine", "job", "test"};
-}
+constexpr std::array<std::string_view, 6> names(Witness) { return {"kernel_log", "scrape", "silence", "engine", "job", "test"}; }
 
 struct Evidence {
   Witness witness = Witness::scrape;
@@ -69,9 +70,9 @@ struct Finding {
   NodeId node;             // none: the site
   std::int16_t slot = -1;  // GPU slot; of row_hot: the row
   JobId job;
-  std::int32_t code = 0;   // Xid number where there is one; of failure_predicted: percent
-  Time opened;             // utc
-  Time cleared;            // utc; 0 while open
+  std::int32_t code = 0;           // Xid number where there is one; of failure_predicted: percent
+  Time opened;                     // utc
+  Time cleared;                    // utc; 0 while open
   std::vector<Evidence> evidence;  // at most kEvidenceMax, the first and the newest kept
 };
 constexpr std::size_t kEvidenceMax = 8;

@@ -666,6 +666,9 @@ struct Folder {
     }
     retire(s.incidents, s.closed_incidents, b.id);
   }
+  // Only their place in the agent's stream is kept, by fold(): what they mean is for the detectors to say.
+  void operator()(const KernelHeard&) {}
+  void operator()(const AgentSaid&) {}
   void operator()(const CauseFrozen& b) { s.frozen[b.cause] = b.until; }
   void operator()(const PriceAnnounced& b) {
     s.prices = b;

@@ -35,6 +35,8 @@ Policy default_policy() {
       {K::version_drift, false, JobCare::wait, false, {}},
       {K::failure_predicted, false, JobCare::wait, false, {}},
       {K::host_fault, true, JobCare::wait, true, {replace_node}},
+      {K::mount_stalled, false, JobCare::wait, false, {}},
+      {K::hearsay, false, JobCare::wait, false, {}},
   };
   return p;
 }

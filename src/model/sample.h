@@ -101,6 +101,21 @@ struct KernelRecord {
   bool fatal = false;          // the record itself says Fatal
 };
 
+template <class V>
+void fields(V& v, KernelRecord& r) {
+  v("at", r.at);
+  v("node", r.node);
+  v("slot", r.slot);
+  v("kind", r.kind);
+  v("code", r.code);
+  v("boot", r.boot);
+  v("seq", r.seq);
+  v("text", r.text);
+  v("caused_by", r.caused_by);
+  v("verdict", r.verdict);
+  v("fatal", r.fatal);
+}
+
 // What a job's own log says of its communication. Written by the job: never enough to act on alone.
 enum class JobLogKind : std::uint8_t { timed_out, heartbeat_lost, transfer_failed, port_error, port_active, mismatch };
 struct JobLogRecord {

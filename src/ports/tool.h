@@ -7,7 +7,8 @@
 
 namespace muster {
 
-enum class Role { viewer, operator_, admin };
+// An agent may hand in what its node says, and nothing else that acts.
+enum class Role { viewer, agent, operator_, admin };
 
 // A question with an answer, JSON in and JSON out (explain, what-if, inject ...). Registered by the composition root, so that the
 // API needs to know none of them. Must be safe to call from any thread.

@@ -36,7 +36,9 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::nccl_hang:
     case FindingKind::version_drift:
     case FindingKind::failure_predicted:
-    case FindingKind::host_fault: return std::nullopt;
+    case FindingKind::host_fault:
+    case FindingKind::mount_stalled:
+    case FindingKind::hearsay: return std::nullopt;
   }
   return std::nullopt;
 }

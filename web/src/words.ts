@@ -22,6 +22,9 @@ const kCauses: Record<string, string> = {
   storage_stall: 'Storage stalls, checkpoints crawl',
   app_error: "Job's own error",
   job_failed: 'Job failed',
+  driver_hang: 'Driver does not answer',
+  mount_stalled: 'File system does not answer',
+  hearsay: 'Told by a log file only',
 };
 export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
 

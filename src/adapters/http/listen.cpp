@@ -70,12 +70,12 @@ sockaddr_un unix_address(const std::string& path) {
 
 }  // namespace
 
-Result<Listener> listen_tcp(const std::string& address, int port) {
+Result<Listener> listen_tcp(const std::string& address, int port, bool anywhere) {
   const std::string name = address == "localhost" ? "127.0.0.1" : address;
   if (port > 65535) return fail(Code::bad_input, fmt::format("port {} is above 65535", port), "use --port N with N up to 65535");
   const auto to = parse_address(name, port);
   if (!to) return fail(Code::bad_input, fmt::format("'{}' is not an IP address", printable(address)), "use 127.0.0.1 or ::1");
-  if (!to->loopback) {
+  if (!to->loopback && !anywhere) {
     return fail(Code::bad_input,
                 fmt::format("refusing to listen on {}: there is no TLS, so tokens and the cluster's state would cross the "
                             "network in the clear", name),

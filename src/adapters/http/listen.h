@@ -18,8 +18,8 @@ struct Listener {
   struct stat file {};         // of the unix socket, to recognise it again
 };
 
-// Loopback addresses only. Port 0: any free one.
-Result<Listener> listen_tcp(const std::string& address, int port);
+// Loopback addresses only, unless `anywhere`: for who serves nothing but what anybody may read. Port 0: any free one.
+Result<Listener> listen_tcp(const std::string& address, int port, bool anywhere = false);
 // The socket has mode 0600 from the first moment anyone can reach it. A socket left by a crash is replaced.
 Result<Listener> listen_unix(const std::string& path);
 // Removes the unix socket, if it still is the one that was made.

@@ -597,7 +597,7 @@ Result<std::unique_ptr<Server>> Server::start(Options options) {
   auto core = std::make_shared<Core>(std::move(options));
   Listener on_tcp, on_unix;
   if (core->options.port >= 0) {
-    auto l = listen_tcp(core->options.address, core->options.port);
+    auto l = listen_tcp(core->options.address, core->options.port, core->options.anywhere);
     if (!l) return tl::unexpected(l.error());
     on_tcp = std::move(*l);
   }

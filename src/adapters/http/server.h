@@ -31,6 +31,7 @@ struct Options {
   std::string unix_path;              // empty: no unix socket
   HttpHandler handler;                // called on the server's one thread: must return quickly
   Limits limits;
+  bool anywhere = false;  // also other addresses: only for what anybody may read
 };
 
 class Server {

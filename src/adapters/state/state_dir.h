@@ -14,6 +14,7 @@ struct StateDir {
   std::string journal() const { return path + "/journal.db"; }
   std::string socket() const { return path + "/muster.sock"; }
   std::string token() const { return path + "/token"; }
+  std::string agent_token() const { return path + "/agent-token"; }  // may hand in what a node says, and nothing else
 };
 
 // $MUSTER_STATE, else $XDG_STATE_HOME/muster, else ~/.local/state/muster; `chosen` where it is not empty.

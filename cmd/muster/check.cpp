@@ -1,0 +1,40 @@
+// muster check: whether this node is fit for work, from what its agent knows already. For Slurm's HealthCheckProgram and prologs.
+#include "adapters/http/client.h"
+#include "base/text.h"
+#include "commands.h"
+#include "ingest/json.h"
+#include "say.h"
+
+namespace muster::cmd {
+
+int run_check(const CheckOptions& o) {
+  http::Request q;
+  q.url = "http://localhost/check";
+  q.unix_socket = o.spool + "/agent.sock";
+  q.timeout_ms = 1000;
+  const auto r = http::request(q);
+  if (!r) {
+    return say_error({Code::unreachable, "no agent answers on this node, so nothing is known of it",
+                      "start it: muster agent (its folder is " + o.spool + ")"});
+  }
+  const auto v = parse_json(r->body);
+  const Value* list = v ? v->find("problems") : nullptr;
+  if (r->status != 200 || list == nullptr || list->array() == nullptr) {
+    return say_error({Code::internal, "the agent's answer cannot be read", "look at: muster agent --once"});
+  }
+  constexpr int kFindings = 6;
+  const bool ok = list->array()->empty();
+  if (o.format == report::Format::json) {
+    put(r->body + "\n");
+    return ok ? 0 : kFindings;
+  }
+  // One line: Slurm keeps it as the reason of a drain.
+  std::string line = ok ? "ok" : "";
+  for (const Value& p : *list->array()) {
+    if (p.string() != nullptr) line += (line.empty() ? "" : "; ") + printable(*p.string());
+  }
+  put(line.substr(0, 1000) + "\n");
+  return ok ? 0 : kFindings;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,56 @@
+// Commands that run on a node.
+#include "options_parser.h"
+
+namespace muster::cmd {
+
+void Parser::add_agent() {
+  auto* sub =
+      command(app_, "agent", "Watch this node: kernel log, GPUs, links, mounts; for the controller and for Prometheus", kRun,
+              "  muster agent --controller https://head:7443 --token-file /etc/muster/agent-token --listen 0.0.0.0:9400\n"
+              "  muster agent --once -o json");
+  AgentOptions& o = agent_;
+  words(sub, "--kmsg", "FILE", "Kernel log; a file or fifo is less trusted: shown, never acted on [/dev/kmsg]", o.kernel_log,
+        {WordKind::file, {}});
+  value(sub, "--controller", "URL", "Where events go: http(s)://HOST:PORT or unix:PATH; without it nothing is sent",
+        [&o](const std::string& s) { o.controller = checked(parse_server("--controller", s, true)); });
+  words(sub, "--token-file", "FILE",
+        "File with the agents' token: agent-token in the controller's state directory [$MUSTER_TOKEN]", o.token_file,
+        {WordKind::file, {}});
+  words(sub, "--node", "NAME", "This node's name in the cluster file [host name]", o.node, {WordKind::node, {}}, 255);
+  value(sub, "--listen", "ADDRESS", "Serve /metrics at ADDRESS:PORT, or none [127.0.0.1:9400]",
+        [&o](const std::string& s) { o.listen = checked(parse_exporter_listen(s)); });
+  words(sub, "--spool", "DIR", "Folder for what waits while the controller is away [/var/lib/muster-agent]", o.spool,
+        {WordKind::directory, {}}, 90);
+  value(sub, "--spool-mb", "N", "How much may wait there; what does not fit is counted and told [16]",
+        [&o](const std::string& s) { o.spool_mb = checked(parse_count("--spool-mb", s, 1, 4096)); });
+  value(sub, "--deadline", "TIME", "How long a probe may take before it counts as hung [5s]", [&o](const std::string& s) {
+    o.deadline_s = checked(parse_duration_s("--deadline", s, 600));
+    if (o.deadline_s < 0.05) throw BadValue{{Code::bad_input, "--deadline must be at least 50ms, is \"" + s + "\"", ""}};
+  });
+  value(sub, "--mount", "DIR", "Watch this folder besides the shared file systems that are mounted; may be given several times",
+        [&o](const std::string& s) { o.mounts.push_back(checked(parse_words("--mount", s, 4096))); }, {WordKind::directory, {}})
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  value(sub, "--probe", "NAME=COMMAND", "A check of your own, every 30 s; another exit code than 0 is a problem; several times",
+        [&o](const std::string& s) {
+          if (s.find('=') == std::string::npos || s.find('=') == 0)
+            throw BadValue{{Code::bad_input, "--probe must be NAME=COMMAND, is \"" + s + "\"", ""}};
+          o.probes.push_back(checked(parse_words("--probe", s, 4096)));
+        })
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  words(sub, "--nvml", "FILE", "NVIDIA's management library [libnvidia-ml.so.1]", o.nvml, {WordKind::file, {}});
+  flag(sub, "--once", o.once, "Ask every probe once, print what they say, and end");
+  add_format(sub, o.format, {Format::table, Format::json});
+  chosen(sub, o);
+}
+
+void Parser::add_check() {
+  auto* sub = command(app_, "check", "Whether this node is fit for work, from its agent's cache; exit code 6: it is not", kLook,
+                      "  muster check\n  muster check -o json");
+  words(sub, "--spool", "DIR", "Folder of the agent [/var/lib/muster-agent]", check_.spool, {WordKind::directory, {}}, 90);
+  add_format(sub, check_.format, {Format::table, Format::json});
+  chosen(sub, check_);
+}
+
+}  // namespace muster::cmd

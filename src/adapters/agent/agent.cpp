@@ -1,0 +1,270 @@
+#include "adapters/agent/agent.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "adapters/agent/host_probes.h"
+#include "adapters/agent/nvml.h"
+#include "base/json_writer.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "ingest/kernel_log.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr std::size_t kPiecesATurn = 5000;
+constexpr std::string_view kMountPrefix = "mount ";
+constexpr std::string_view kCommandPrefix = "command ";
+
+// Xids after which a GPU does not work until somebody does something, and the driver's words for a lost one.
+constexpr int kFatal[] = {48, 64, 79, 95, 119, 120, 140};
+
+Time utc_now() {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return {static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec};
+}
+
+ProbeSpec mount_probe(const std::string& path, Duration deadline) {
+  return {std::string(kMountPrefix) + path, seconds(10), deadline, [path] { return ask_mount(path); }};
+}
+
+HttpResponse text_response(int status, std::string type, std::string body) {
+  HttpResponse r;
+  r.status = status;
+  r.content_type = std::move(type);
+  r.body = std::move(body);
+  return r;
+}
+
+}  // namespace
+
+std::vector<ProbeSpec> make_probes(const Options& o) {
+  std::vector<ProbeSpec> out;
+  out.push_back({"nvml", seconds(1), o.deadline, [library = o.nvml] { return ask_nvml(library); }});
+  out.push_back({"sysfs", seconds(5), o.deadline, [] { return ask_sysfs(""); }});
+  out.push_back({"versions", minutes(10), o.deadline, [] { return ask_versions(""); }});
+  for (const std::string& path : o.mounts) out.push_back(mount_probe(path, o.deadline));
+  for (const auto& [name, command] : o.commands) {
+    out.push_back(
+        {std::string(kCommandPrefix) + name, seconds(30), o.deadline, [command = command] { return ask_command(command); }});
+  }
+  return out;
+}
+
+Agent::Agent(Options options) : options_(std::move(options)), boot_(machine_boot()) {}
+
+Agent::~Agent() {
+  sender_.reset();
+  if (source_ && cursor_ && spool_ && !spool_->in_memory()) cursor_->save(source_->position());
+}
+
+Result<std::unique_ptr<Agent>> Agent::start(Options options) {
+  std::unique_ptr<Agent> a(new Agent(std::move(options)));
+  const Options& o = a->options_;
+  auto probes = Probes::start(make_probes(o), [deadline = o.deadline] {
+    std::vector<ProbeSpec> found;
+    for (const Mount& m : shared_mounts()) found.push_back(mount_probe(m.path, deadline));
+    return found;
+  });
+  if (!probes) return tl::unexpected(probes.error());
+  a->probes_ = std::move(*probes);
+  // Taken after the fork: a probe that is stuck in the kernel for ever must not hold it.
+  auto lock = FileLock::take(o.folder + "/lock", "the agent's folder " + o.folder);
+  if (!lock) return tl::unexpected(lock.error());
+  a->lock_file_ = std::move(*lock);
+  auto cursor = Cursor::open(o.folder + "/cursor");
+  if (!cursor) return tl::unexpected(cursor.error());
+  a->cursor_ = std::move(*cursor);
+  auto spool = Spool::open(o.folder + "/spool", {.disk_bytes = o.spool_bytes});
+  if (!spool) return tl::unexpected(spool.error());
+  a->spool_ = std::move(*spool);
+  if (!o.kernel_log.empty()) {
+    auto source = KernelSource::open(o.kernel_log, a->cursor_->position());
+    if (!source) return tl::unexpected(source.error());
+    a->source_ = std::move(*source);
+    a->picture_.figures.kernel_trusted = a->source_->trusted();
+    a->more_ = true;
+  }
+  if (!o.controller.empty()) {
+    a->say(AgentWord::started, "muster " MUSTER_VERSION, 0, o.kernel_log);
+    SenderOptions s{o.node, o.controller, o.token};
+    s.scrape = [agent = a.get()] { return render_exposition(agent->picture(), agent->options_.node); };
+    a->sender_ = std::make_unique<Sender>(*a->spool_, std::move(s));
+    a->sender_->wake();
+  }
+  return a;
+}
+
+Picture Agent::picture() const {
+  const std::lock_guard hold(lock_);
+  Picture p = picture_;
+  if (sender_) {
+    p.figures.sent = sender_->sent();
+    p.figures.controller_answers = sender_->answers();
+  }
+  p.figures.spool_bytes = spool_->waiting_bytes();
+  return p;
+}
+
+// False: there was no room for it.
+bool Agent::keep(const Letter& letter) {
+  if (options_.controller.empty()) return true;
+  if (spool_->append(encode_letter(letter)) == Spool::Kept::no) return false;
+  if (sender_) sender_->wake();
+  return true;
+}
+
+void Agent::say(AgentWord word, const std::string& subject, std::uint64_t count, const std::string& text) {
+  if (options_.controller.empty()) return;
+  JsonWriter w;
+  w.object().field("word", name_of(word)).field("subject", subject).field("count", count).field("text", text).end_object();
+  const std::string json = w.take();
+  if (!keep({"agent", cursor_->id(), cursor_->next_own(), monotonic_now(), utc_now(), boot_, json.substr(1, json.size() - 2)})) {
+    ++untold_dropped_;
+    const std::lock_guard hold(lock_);
+    ++picture_.figures.dropped;
+  }
+}
+
+void Agent::note_fatal(std::string_view text) {
+  const auto line = parse_log_line(text);
+  if (!line) return;
+  const bool lost = line->fault == "off_bus";
+  const bool fatal = lost || std::any_of(std::begin(kFatal), std::end(kFatal),
+                                         [&](int code) { return line->fault == fmt::format("Xid {}", code); });
+  if (!fatal) return;
+  const std::lock_guard hold(lock_);
+  if (picture_.figures.fatal.size() < 64) picture_.figures.fatal[line->pci] = printable(text.substr(0, 200));
+}
+
+void Agent::on_piece(const KernelPiece& p) {
+  static const Site kNoSite;
+  {
+    const std::lock_guard hold(lock_);
+    ++picture_.figures.kernel_records;
+    picture_.figures.kernel_missing += p.missing;
+  }
+  untold_missing_ += p.missing;
+  std::string_view text = p.bytes;
+  if (p.structured) {
+    const auto record = parse_kmsg(p.bytes, NodeId{0}, 0, Time{}, kNoSite);
+    if (!record) return;
+    text = text.substr(text.find(';') + 1);
+    text = text.substr(0, text.find('\n'));
+  } else if (!parse_log_line(p.bytes)) {
+    return;
+  }
+  const Time now = monotonic_now();
+  const bool passes = budget_.take(kind_of_record(text), now);
+  {
+    const std::lock_guard hold(lock_);
+    ++picture_.figures.kernel_faults;
+    if (!passes) ++picture_.figures.held_back;
+  }
+  if (!passes) return;
+  if (source_->trusted()) note_fatal(text);
+  JsonWriter w;
+  w.object().field(p.structured ? "kmsg" : "line", to_valid_utf8(p.bytes)).field("trusted", source_->trusted()).end_object();
+  const std::string json = w.take();
+  const Time mono = source_->trusted() && p.mono.ns > 0 && p.mono < now ? p.mono : now;
+  if (keep({"kernel", source_->position().boot, p.seq, mono, utc_now(), boot_, json.substr(1, json.size() - 2)})) return;
+  ++untold_dropped_;
+  const std::lock_guard hold(lock_);
+  ++picture_.figures.dropped;
+}
+
+bool Agent::any_hung(bool mounts) const {
+  const std::lock_guard hold(lock_);
+  return std::any_of(picture_.figures.probes.begin(), picture_.figures.probes.end(),
+                     [&](const auto& p) { return p.second.hung && (p.first.rfind(kMountPrefix, 0) == 0) == mounts; });
+}
+
+void Agent::on_report(ProbeReport r) {
+  const bool mount = r.name.rfind(kMountPrefix, 0) == 0;
+  const bool command = r.name.rfind(kCommandPrefix, 0) == 0;
+  bool was_hung = false;
+  {
+    const std::lock_guard hold(lock_);
+    ProbeStatus& s = picture_.figures.probes[r.name];
+    was_hung = s.hung;
+    s.hung = r.state == ProbeState::hung || (r.state == ProbeState::died && s.hung);
+    s.took_s = r.took.seconds();
+    s.trouble = r.state == ProbeState::died ? "the probe's process died" : "";
+    if (r.state == ProbeState::ok && mount) s.trouble = r.text;
+    if (r.state == ProbeState::ok && command && r.text.rfind("0 ", 0) != 0) s.trouble = "exit " + r.text;
+    if (r.state == ProbeState::ok && !mount && !command) merge_readings(picture_.readings, parse_readings(r.text));
+    auto& xids = picture_.readings.xids;
+    if (xids.size() > 256) xids.erase(xids.begin(), xids.end() - 128);
+    // A driver that hangs tells nothing: old values must not pass for new ones.
+    if (r.name == "nvml" && r.state != ProbeState::ok) picture_.readings.gpus.clear();
+  }
+  if (r.state == ProbeState::hung && !was_hung) {
+    const std::string text = fmt::format("no answer within {}", render_duration(r.took));
+    log(LogLevel::warning, fmt::format("probe '{}': {}", printable(r.name), text));
+    say(mount ? AgentWord::mount_stalled : AgentWord::probe_hung, r.name, 0, text);
+  }
+  if (was_hung && r.state == ProbeState::ok && !any_hung(mount))
+    say(mount ? AgentWord::mount_back : AgentWord::probe_back, r.name, 0, "");
+}
+
+void Agent::each_second(Time now) {
+  if (now - second_ < seconds(1)) return;
+  second_ = now;
+  if (source_) source_->look_after();
+  untold_held_back_ += budget_.take_held_back();
+  // What was lost is told before anything else may be lost again; while there is no room to tell it, the count is kept.
+  const auto tell = [&](std::uint64_t& count, AgentWord word, const char* text) {
+    if (count == 0) return;
+    const std::uint64_t n = std::exchange(count, 0);
+    const std::uint64_t dropped = untold_dropped_;
+    say(word, source_ ? options_.kernel_log : "", n, text);
+    if (untold_dropped_ == dropped) return;
+    untold_dropped_ = dropped;
+    count += n;
+  };
+  tell(untold_missing_, AgentWord::kernel_gap, "the kernel overwrote records before they were read");
+  tell(untold_held_back_, AgentWord::dropped, "too many records of one kind");
+  tell(untold_dropped_, AgentWord::dropped, "the spool is full");
+  if (source_ && !spool_->in_memory()) cursor_->save(source_->position());
+  spool_->sync();
+}
+
+Result<void> Agent::turn() {
+  pollfd fds[2] = {{probes_->fd(), POLLIN, 0}, {source_ ? source_->wake_fd() : -1, POLLIN, 0}};
+  const std::int64_t left_ms = (second_ + seconds(1) - monotonic_now()).ns / 1'000'000 + 1;
+  poll(fds, 2, more_ ? 0 : static_cast<int>(std::clamp<std::int64_t>(left_ms, 1, 1000)));
+  if (source_) more_ = source_->read(kPiecesATurn, [&](const KernelPiece& p) { on_piece(p); }) >= kPiecesATurn;
+  auto reports = probes_->read();
+  if (!reports) return tl::unexpected(reports.error());
+  for (ProbeReport& r : *reports) on_report(std::move(r));
+  each_second(monotonic_now());
+  return {};
+}
+
+HttpHandler Agent::handler() {
+  return [this](const std::shared_ptr<HttpExchange>& x) {
+    const std::string& path = x->request().path;
+    if (x->request().method != "GET") return x->respond(text_response(405, "text/plain", "only GET\n"));
+    if (path == "/metrics") {
+      return x->respond(
+          text_response(200, "text/plain; version=0.0.4; charset=utf-8", render_exposition(picture(), options_.node)));
+    }
+    if (path == "/check") {
+      const std::vector<std::string> problems = check_node(picture());
+      JsonWriter w;
+      w.object().field("node", options_.node).field("ok", problems.empty()).key("problems").array();
+      for (const std::string& p : problems) w.value(p);
+      w.end_array().end_object();
+      return x->respond(text_response(200, "application/json", w.take()));
+    }
+    if (path == "/healthz") return x->respond(text_response(200, "text/plain", "ok\n"));
+    x->respond(text_response(404, "text/plain", "there is /metrics, /check and /healthz\n"));
+  };
+}
+
+}  // namespace muster::agent

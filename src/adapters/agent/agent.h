@@ -1,0 +1,76 @@
+// Agent: one node's eyes. Owns everything in this folder; whoever runs it calls turn() until told to stop, and serves handler().
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "adapters/agent/cursor.h"
+#include "adapters/agent/exposition.h"
+#include "adapters/agent/kernel_source.h"
+#include "adapters/agent/probes.h"
+#include "adapters/agent/record_budget.h"
+#include "adapters/agent/sender.h"
+#include "adapters/agent/spool.h"
+#include "adapters/state/lock.h"
+#include "model/event.h"
+#include "ports/http.h"
+
+namespace muster::agent {
+
+struct Options {
+  std::string node;        // its name in the cluster file
+  std::string kernel_log;  // /dev/kmsg, or a file; empty: none is followed
+  std::string controller;  // URL or "unix:PATH"; empty: nothing is sent
+  std::string token;
+  std::string folder;  // for the spool; must exist
+  std::uint64_t spool_bytes = 16 << 20;
+  std::string nvml = "libnvidia-ml.so.1";
+  Duration deadline = seconds(5);                             // of a probe
+  std::vector<std::string> mounts;                            // besides the shared file systems that are mounted
+  std::vector<std::pair<std::string, std::string>> commands;  // a site's own probes: name and shell command
+};
+
+std::vector<ProbeSpec> make_probes(const Options& o);
+
+class Agent {
+ public:
+  // Call before the process has threads.
+  static Result<std::unique_ptr<Agent>> start(Options options);
+  ~Agent();
+
+  // Waits for something to happen, at most a second, and deals with it. An error ends the agent.
+  Result<void> turn();
+  // GET /metrics, /check and /healthz.
+  HttpHandler handler();
+  Picture picture() const;
+
+ private:
+  explicit Agent(Options options);
+  void on_piece(const KernelPiece& piece);
+  void on_report(ProbeReport report);
+  void each_second(Time now);
+  void note_fatal(std::string_view text);
+  void say(AgentWord word, const std::string& subject, std::uint64_t count, const std::string& text);
+  bool keep(const Letter& letter);
+  bool any_hung(bool mounts) const;
+
+  Options options_;
+  std::string boot_;
+  FileLock lock_file_;
+  std::unique_ptr<Probes> probes_;
+  std::unique_ptr<Cursor> cursor_;
+  std::unique_ptr<Spool> spool_;
+  std::unique_ptr<KernelSource> source_;
+  std::unique_ptr<Sender> sender_;
+  RecordBudget budget_;
+  Time second_;
+  bool more_ = false;  // the kernel log has more to read at once
+  std::uint64_t untold_held_back_ = 0;
+  std::uint64_t untold_dropped_ = 0;
+  std::uint64_t untold_missing_ = 0;
+  mutable std::mutex lock_;  // over the picture: the server's thread and the sender's read it
+  Picture picture_;
+};
+
+}  // namespace muster::agent

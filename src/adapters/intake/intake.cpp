@@ -1,0 +1,169 @@
+#include "adapters/intake/intake.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "ingest/kernel_log.h"
+#include "ingest/prom_text.h"
+
+namespace muster {
+namespace {
+
+constexpr std::int64_t kAgeMaxMs = 30LL * 86'400'000;
+constexpr std::size_t kSubjectMax = 200;
+
+// One thing an agent says, until the loop gives it a time.
+struct Item {
+  Source source;
+  Duration age;
+  Body body;
+};
+
+std::string words(const Value& v, std::string_view name, std::size_t most) {
+  const Value* x = v.find(name);
+  return x == nullptr || x->string() == nullptr ? std::string() : x->string()->substr(0, most);
+}
+
+std::int64_t whole(const Value& v, std::string_view name) {
+  const Value* x = v.find(name);
+  return x == nullptr || x->integer() == nullptr ? 0 : std::max<std::int64_t>(0, *x->integer());
+}
+
+// A plain line of a log file, whose grammar is looser and whose word counts for less.
+std::optional<KernelRecord> read_line(const std::string& text, NodeId node, const Site& site) {
+  const auto line = parse_log_line(text);
+  if (!line) return std::nullopt;
+  KernelRecord r;
+  r.node = node;
+  r.text = text.substr(0, kKernelTextMax);
+  if (line->fault.rfind("Xid ", 0) == 0) {
+    r.kind = KernelKind::xid;
+    r.code = static_cast<std::int32_t>(parse_uint(std::string_view(line->fault).substr(4)).value_or(0));
+  } else if (!parse_name(line->fault, r.kind)) {
+    return std::nullopt;
+  }
+  if (const auto pci = read_pci(line->pci)) r.slot = static_cast<std::int16_t>(PciTable(site).gpu(*pci));
+  return r;
+}
+
+std::optional<Body> read_body(const Value& v, NodeId node, std::uint64_t boot, std::uint64_t seq, const Site& site) {
+  const Value* trusted = v.find("trusted");
+  const bool sure = trusted != nullptr && trusted->boolean() != nullptr && *trusted->boolean();
+  if (v.find("kmsg") != nullptr) {
+    auto r = parse_kmsg(words(v, "kmsg", kKernelRecordMax + 1), node, boot, Time{}, site);
+    if (r) return Body(KernelHeard{std::move(*r), sure});
+  } else if (v.find("line") != nullptr) {
+    auto r = read_line(words(v, "line", kKernelRecordMax), node, site);
+    if (!r) return std::nullopt;
+    r->boot = boot;
+    r->seq = seq;
+    return Body(KernelHeard{std::move(*r), false});
+  } else if (AgentSaid said; parse_name(words(v, "word", 40), said.word)) {
+    said.node = node;
+    said.subject = words(v, "subject", kSubjectMax);
+    said.count = static_cast<std::uint64_t>(whole(v, "count"));
+    said.text = words(v, "text", kKernelTextMax);
+    return Body(std::move(said));
+  }
+  return std::nullopt;
+}
+
+std::optional<Item> read_item(const Value& v, NodeId node, const std::string& name, const Site& site) {
+  const std::string boot = words(v, "boot", 64);
+  const auto seq = static_cast<std::uint64_t>(whole(v, "seq"));
+  if (boot.empty() || seq == 0) return std::nullopt;
+  const bool kernel = words(v, "stream", 16) == "kernel";
+  // One bit less: the journal's numbers are signed.
+  auto body = read_body(v, node, xxh64(boot) >> 1, seq, site);
+  if (!body) return std::nullopt;
+  Item item{{boot, "agent/" + name + (kernel ? "/kernel" : ""), seq}, {}, std::move(*body)};
+  item.age = milliseconds(std::min(whole(v, "age_ms"), kAgeMaxMs));
+  return item;
+}
+
+// Answers once, when the last of a batch is durable.
+struct Tally {
+  std::size_t left = 0;
+  std::uint64_t seq = 0;
+  std::optional<Error> error;
+  std::function<void(Result<std::uint64_t>)> done;
+  void one(const Result<std::uint64_t>& r) {
+    if (r) {
+      seq = std::max(seq, *r);
+    } else {
+      error = r.error();
+    }
+    if (--left > 0) return;
+    done(error ? Result<std::uint64_t>(tl::unexpected(*error)) : Result<std::uint64_t>(seq));
+  }
+};
+
+void open_batch(std::vector<Item>& items, std::vector<Sample>& samples, const std::shared_ptr<Tally>& tally, Time utc,
+                Inbox& out) {
+  for (Item& i : items) {
+    const Time at = utc - i.age;
+    if (auto* heard = std::get_if<KernelHeard>(&i.body)) heard->record.at = at;
+    out.events.push_back(
+        {std::move(i.source), at, std::move(i.body), [tally](const Result<std::uint64_t>& r) { tally->one(r); }});
+  }
+  for (Sample& s : samples) {
+    s.at = utc;
+    out.samples.push_back(s);
+  }
+}
+
+}  // namespace
+
+AgentIntake::AgentIntake(Mailbox& mailbox, const Site& site) : mailbox_(mailbox), site_(site) {
+  for (std::uint32_t n = 0; n < site.nodes.size(); ++n) nodes_.emplace(site.nodes[n].name, NodeId{n});
+}
+
+void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) {
+  const std::string name = words(batch, "node", 255);
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end()) {
+    return done(fail(Code::not_found, fmt::format("the cluster has no node '{}'", printable(name)),
+                     "give the agent the node's name in the cluster file: --node NAME"));
+  }
+  const Value* list = batch.find("items");
+  static const Value::Array kNone;
+  const Value::Array& all = list == nullptr || list->array() == nullptr ? kNone : *list->array();
+  if (all.size() > kBatchItemsMax) return done(fail(Code::bad_input, "too many items in one batch"));
+  auto items = std::make_shared<std::vector<Item>>();
+  std::size_t unread = 0;
+  for (const Value& v : all) {
+    auto item = read_item(v, node->second, name, site_);
+    if (item) {
+      items->push_back(std::move(*item));
+    } else {
+      ++unread;
+    }
+  }
+  // Not a reason to refuse the rest: the agent would send it for ever.
+  if (unread > 0) log(LogLevel::warning, fmt::format("{} items from the agent on {} could not be read", unread, printable(name)));
+  auto samples = std::make_shared<std::vector<Sample>>();
+  if (const Value* text = batch.find("scrape"); text != nullptr && text->string() != nullptr) {
+    samples->push_back({Time{}, node->second, -1, Field::up, 1});
+    parse_scrape(*text->string(), node->second, Time{}, site_, *samples);
+  }
+  auto tally = std::make_shared<Tally>();
+  tally->left = items->size();
+  tally->done = done;
+  const bool only_samples = items->empty();
+  Parcel parcel;
+  parcel.records = items->size() + samples->size();
+  parcel.open = [items, samples, tally](Time utc, Inbox& out) { open_batch(*items, *samples, tally, utc, out); };
+  parcel.turn_away = [tally, only_samples](const Error& why) {
+    if (!only_samples) tally->done(tl::unexpected(why));
+  };
+  if (!mailbox_.deliver(std::move(parcel)))
+    return done(fail(Code::unreachable, "more is waiting than can be taken now", "it will be asked for again"));
+  if (only_samples) done(0);
+}
+
+}  // namespace muster

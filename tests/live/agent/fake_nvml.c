@@ -1,0 +1,62 @@
+// A stand-in for NVIDIA's library: eight GPUs that answer, until the file named by FAKE_NVML_HANG exists; then a call never returns.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pci_info {
+  char legacy[16];
+  unsigned domain, bus, device, id, subsystem;
+  char bus_id[32];
+};
+
+static int text(char* out, unsigned size, const char* value) {
+  snprintf(out, size, "%s", value);
+  return 0;
+}
+
+static unsigned index_of(void* device) { return (unsigned)((char*)device - (char*)1000); }
+
+int nvmlInit_v2(void) { return 0; }
+int nvmlSystemGetDriverVersion(char* out, unsigned size) { return text(out, size, "999.1"); }
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 8;
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void** device) {
+  *device = (char*)1000 + i;
+  return 0;
+}
+int nvmlDeviceGetUUID(void* device, char* out, unsigned size) {
+  snprintf(out, size, "GPU-fake-%u", index_of(device));
+  return 0;
+}
+int nvmlDeviceGetName(void* device, char* out, unsigned size) {
+  (void)device;
+  return text(out, size, "NVIDIA H200");
+}
+int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
+  memset(info, 0, sizeof *info);
+  snprintf(info->bus_id, sizeof info->bus_id, "00000000:%02X:00.0", 0x1b + 16 * index_of(device));
+  return 0;
+}
+int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* out) {
+  const char* hang = getenv("FAKE_NVML_HANG");
+  (void)device;
+  (void)sensor;
+  while (hang != NULL && access(hang, F_OK) == 0) pause();
+  *out = 41;
+  return 0;
+}
+int nvmlDeviceGetPowerUsage(void* device, unsigned* out) {
+  (void)device;
+  *out = 123456;
+  return 0;
+}
+int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned long long* out) {
+  (void)device;
+  (void)type;
+  (void)counter;
+  *out = 0;
+  return 0;
+}
