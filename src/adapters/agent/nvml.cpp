@@ -17,8 +17,8 @@ using namespace nvml;
 
 constexpr unsigned kGpusMax = 64;
 constexpr unsigned kSmClock = 1, kMemClock = 2;
-constexpr unsigned kSlowEvery = 5;     // of the times it is asked: error counters, links, memory in use
-constexpr unsigned kRareEvery = 60;    // likewise: who a GPU is, and its limits
+constexpr unsigned kSlowEvery = 5;   // of the times it is asked: error counters, links, memory in use
+constexpr unsigned kRareEvery = 60;  // likewise: who a GPU is, and its limits
 constexpr unsigned kNvLinks = 18;
 
 // Set by the watcher: an Xid came, so the counters are worth reading now.
