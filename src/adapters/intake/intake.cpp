@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kAgeMaxMs = 30LL * 86'400'000;
 constexpr std::size_t kSubjectMax = 200;
+constexpr std::size_t kFactMax = 256;   // bytes of a name or a text
+constexpr std::size_t kFactsMax = 256;  // of one node
 
 // One thing an agent says, until the loop gives it a time.
 struct Item {
@@ -64,6 +66,32 @@ std::optional<KernelRecord> read_xid(const Value& v, NodeId node, const Site& si
   return r;
 }
 
+std::optional<GpuIdentified> read_gpu(const Value& v, NodeId node, const Site& site) {
+  GpuIdentified b;
+  b.node = node;
+  const auto text = [&](std::string_view name) { return printable(words(v, name, kFactMax)); };
+  b.gpu = {-1, text("uuid"), text("serial"), text("vbios"), text("pci")};
+  const auto pci = read_pci(b.gpu.pci);
+  if (pci && !site.gpu_pci.empty()) b.gpu.slot = static_cast<std::int16_t>(PciTable(site).gpu(*pci));
+  const std::int64_t index = whole(v, "index");
+  if (site.gpu_pci.empty() && index < site.gpus_per_node) b.gpu.slot = static_cast<std::int16_t>(index);
+  if (b.gpu.slot < 0 || b.gpu.uuid.empty()) return std::nullopt;
+  return b;
+}
+
+std::optional<NodeDescribed> read_facts(const Value& v, NodeId node) {
+  const Value::Object* all = v.object();
+  if (all == nullptr || all->size() > kFactsMax) return std::nullopt;
+  NodeDescribed b;
+  b.node = node;
+  for (const auto& [name, text] : *all) {
+    if (text.string() == nullptr) return std::nullopt;
+    b.facts.emplace_back(printable(std::string_view(name).substr(0, kFactMax)), printable(text.string()->substr(0, kFactMax)));
+  }
+  std::sort(b.facts.begin(), b.facts.end());
+  return b;
+}
+
 std::optional<Body> read_body(const Value& v, NodeId node, std::uint64_t boot, std::uint64_t seq, const Site& site) {
   const Value* trusted = v.find("trusted");
   const bool sure = trusted != nullptr && trusted->boolean() != nullptr && *trusted->boolean();
@@ -82,6 +110,10 @@ std::optional<Body> read_body(const Value& v, NodeId node, std::uint64_t boot, s
     r->boot = boot;
     r->seq = seq;
     return Body(KernelHeard{std::move(*r), true});
+  } else if (const Value* gpu = v.find("gpu")) {
+    if (auto b = read_gpu(*gpu, node, site)) return Body(std::move(*b));
+  } else if (const Value* facts = v.find("facts")) {
+    if (auto b = read_facts(*facts, node)) return Body(std::move(*b));
   } else if (AgentSaid said; parse_name(words(v, "word", 40), said.word)) {
     said.node = node;
     said.subject = words(v, "subject", kSubjectMax);
@@ -142,6 +174,27 @@ AgentIntake::AgentIntake(Mailbox& mailbox, const Site& site) : mailbox_(mailbox)
   for (std::uint32_t n = 0; n < site.nodes.size(); ++n) nodes_.emplace(site.nodes[n].name, NodeId{n});
 }
 
+void AgentIntake::remember(const State& s) {
+  const std::lock_guard hold(lock_);
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) known_[n] = s.nodes[n].known;
+}
+
+// An agent tells everything again when it starts: what is known already is no event.
+bool AgentIntake::news(const Body& body) {
+  const std::lock_guard hold(lock_);
+  if (const auto* b = std::get_if<GpuIdentified>(&body)) {
+    NodeFacts& known = known_[b->node.v];
+    const GpuIdentity* before = known.gpu(b->gpu.slot);
+    if (before != nullptr && *before == b->gpu) return false;
+    known.put(b->gpu);
+  } else if (const auto* d = std::get_if<NodeDescribed>(&body)) {
+    NodeFacts& known = known_[d->node.v];
+    if (known.sheet().facts == d->facts) return false;
+    known.put(d->facts);
+  }
+  return true;
+}
+
 void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) {
   const std::string name = words(batch, "node", 255);
   const auto node = nodes_.find(name);
@@ -158,7 +211,7 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
   for (const Value& v : all) {
     auto item = read_item(v, node->second, name, site_);
     if (item) {
-      items->push_back(std::move(*item));
+      if (news(item->body)) items->push_back(std::move(*item));
     } else {
       ++unread;
     }
