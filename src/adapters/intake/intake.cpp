@@ -72,9 +72,11 @@ std::optional<GpuIdentified> read_gpu(const Value& v, NodeId node, const Site& s
   const auto text = [&](std::string_view name) { return printable(words(v, name, kFactMax)); };
   b.gpu = {-1, text("uuid"), text("serial"), text("vbios"), text("pci")};
   const auto pci = read_pci(b.gpu.pci);
-  if (pci && !site.gpu_pci.empty()) b.gpu.slot = static_cast<std::int16_t>(PciTable(site).gpu(*pci));
+  // By its address, which stays when the driver does not find all GPUs and counts the rest anew; where the cluster file has other
+  // addresses than the machine, by the driver's number.
+  if (pci) b.gpu.slot = static_cast<std::int16_t>(PciTable(site).gpu(*pci));
   const std::int64_t index = whole(v, "index");
-  if (site.gpu_pci.empty() && index < site.gpus_per_node) b.gpu.slot = static_cast<std::int16_t>(index);
+  if (b.gpu.slot < 0 && index < site.gpus_per_node) b.gpu.slot = static_cast<std::int16_t>(index);
   if (b.gpu.slot < 0 || b.gpu.uuid.empty()) return std::nullopt;
   return b;
 }
@@ -195,6 +197,23 @@ bool AgentIntake::news(const Body& body) {
   return true;
 }
 
+// A record's address may be one that the cluster file does not have, and the agent has told whose it is.
+void AgentIntake::place(Body& body, std::string_view address) {
+  auto* heard = std::get_if<KernelHeard>(&body);
+  const bool gpus = heard != nullptr && heard->record.slot < 0 &&
+                    (heard->record.kind == KernelKind::xid || heard->record.kind == KernelKind::off_bus);
+  if (!gpus) return;
+  const auto line = address.empty() ? parse_log_line(heard->record.text) : std::nullopt;
+  const auto pci = read_pci(line ? std::string_view(line->event.pci) : address);
+  if (!pci) return;
+  const std::lock_guard hold(lock_);
+  for (const GpuIdentity& g : known_[heard->record.node.v].sheet().gpus) {
+    const auto of_gpu = read_pci(g.pci);
+    if (of_gpu && of_gpu->domain == pci->domain && of_gpu->bus == pci->bus && of_gpu->device == pci->device)
+      heard->record.slot = g.slot;
+  }
+}
+
 void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) {
   const std::string name = words(batch, "node", 255);
   const auto node = nodes_.find(name);
@@ -211,6 +230,7 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
   for (const Value& v : all) {
     auto item = read_item(v, node->second, name, site_);
     if (item) {
+      place(item->body, words(v, "pci", 32));
       if (news(item->body)) items->push_back(std::move(*item));
     } else {
       ++unread;

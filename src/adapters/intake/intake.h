@@ -21,6 +21,7 @@ class AgentIntake final : public Intake {
 
  private:
   bool news(const Body& body);
+  void place(Body& body, std::string_view address);
 
   Mailbox& mailbox_;
   const Site& site_;

@@ -122,6 +122,18 @@ TEST_F(AgentIntakeTest, WhoAGpuIsBecomesAnEventOnlyWhenItChanges) {
   EXPECT_EQ(std::get<GpuIdentified>(inbox.events[2].body).gpu.serial, "12");
 }
 
+TEST_F(AgentIntakeTest, AnAddressThatTheClusterFileDoesNotHaveIsPlacedByTheAgentsWord) {
+  take(R"({"node":"n1","items":[{"stream":"agent","boot":"i","seq":1,"gpu":{"index":1,"pci":"00000000:C3:00.0","uuid":"GPU-a"}},
+        {"stream":"kernel","boot":"b","seq":5,"trusted":true,"kmsg":"3,4,9,-;NVRM: Xid (PCI:0000:c3:00): 31, pid=1, name=x"},
+        {"stream":"kernel","boot":"b","seq":6,"trusted":true,"kmsg":"3,5,9,-;NVRM: Xid (PCI:0000:c4:00): 31, pid=1, name=x"},
+        {"stream":"agent","boot":"i","seq":2,"xid":31,"pci":"00000000:C3:00.0"}]})");
+  ASSERT_EQ(inbox.events.size(), 4U);
+  EXPECT_EQ(std::get<GpuIdentified>(inbox.events[0].body).gpu.slot, 1);
+  EXPECT_EQ(std::get<KernelHeard>(inbox.events[1].body).record.slot, 1);
+  EXPECT_EQ(std::get<KernelHeard>(inbox.events[2].body).record.slot, -1);
+  EXPECT_EQ(std::get<KernelHeard>(inbox.events[3].body).record.slot, 1);
+}
+
 TEST_F(AgentIntakeTest, WhatWasKnownBeforeARestartIsNoNews) {
   State s;
   s.nodes.resize(2);
