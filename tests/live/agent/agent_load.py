@@ -34,21 +34,20 @@ def note(line, at):
 
 controller.listen(note)
 time.sleep(3)
-codes = (13, 31, 43, 45, 63, 68, 74, 94)
+ADDRESSES = ('1b', '43', '52', '61', '9d', 'c3', 'd1', 'df')  # of the slots of a node, as the cluster file has them
 best = None
 number = 0
 for turn in range(ROUNDS):
     opened.clear()
     stored.clear()
     written = {}
-    for k in range(8 * AGENTS):
-        # Each a finding of its own: another node, or another code.
-        code = codes[(k // AGENTS + turn) % len(codes)]
-        line = f'3,{number},{number},-;NVRM: Xid (PCI:0000:{0x1b + 16 * turn:02x}:00): {code}, pid=7, name=x, n={number}.\n'
-        written[number] = time.monotonic()
-        agents[k % AGENTS].write(line)
-        number += 1
-        time.sleep(0.01)
+    # Each line a finding of its own: another node, or another slot.
+    for bus in ADDRESSES[turn * 8 // ROUNDS:(turn + 1) * 8 // ROUNDS]:
+        for a in agents:
+            written[number] = time.monotonic()
+            a.write(f'3,{number},{number},-;NVRM: Xid (PCI:0000:{bus}:00): 31, pid=7, name=x, n={number}.\n')
+            number += 1
+            time.sleep(0.01)
     until(lambda: len(opened) >= len(written), 10)
     to_event = quantiles([1000 * (stored[n] - written[n]) for n in written if n in stored])
     to_finding = quantiles([1000 * (opened[n] - written[n]) for n in written if n in opened])
