@@ -82,6 +82,18 @@ for k, text in enumerate(forged):
 heard = [e for e in controller.events('kernel_heard') if e['source']['stream'] == 'agent/node0003/kernel']
 check(not heard, f'{len(forged)} records with a user\'s text in them are no events', heard[:2])
 
+# ---- what an H200 really said when a program wrote where nothing was: the program's fault, and no reason to drain
+ask('POST', '/api/v1/intake', batch('node0005', [{'stream': 'agent', 'boot': 'i', 'seq': 1, 'gpu': {
+    'index': 0, 'pci': '00000000:00:06.0', 'uuid': 'GPU-cc718f95', 'serial': '1653', 'vbios': '96.00.A5.00.1A'}}]))
+for k in range(10):
+    ask('POST', '/api/v1/intake', batch('node0005', [record(400 + k, f'NVRM: Xid (PCI:0000:00:06): 31, pid={887 + k}, name=muster_fault, channel '
+        '0x0000000a, intr 00000000. MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_8 faulted @ 0x7f_00000000. Fault is of type FAULT_PDE '
+        'ACCESS_TYPE_VIRT_WRITE\n')]))
+found = [f for f in json.loads(get(controller.port, '/api/v1/findings?open=1')[1])['items'] if f['node'] == 'node0005']
+check([f['kind'] for f in found] == ['app_error'] and found[0]['gpu_slot'] == 0 and 'name=muster_fault' in str(found[0]['evidence']),
+      'ten wild writes on an H200 are a finding that blames the program and names it', found)
+check(json.loads(get(controller.port, '/api/v1/incidents')[1])['items'] == [], 'and no incident')
+
 # ---- a batch that is sent again, out of order, or under another node's name
 again = batch('node0004', [record(k, f'NVRM: Xid (PCI:0000:1b:00): 31, pid={k}, name=x.') for k in range(10, 20)])
 first, second = ask('POST', '/api/v1/intake', again)[0], ask('POST', '/api/v1/intake', again)[0]
