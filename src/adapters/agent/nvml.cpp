@@ -1,5 +1,6 @@
 #include "adapters/agent/nvml.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
