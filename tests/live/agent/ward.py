@@ -87,7 +87,8 @@ def until(what, seconds=20, step=0.02):
 class Quantiles:
     def __init__(self, values):
         values = sorted(values) or [float('inf')]
-        self.median, self.p99, self.worst = values[len(values) // 2], values[min(len(values) - 1, int(len(values) * 0.99))], values[-1]
+        self.median, self.worst = values[len(values) // 2], values[-1]
+        self.p99 = values[min(len(values) - 1, int(len(values) * 0.99))]
 
     def __str__(self):
         return f'median {self.median:.1f} ms, p99 {self.p99:.1f} ms, worst {self.worst:.1f} ms'
