@@ -3,6 +3,7 @@ import atexit
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -44,10 +45,22 @@ def finish():
     sys.exit(1 if failed else 0)
 
 
+given = set()
+dice = random.Random()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """Below those that the kernel gives to whoever connects somewhere, and never the same twice."""
+    while True:
+        port = dice.randint(12000, 30000)
+        with socket.socket() as s:
+            try:
+                s.bind(('127.0.0.1', port))
+            except OSError:
+                continue
+        if port not in given:
+            given.add(port)
+            return port
 
 
 def run(*args, env=None):
