@@ -37,7 +37,7 @@ constexpr std::size_t kPromPointsMax = 4096;  // likewise
 // server said, or that this is no such answer; series visited before that were true. `body` needs room behind it: it is padded.
 Result<std::size_t> read_prom_answer(std::string& body, const std::function<void(const PromSeries&)>& visit);
 
-// The message in an error of Prometheus or Alertmanager, or the body's first line; at most 300 bytes.
+// The message in an error of Prometheus or Alertmanager, or the body's first line; at most 300 bytes of it.
 std::string error_in_answer(std::string_view body);
 
 // Tells a GPU that is gone from exporters that never say whether their page is whole: one that has shown every GPU, and then

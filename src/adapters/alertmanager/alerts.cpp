@@ -38,6 +38,17 @@ void name_place(const State& s, NodeId node, std::int16_t slot, FindingKind kind
   if (slot >= 0) labels[kind == FindingKind::row_hot ? "row" : "gpu"] = std::to_string(slot);
 }
 
+// Alertmanager refuses an alert whose link is no URL, and a node's name is untrusted text.
+std::string url_piece(std::string_view s) {
+  std::string out;
+  for (const char c : s) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
 std::string evidence_text(const Finding& f) {
   constexpr std::size_t kLinesMax = 4, kLineMax = 300;
   std::string out;
@@ -67,12 +78,14 @@ Alert alert_of(const State& s, const Finding& f, const Incident* incident, const
                    {"evidence", evidence_text(f)},
                    {"confidence", fmt::format("{:.2f}", confidence(f))},
                    {"suggested_action", std::string(suggestion(f.kind))}};
+  // Where no incident was opened (a cluster that is only watched), trouble on one node is one piece of trouble all the same.
+  const std::string& home = f.node.some() && f.node.v < s.site.nodes.size() ? a.labels["node"] : a.labels["cluster"];
+  a.labels["incident"] = incident != nullptr ? std::to_string(incident->id.v) : home;
   if (incident != nullptr) {
-    a.labels["incident"] = std::to_string(incident->id.v);
     a.annotations["stage"] = std::string(name_of(incident->stage));
     a.link = fmt::format("{}/?incident={}", page, incident->id.v);
-  } else if (f.node.some() && f.node.v < s.site.nodes.size()) {
-    a.link = page + "/";
+  } else {
+    a.link = f.node.some() ? fmt::format("{}/?node={}", page, url_piece(home)) : page + "/";
   }
   a.starts = f.opened;
   return a;
