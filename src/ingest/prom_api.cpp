@@ -199,7 +199,8 @@ std::string error_in_answer(std::string_view body) {
   if (body.size() < (1 << 20)) {
     if (const auto v = parse_json(body, 8)) {
       for (const char* name : {"error", "message"}) {
-        if (const Value* x = v->find(name); x != nullptr && x->string() != nullptr) return to_valid_utf8(x->string()->substr(0, kSayMax));
+        if (const Value* x = v->find(name); x != nullptr && x->string() != nullptr)
+          return to_valid_utf8(x->string()->substr(0, kSayMax));
       }
     }
   }

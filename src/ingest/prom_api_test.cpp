@@ -113,7 +113,8 @@ TEST_F(PromApiTest, WhatIsNoAnswerIsSaidToBeNone) {
 }
 
 TEST_F(PromApiTest, ErrorsOfOtherServersAreReadToo) {
-  EXPECT_EQ(error_in_answer(R"({"code":601,"message":"start time must be before end time"})"), "start time must be before end time");
+  EXPECT_EQ(error_in_answer(R"({"code":601,"message":"start time must be before end time"})"),
+            "start time must be before end time");
   EXPECT_EQ(error_in_answer("bad thing\nsecond line"), "bad thing");
   EXPECT_EQ(error_in_answer(""), "");
   EXPECT_LE(error_in_answer(std::string(5000, 'x')).size(), 300U);

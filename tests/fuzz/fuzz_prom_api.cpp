@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::expect(!r.error().what.empty(), "an error says something");
   }
   for (const Sample& s : reader.finish()) {
-    fuzz::expect(s.node.v < kSite.nodes.size() && s.slot >= -1 && s.slot < 8 && std::isfinite(s.value), "of a node and slot there are");
+    fuzz::expect(s.node.v < kSite.nodes.size() && s.slot >= -1 && s.slot < 8 && std::isfinite(s.value),
+                 "of a node and slot there are");
   }
   // The second reading may know instances that the first has learned; the third can know nothing more.
   for (int reading = 2; reading <= 3; ++reading) {

@@ -163,7 +163,7 @@ Result<Response> Fan::ask(const Request& request, std::size_t body_max, const st
   send(request, body_max, true, [answer](Result<Response> r) { *answer = std::move(r); });
   while (!*answer) {
     if (stop) return fail(Code::unreachable, "muster is shutting down");
-    poll(std::chrono::milliseconds(100));
+    poll(std::chrono::milliseconds(20));
   }
   return std::move(**answer);
 }

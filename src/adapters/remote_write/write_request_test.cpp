@@ -45,7 +45,8 @@ std::string from_snappy(std::string_view s) {
 }
 
 TEST(RemoteWrite, APageBecomesSeriesWithSortedLabels) {
-  const auto w = encode_write("# HELP a b\n# TYPE a gauge\na{z=\"1\",b=\"x\\\"\\\\\\ny\"} 2.5\nrubbish\nb 3\n", 1234567, {{"job", "muster"}});
+  const auto w = encode_write("# HELP a b\n# TYPE a gauge\na{z=\"1\",b=\"x\\\"\\\\\\ny\"} 2.5\nrubbish\nb 3\n", 1234567,
+                              {{"job", "muster"}});
   EXPECT_EQ(w.samples, 2U);
   EXPECT_EQ(w.unread, 1U);
   std::string_view all = w.bytes;

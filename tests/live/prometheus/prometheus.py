@@ -18,13 +18,14 @@ exporters.pages['/stray'] = page('elsewhere')
 # Prometheus reads the very file that --scrape would. Nodes 1 and 2 are known by their instance, 3 and 4 only by their pages.
 write('targets.json', json.dumps(
     [exporters.target(f'/node{n:04d}', instance=f'node{n:04d}:9400') for n in (1, 2)] +
-    [exporters.target(f'/node{n:04d}', instance=f'10.0.0.{n}:9400') for n in (3, 4)] + [exporters.target('/stray', instance='stray:1')]))
+    [exporters.target(f'/node{n:04d}', instance=f'10.0.0.{n}:9400') for n in (3, 4)] +
+    [exporters.target('/stray', instance='stray:1')]))
 scrape = f'  - {{job_name: dcgm, file_sd_configs: [{{files: ["{path("targets.json")}"]}}]}}'
 RECEIVE = ['--web.enable-remote-write-receiver']
 prometheus = Prometheus(scrape, more=RECEIVE)
 until(lambda: len(prometheus.query('up == 1')) == 5)
 
-policy = write('policy.yaml', 'silent_after: 8s\n')
+policy = write('policy.yaml', 'silent_after: 10s\n')
 town = Controller(nodes=4)
 url = f'http://127.0.0.1:{prometheus.port}'
 town.start('--prometheus', url, '--remote-write', url + '/api/v1/write', '--every', '1s', '--policy', policy)
@@ -40,7 +41,7 @@ exporters.pages['/node0001'] = page('node0001', generation=4.6)
 exporters.pages['/node0004'] = page('node0004', pending={2: 1})
 time.sleep(2.5)
 exporters.pages['/node0001'] = page('node0001', generation=4.6, dbe={5: 1})
-found = until(lambda: {(f['node'], f['slot'], f['kind']) for f in town.findings()} >= {
+found = until(lambda: {(f['node'], f.get('gpu_slot'), f['kind']) for f in town.findings()} >= {
     ('node0001', 5, 'ecc_uncorrectable'), ('node0004', 2, 'row_remap_pending')})
 check(found, 'what exporters begin to say is found: by instance with new names, by Hostname with old ones', town.findings())
 queries = town.metric('muster_prometheus_queries_total')
@@ -73,8 +74,8 @@ check(names <= have, f'all {len(names)} names of it are there', names - have)
 exporters.pages['/node0003'] = None
 check(until(lambda: prometheus.query('up{instance="10.0.0.3:9400"} == 0')), 'Prometheus sees a target go down')
 silent = until(lambda: town.findings('node_silent'), 25)
-check(silent and [f['node'] for f in silent] == ['node0003'], 'its last values are no sign of life: the node is silent, only this one',
-      town.findings())
+check(silent and [f['node'] for f in silent] == ['node0003'],
+      'its last values are no sign of life: the node is silent, only this one', town.findings())
 exporters.pages['/node0003'] = page('node0003', generation=4.6)
 check(until(lambda: not town.findings('node_silent')), 'and is back when its target is', town.findings())
 
@@ -82,12 +83,12 @@ check(until(lambda: not town.findings('node_silent')), 'and is back when its tar
 before = time.time()
 prometheus.child.terminate()
 prometheus.child.wait()
-check(until(lambda: ask(town.port, '/healthz')[0] == 503), 'without Prometheus the health page says so', ask(town.port, '/healthz'))
+check(until(lambda: ask(town.port, '/healthz')[0] == 503), 'without Prometheus the health page says so',
+      ask(town.port, '/healthz'))
 check('127.0.0.1' in ask(town.port, '/healthz')[1], 'and who does not answer', ask(town.port, '/healthz'))
 check(until(lambda: (town.metric('muster_remote_write_waiting') or 0) >= 3), 'own series wait', town.metrics())
 away = time.time() - before
-prometheus.child = start('prometheus', f'--config.file={path("prometheus.yml")}', f'--storage.tsdb.path={path("prometheus-data")}',
-                         f'--web.listen-address=127.0.0.1:{prometheus.port}', *RECEIVE, log='prometheus.log')
+prometheus.start()
 check(until(lambda: town.metric('muster_remote_write_waiting') == 0, 20), 'and are taken when it is back', town.metrics())
 middle = int(before + away / 2 + 1)
 held = until(lambda: prometheus.query(f'muster_build_info @ {middle}'), 5)
@@ -118,13 +119,15 @@ other = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Other)
 threading.Thread(target=other.serve_forever, daemon=True).start()
 token = write('token', 'secret\n')
 nobody = free_port()
-for status, flags, port, words in [(200, [], None, "not an answer of Prometheus' API"), (401, [], None, '--prometheus-token-file'),
-                                   (404, [], None, 'no /api/v1/query'), (401, ['--prometheus-token-file', token], None, 'too many samples'),
+WITH = ['--prometheus-token-file', token]
+for status, flags, port, words in [(200, [], None, "not an answer of Prometheus' API"), (401, [], None, WITH[0]),
+                                   (404, [], None, 'no /api/v1/query'), (401, WITH, None, 'too many samples'),
                                    (0, [], nobody, 'is it running')]:
     say.update(status=status, body='<html>hello</html>')
     c = Controller(nodes=1, name=f'other{status}{len(flags)}')
     c.start('--prometheus', f'http://127.0.0.1:{port or other.server_address[1]}', '--every', '1s', *flags)
-    check(until(lambda: words in text_of(c.log), 5), f'status {status}{" with a token" if flags else ""}: says "{words}"', text_of(c.log))
+    check(until(lambda: words in text_of(c.log), 5), f'status {status}{" with a token" if flags else ""}: says "{words}"',
+          text_of(c.log))
     check(c.stop() == 0, 'and stops cleanly')
 
 # ---- VictoriaMetrics has the same API

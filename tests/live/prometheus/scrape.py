@@ -25,7 +25,7 @@ check(not town.findings(), 'healthy nodes, by label, by instance and by the page
 exporters.pages['/node0003'] = page('node0003', generation=4.6, dbe={5: 1})
 exporters.pages['/node0004'] = page('node0004', pending={2: 1})
 exporters.pages['/node0005'] = page('node0005', gpus=[0, 1, 2, 4, 5, 6, 7])
-found = until(lambda: {(f['node'], f['slot'], f['kind']) for f in town.findings()} >= {
+found = until(lambda: {(f['node'], f.get('gpu_slot'), f['kind']) for f in town.findings()} >= {
     ('node0003', 5, 'ecc_uncorrectable'), ('node0004', 2, 'row_remap_pending'), ('node0005', 3, 'gpu_lost')})
 check(found, 'an uncorrectable error (new names), a pending remap (old ones) and a GPU gone from its page are found',
       town.findings())

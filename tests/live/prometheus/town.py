@@ -169,6 +169,9 @@ class Exporters(http.server.ThreadingHTTPServer):
         self.port = self.server_address[1]
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, request, client_address):
+        pass  # who asks may hang up
+
     def target(self, where, **labels):
         return {'targets': [f'127.0.0.1:{self.port}'], 'labels': {'__metrics_path__': where, **labels}}
 
@@ -224,10 +227,15 @@ class Prometheus:
         extra = f'rule_files: [{rules}]\n' if rules else ''
         write(name + '.yml', f'global: {{scrape_interval: {interval}, evaluation_interval: 1s}}\n{extra}'
                              f'scrape_configs:\n{scrape or "  []"}\n')
-        self.child = start('prometheus', f'--config.file={path(name + ".yml")}', f'--storage.tsdb.path={path(name + "-data")}',
-                           f'--web.listen-address=127.0.0.1:{self.port}', *more, log=name + '.log')
+        self.more = more
+        self.start()
+
+    def start(self):
+        self.child = start('prometheus', f'--config.file={path(self.name + ".yml")}',
+                           f'--storage.tsdb.path={path(self.name + "-data")}', f'--web.listen-address=127.0.0.1:{self.port}',
+                           *self.more, log=self.name + '.log')
         if not until(lambda: ask(self.port, '/-/ready', timeout=1)[0] == 200):
-            check(False, 'Prometheus starts', text_of(name + '.log')[-2000:])
+            check(False, 'Prometheus starts', text_of(self.name + '.log')[-2000:])
             finish()
 
     def query(self, expr):
