@@ -84,7 +84,7 @@ void Parser::add_fleet() {
   auto* emit = command(*fleet, "emit", "Print a file for another program, made for what Muster measures and finds", nullptr,
                        "  muster fleet emit prometheus -o /etc/prometheus/muster_rules.yml\n"
                        "  muster fleet emit dcgm-counters > counters.csv     for dcgm-exporter -f counters.csv");
-  choice(emit, "file", "FILE", "prometheus (alert and recording rules), grafana (dashboard) or dcgm-counters",
+  choice(emit, "FILE", "FILE", "prometheus (alert and recording rules), grafana (dashboard) or dcgm-counters",
          {"prometheus", "grafana", "dcgm-counters"}, [this](std::size_t i) { fleet_emit_.what = static_cast<EmittedFile>(i); })
       ->required();
   words(emit, "-o,--output", "FILE", "Write to this file instead of stdout", fleet_emit_.out, {WordKind::file, {}});

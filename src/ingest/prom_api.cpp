@@ -216,7 +216,8 @@ NodeId PromReader::node_of(const PromSeries& s) {
     const std::string_view value = s.label(name);
     if (value.empty()) continue;
     if (const NodeId n = names_.find(value); n.some()) {
-      if (!instance.empty() && instances_.size() < site_.nodes.size() * 8 + 64) instances_[std::string(instance)] = n;
+      if (instances_.size() >= site_.nodes.size() * 8 + 1024) instances_.clear();  // learned again from the next series
+      if (!instance.empty()) instances_[std::string(instance)] = n;
       return n;
     }
   }
@@ -247,8 +248,7 @@ void PromReader::take(const PromSeries& s, unsigned query) {
     return;
   }
   if (name == "up") {
-    seen_[key] = newest->ms;
-    ups_.push_back({Time{newest->ms * 1'000'000}, node, -1, Field::up, newest->value > 0 ? 1.0 : 0.0});
+    ups_[key] = {Time{newest->ms * 1'000'000}, node, -1, Field::up, newest->value > 0 ? 1.0 : 0.0};
     return;
   }
   Page& page = pages_[key];
@@ -265,10 +265,14 @@ void PromReader::take(const PromSeries& s, unsigned query) {
 }
 
 std::vector<Sample> PromReader::finish() {
-  std::vector<Sample> out = std::move(ups_);
-  ups_.clear();
+  std::vector<Sample> out;
+  for (auto& [key, up] : ups_) {
+    seen_[key] = up.at.ms();
+    out.push_back(up);
+  }
   for (auto& [key, page] : pages_) {
     seen_[key] = page.ms;
+    newest_ms_ = std::max(newest_ms_, page.ms);
     const std::size_t first = out.size();
     const Time at{page.ms * 1'000'000};
     counts_.refused += parse_scrape(page.text, page.node, at, site_, out);
@@ -278,8 +282,24 @@ std::vector<Sample> PromReader::finish() {
       out.push_back({at, page.node, -1, Field::gpus_visible, static_cast<double>(*visible)});
     }
   }
-  pages_.clear();
+  drop();
+  forget_the_gone();
   return out;
+}
+
+void PromReader::drop() {
+  ups_.clear();
+  pages_.clear();
+}
+
+// Instances come and go (a pod has a new address each time); those not heard for an hour are not kept for ever.
+void PromReader::forget_the_gone() {
+  constexpr std::int64_t kHourMs = 3'600'000;
+  const std::size_t most = site_.nodes.size() * 16 + 1024;
+  if (seen_.size() < most) return;
+  std::erase_if(seen_, [&](const auto& k) { return k.second < newest_ms_ - kHourMs; });
+  if (seen_.size() > 4 * most) seen_.clear();  // no cluster has so many: better to take some samples twice than to grow
+  std::erase_if(rolls_, [&](const auto& k) { return seen_.count(k.first) == 0; });
 }
 
 std::vector<std::string> prom_queries(std::string_view range) {

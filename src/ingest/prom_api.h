@@ -64,6 +64,8 @@ class PromReader {
   void take(const PromSeries& series, unsigned query);
   // Samples since the last call, with the times of the samples, not of the query.
   std::vector<Sample> finish();
+  // Forgets what was taken since the last call of either: half a picture is none, and the next one has it again.
+  void drop();
 
   struct Counts {
     std::uint64_t series = 0, old = 0, refused = 0, unknown = 0;  // unknown: of no node of the site
@@ -78,14 +80,16 @@ class PromReader {
     std::string text;  // as an exporter would print it
   };
   NodeId node_of(const PromSeries& s);
+  void forget_the_gone();
 
   const Site& site_;
   NodeNames names_;
-  std::map<std::string, NodeId, std::less<>> instances_;  // learned from labels that name the host
-  std::map<std::string, std::int64_t, std::less<>> seen_;
+  std::map<std::string, NodeId, std::less<>> instances_;   // learned from labels that name the host
+  std::map<std::string, std::int64_t, std::less<>> seen_;  // time of the newest sample handed out
+  std::int64_t newest_ms_ = 0;
   std::map<std::string, Page, std::less<>> pages_;  // by query and instance
   std::map<std::string, GpuRoll, std::less<>> rolls_;
-  std::vector<Sample> ups_;
+  std::map<std::string, Sample, std::less<>> ups_;
   Counts counts_;
   std::string some_unknown_;
 };

@@ -82,7 +82,7 @@ Result<void> PrometheusPoller::turn() {
   const auto queries = prom_queries(fmt::format("{}s", range.ns / 1'000'000'000));
   for (unsigned i = 0; i < queries.size(); ++i) {
     if (auto ok = query(queries[i], i); !ok) {
-      reader_.finish();  // half a picture is none
+      reader_.drop();
       return ok;
     }
   }
@@ -120,7 +120,12 @@ void PrometheusPoller::deliver(const std::vector<Sample>& samples) {
     for (int tries = 0; tries < 50 && !taken && !stop_; ++tries) {  // the loop may be behind: it is waited for, not run over
       Parcel parcel;
       parcel.records = piece->size();
-      parcel.open = [piece](Time, Inbox& out) { out.samples.insert(out.samples.end(), piece->begin(), piece->end()); };
+      parcel.open = [piece](Time utc, Inbox& out) {
+        for (Sample s : *piece) {
+          s.at = std::min(s.at, utc);  // a clock that runs ahead brings nothing from the future
+          out.samples.push_back(s);
+        }
+      };
       parcel.turn_away = [](const Error&) {};
       taken = mailbox_.deliver(std::move(parcel));
       if (!taken) std::this_thread::sleep_for(std::chrono::milliseconds(20));
