@@ -14,7 +14,7 @@ import threading
 import time
 
 MUSTER = os.path.abspath(sys.argv[1])
-FAKE_NVML = os.path.abspath(sys.argv[2])
+FAKE_NVML = os.path.abspath(sys.argv[2]) if os.sep in sys.argv[2] else sys.argv[2]
 DIR = tempfile.mkdtemp(prefix='muster-agent-')
 NODES = 64
 failed = 0
@@ -173,10 +173,11 @@ class Controller:
 
 
 class Agent:
-    def __init__(self, controller, number=1, spool=None, more=(), env=None):
+    def __init__(self, controller, number=1, spool=None, more=(), env=None, kernel_log=None):
         self.name = f'node{number:04d}'
-        self.log = os.path.join(DIR, f'kernel-{self.name}.log')
-        open(self.log, 'a').close()
+        self.log = kernel_log or os.path.join(DIR, f'kernel-{self.name}.log')
+        if not kernel_log:
+            open(self.log, 'a').close()
         self.spool = spool or os.path.join(DIR, f'spool-{self.name}')
         self.controller, self.more, self.env = controller, list(more), env
         self.port = free_port()
