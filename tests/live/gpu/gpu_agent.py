@@ -1,6 +1,6 @@
-"""gpu_agent.py MUSTER: the agent on a machine with an NVIDIA GPU: what it reads is what nvidia-smi reads, idle and at work; what it
-costs; and a program's wild write, from the kernel's line to the controller. Skipped (77) where there is no GPU. It changes no setting
-of the GPU. Needs nvcc, and root or CAP_SYSLOG."""
+"""gpu_agent.py MUSTER: the agent on a machine with an NVIDIA GPU: what it reads is what nvidia-smi reads, idle and at work; what
+it costs; and a program's wild write, from the kernel's line to the controller. Skipped (77) where there is no GPU. It changes no
+setting of the GPU. Needs nvcc, and root or CAP_SYSLOG."""
 import json
 import os
 import shutil
@@ -104,7 +104,8 @@ compare('at work')
 worked = cost('at work', agent)
 load.wait()
 check(max(idle[0], worked[0]) < 0.3, f'the agent takes {max(idle[0], worked[0]):.2f} % of a core; promised 0.3')
-check(max(idle[1], worked[1]) < 40, f'and {max(idle[1], worked[1]):.1f} MB, of which NVIDIA\'s library takes most (docs/health/agent.md)')
+check(max(idle[1], worked[1]) < 40,
+      f'and {max(idle[1], worked[1]):.1f} MB, of which NVIDIA\'s library takes most (docs/health/agent.md)')
 
 threading.Thread(target=follow_kmsg, daemon=True).start()
 time.sleep(0.5)

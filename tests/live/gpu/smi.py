@@ -4,7 +4,8 @@ import subprocess
 import xml.etree.ElementTree as ET
 
 # How far outside what nvidia-smi said just before and just after a value that moves may lie; all others must be equal.
-TOLERANCE = {'DCGM_FI_DEV_GPU_TEMP': 2, 'DCGM_FI_DEV_GPU_TEMP_LIMIT': 2, 'DCGM_FI_DEV_MEMORY_TEMP': 2, 'DCGM_FI_DEV_POWER_USAGE': 25,
+TOLERANCE = {'DCGM_FI_DEV_GPU_TEMP': 2, 'DCGM_FI_DEV_GPU_TEMP_LIMIT': 2, 'DCGM_FI_DEV_MEMORY_TEMP': 2,
+             'DCGM_FI_DEV_POWER_USAGE': 25,
              'DCGM_FI_DEV_SM_CLOCK': 60, 'DCGM_FI_DEV_GPU_UTIL': 15, 'DCGM_FI_DEV_MEM_COPY_UTIL': 15, 'DCGM_FI_DEV_FB_USED': 2,
              'DCGM_FI_DEV_FB_FREE': 2, 'DCGM_FI_DEV_FB_RESERVED': 2}
 NUMBERS = {

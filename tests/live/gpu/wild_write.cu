@@ -1,4 +1,4 @@
-// A kernel that writes where nothing is: an Xid 31. Prints when it was launched and when the error came back (CLOCK_MONOTONIC, ns).
+// A kernel that writes where nothing is: an Xid 31. Prints when it was launched and when the error came (CLOCK_MONOTONIC, ns).
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
