@@ -17,6 +17,7 @@ namespace {
 
 namespace od = simdjson::ondemand;
 constexpr std::size_t kSayMax = 300;
+constexpr double kTimeMax_s = 9e9;  // nanoseconds of later times do not fit
 constexpr std::string_view kUsed[] = {"gpu",
                                       "device",
                                       "pci_bus_id",
@@ -49,7 +50,7 @@ bool read_point(od::value v, PromPoint& out) {
     double t = 0;
     std::string_view text;
     if (n == 0) {
-      if (x.get_double().get(t) != simdjson::SUCCESS || !(t > -1e11 && t < 1e11)) return false;
+      if (x.get_double().get(t) != simdjson::SUCCESS || !(t > -kTimeMax_s && t < kTimeMax_s)) return false;
       out.ms = static_cast<std::int64_t>(std::llround(t * 1000));
     } else if (n == 1) {
       if (x.get_string().get(text) != simdjson::SUCCESS) return false;
