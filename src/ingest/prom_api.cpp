@@ -241,8 +241,9 @@ void PromReader::take(const PromSeries& s, unsigned query) {
     ++counts_.refused;
     return;
   }
-  const std::string key =
-      fmt::format("{}\t{}\t{}\t{}", name == "up" ? "up" : std::to_string(query), s.label("job"), s.label("instance"), node.v);
+  std::string key = name == "up" ? "up" : std::string(1, static_cast<char>('0' + query));
+  key.append("\t").append(s.label("job")).append("\t").append(s.label("instance"));
+  key.append("\t").append(std::to_string(node.v));
   const auto seen = seen_.find(key);
   if (seen != seen_.end() && newest->ms <= seen->second) {
     ++counts_.old;
@@ -260,9 +261,9 @@ void PromReader::take(const PromSeries& s, unsigned query) {
   for (const auto& [label, value] : s.labels) {
     if (std::find(std::begin(kUsed), std::end(kUsed), label) == std::end(kUsed)) continue;
     if (value.find_first_of("\"\\\n\r") != std::string_view::npos) continue;
-    page.text += fmt::format("{}=\"{}\",", label, value);
+    page.text.append(label).append("=\"").append(value).append("\",");
   }
-  page.text += fmt::format("}} {}\n", newest->value);
+  page.text.append("} ").append(render_number(newest->value)).append("\n");
 }
 
 std::vector<Sample> PromReader::finish() {
