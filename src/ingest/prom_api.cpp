@@ -17,6 +17,7 @@ namespace {
 
 namespace od = simdjson::ondemand;
 constexpr std::size_t kSayMax = 300;
+constexpr double kTimeMax_s = 9e9;  // nanoseconds of later times do not fit
 constexpr std::string_view kUsed[] = {"gpu",
                                       "device",
                                       "pci_bus_id",
@@ -49,7 +50,7 @@ bool read_point(od::value v, PromPoint& out) {
     double t = 0;
     std::string_view text;
     if (n == 0) {
-      if (x.get_double().get(t) != simdjson::SUCCESS || !(t > -1e11 && t < 1e11)) return false;
+      if (x.get_double().get(t) != simdjson::SUCCESS || !(t > -kTimeMax_s && t < kTimeMax_s)) return false;
       out.ms = static_cast<std::int64_t>(std::llround(t * 1000));
     } else if (n == 1) {
       if (x.get_string().get(text) != simdjson::SUCCESS) return false;
@@ -240,8 +241,9 @@ void PromReader::take(const PromSeries& s, unsigned query) {
     ++counts_.refused;
     return;
   }
-  const std::string key =
-      fmt::format("{}\t{}\t{}\t{}", name == "up" ? "up" : std::to_string(query), s.label("job"), s.label("instance"), node.v);
+  std::string key = name == "up" ? "up" : std::string(1, static_cast<char>('0' + query));
+  key.append("\t").append(s.label("job")).append("\t").append(s.label("instance"));
+  key.append("\t").append(std::to_string(node.v));
   const auto seen = seen_.find(key);
   if (seen != seen_.end() && newest->ms <= seen->second) {
     ++counts_.old;
@@ -259,9 +261,9 @@ void PromReader::take(const PromSeries& s, unsigned query) {
   for (const auto& [label, value] : s.labels) {
     if (std::find(std::begin(kUsed), std::end(kUsed), label) == std::end(kUsed)) continue;
     if (value.find_first_of("\"\\\n\r") != std::string_view::npos) continue;
-    page.text += fmt::format("{}=\"{}\",", label, value);
+    page.text.append(label).append("=\"").append(value).append("\",");
   }
-  page.text += fmt::format("}} {}\n", newest->value);
+  page.text.append("} ").append(render_number(newest->value)).append("\n");
 }
 
 std::vector<Sample> PromReader::finish() {

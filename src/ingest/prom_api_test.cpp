@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 
 namespace muster {
 namespace {
@@ -105,6 +107,7 @@ TEST_F(PromApiTest, WhatIsNoAnswerIsSaidToBeNone) {
         R"({"status":"success","data":{"result":[{"metric":{"a":1},"value":[1,"1"]}]}})",
         R"({"status":"success","data":{"result":[{"metric":{},"value":[1,"1",2]}]}})",
         R"({"status":"success","data":{"result":[{"metric":{},"value":["x","1"]}]}})",
+        R"({"status":"success","data":{"result":[{"metric":{},"value":[9700000015,"1"]}]}})",
         R"({"status":"success","data":{"result":[]}} {})", R"({"status":"success","data":{"result":[]})", "\xff{}"}) {
     const auto r = take(bad);
     ASSERT_FALSE(r) << bad;
@@ -118,6 +121,30 @@ TEST_F(PromApiTest, ErrorsOfOtherServersAreReadToo) {
   EXPECT_EQ(error_in_answer("bad thing\nsecond line"), "bad thing");
   EXPECT_EQ(error_in_answer(""), "");
   EXPECT_LE(error_in_answer(std::string(5000, 'x')).size(), 300U);
+}
+
+TEST_F(PromApiTest, AnAnswerOfManySeriesIsReadWithoutATreeOfIt) {
+  for (std::uint32_t n = 3; n <= 2000; ++n) site.nodes.push_back({"node" + std::to_string(10000 + n)});
+  reader = std::make_unique<PromReader>(site);
+  std::string list;
+  std::size_t series = 0;
+  for (std::uint32_t n = 2; n < 2000; ++n) {
+    for (int g = 0; g < 8; ++g, ++series) {
+      list += (list.empty() ? "" : ",") + temp(site.nodes[n].name + ":9400", g, R"([[10,"54"],[25,"55"]])",
+                                               R"(,"UUID":"GPU-11111111-2222-3333-4444-555555555555","modelName":"NVIDIA H200",)"
+                                               R"("device":"nvidia0","Hostname":")" +
+                                                   site.nodes[n].name + "\"");
+    }
+  }
+  std::string body = answer(list);
+  list.clear();
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_TRUE(read_prom_answer(body, [&](const PromSeries& s) { reader->take(s, 0); }));
+  const std::size_t samples = reader->finish().size();
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  std::printf("read_prom_answer and PromReader: %zu series of 15,984 GPUs, %.1f MB, in %.0f ms\n", series,
+              static_cast<double>(body.size()) / 1e6, took * 1e3);
+  EXPECT_EQ(samples, series + 1998) << "and for each node which GPUs are visible";
 }
 
 TEST(PromQueries, EverySeriesIsAskedForOnce) {

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kBatch = 256;
 constexpr std::int64_t kRetryFirstMs = 250, kRetryMostMs = 30'000;
 constexpr std::size_t kAnswerMax = 1 << 20;
+constexpr Duration kPause = milliseconds(50);  // a flood of events is not a flood of looks at the state
 
 Time read_clock(clockid_t id) {
   timespec t{};
@@ -117,10 +118,14 @@ bool AlertSender::tell(const Snapshot& snapshot) {
 
 void AlertSender::run() {
   std::int64_t retry_ms = 0;
+  Time told;
   while (!stop_) {
     std::shared_ptr<const Snapshot> now;
     {
       std::unique_lock hold(lock_);
+      if (const Duration early = told + kPause - read_clock(CLOCK_MONOTONIC); early.ns > 0) {
+        bell_.wait_for(hold, std::chrono::nanoseconds(early.ns), [&] { return stop_.load(); });
+      }
       std::int64_t rest_ms = 1000;
       if (retry_ms > 0) {
         rest_ms = retry_ms;
@@ -135,6 +140,7 @@ void AlertSender::run() {
     if (stop_) return;
     if (now == nullptr) continue;
     const bool done = tell(*now);
+    told = read_clock(CLOCK_MONOTONIC);
     retry_ms = done ? 0 : std::clamp<std::int64_t>(retry_ms * 2, kRetryFirstMs, kRetryMostMs);
   }
 }

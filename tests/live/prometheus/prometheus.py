@@ -7,8 +7,8 @@ import shutil
 import threading
 import time
 
-from town import (Controller, Exporters, Prometheus, ask, check, children, finish, free_port, need, page, path, start, text_of,
-                  until, write)
+from town import (Controller, Exporters, Prometheus, ask, check, finish, free_port, need, page, path, start, text_of, until,
+                  write)
 
 need('prometheus')
 exporters = Exporters()
@@ -24,6 +24,13 @@ scrape = f'  - {{job_name: dcgm, file_sd_configs: [{{files: ["{path("targets.jso
 RECEIVE = ['--web.enable-remote-write-receiver']
 prometheus = Prometheus(scrape, more=RECEIVE)
 until(lambda: len(prometheus.query('up == 1')) == 5)
+
+# VictoriaMetrics takes a while until it shows what it has: it is started now and asked at the end.
+victoria = free_port() if shutil.which('victoria-metrics') else None
+if victoria:
+    write('vm.yml', f'global: {{scrape_interval: 1s}}\nscrape_configs:\n{scrape}\n')
+    start('victoria-metrics', f'-storageDataPath={path("vm")}', f'-httpListenAddr=127.0.0.1:{victoria}',
+          f'-promscrape.config={path("vm.yml")}', '-search.latencyOffset=0s', log='vm.log')
 
 policy = write('policy.yaml', 'silent_after: 10s\n')
 town = Controller(nodes=4)
@@ -97,48 +104,46 @@ check(held and town.metric('muster_remote_write_samples_total', '{outcome="dropp
 check(until(lambda: ask(town.port, '/healthz')[0] == 200), 'all is well again', ask(town.port, '/healthz'))
 check(town.stop() == 0, 'it stops cleanly', text_of(town.log)[-1000:])
 
-# ---- what is no Prometheus
-say = {'status': 200, 'body': '<html>hello</html>', 'seen': None}
+# ---- what is no Prometheus, all at once
+def pretender(status, body):
+    """A server that answers so, and who gives it the token is told what Prometheus says of a query it cannot run."""
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers['Content-Length']))
+            known = self.headers.get('Authorization') == 'Bearer secret'
+            self.send_response(422 if known else status)
+            self.end_headers()
+            self.wfile.write(b'{"status":"error","errorType":"execution","error":"too many samples"}' if known else body)
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Other)
+    server.handle_error = lambda *args: None  # who asks may hang up
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]
 
 
-class Other(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.rfile.read(int(self.headers['Content-Length']))
-        say['seen'] = self.headers.get('Authorization')
-        if say['seen'] == 'Bearer secret':
-            say.update(status=422, body='{"status":"error","errorType":"execution","error":"too many samples"}')
-        self.send_response(say['status'])
-        self.end_headers()
-        self.wfile.write(say['body'].encode())
-
-    def log_message(self, *args):
-        pass
-
-
-other = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Other)
-threading.Thread(target=other.serve_forever, daemon=True).start()
-token = write('token', 'secret\n')
-nobody = free_port()
-WITH = ['--prometheus-token-file', token]
-for status, flags, port, words in [(200, [], None, "not an answer of Prometheus' API"), (401, [], None, WITH[0]),
-                                   (404, [], None, 'no /api/v1/query'), (401, WITH, None, 'too many samples'),
-                                   (0, [], nobody, 'is it running')]:
-    say.update(status=status, body='<html>hello</html>')
-    c = Controller(nodes=1, name=f'other{status}{len(flags)}')
-    c.start('--prometheus', f'http://127.0.0.1:{port or other.server_address[1]}', '--every', '1s', *flags)
-    check(until(lambda: words in text_of(c.log), 5), f'status {status}{" with a token" if flags else ""}: says "{words}"',
-          text_of(c.log))
-    check(c.stop() == 0, 'and stops cleanly')
+WITH = ['--prometheus-token-file', write('token', 'secret\n')]
+cases = []
+for n, (name, port, flags, words) in enumerate([
+        ('a page that is no answer', pretender(200, b'<html>hello</html>'), [], "not an answer of Prometheus' API"),
+        ('status 401', pretender(401, b''), [], WITH[0]), ('status 404', pretender(404, b''), [], 'no /api/v1/query'),
+        ('with a token, status 422', pretender(401, b''), WITH, 'too many samples'),
+        ('nobody', free_port(), [], 'is it running')]):
+    c = Controller(nodes=1, name=f'other{n}')
+    c.start('--prometheus', f'http://127.0.0.1:{port}', '--every', '1s', *flags)
+    cases.append((c, name, words))
+for c, name, words in cases:
+    check(until(lambda: words in text_of(c.log), 5), f'{name}: says "{words}"', text_of(c.log))
+for c, name, _ in cases:
+    c.child.terminate()
+check(all(c.child.wait(20) == 0 for c, _, _ in cases), 'and all of them stop cleanly')
 
 # ---- VictoriaMetrics has the same API
-if shutil.which('victoria-metrics'):
-    port = free_port()
-    write('vm.yml', f'global: {{scrape_interval: 1s}}\nscrape_configs:\n{scrape}\n')
-    start('victoria-metrics', f'-storageDataPath={path("vm")}', f'-httpListenAddr=127.0.0.1:{port}',
-          f'-promscrape.config={path("vm.yml")}', '-search.latencyOffset=0s', log='vm.log')
-    until(lambda: ask(port, '/health', timeout=1)[0] == 200)
+if victoria:
     c = Controller(nodes=4, name='vm-town')
-    c.start('--prometheus', f'http://127.0.0.1:{port}', '--every', '1s')
+    c.start('--prometheus', f'http://127.0.0.1:{victoria}', '--every', '1s')
     check(until(lambda: 'row_remap_pending' in {f['kind'] for f in c.findings()}), 'VictoriaMetrics is asked as well',
           (c.findings(), text_of(c.log), text_of('vm.log')[-500:]))
     check(c.stop() == 0, 'and it stops cleanly')
