@@ -68,7 +68,7 @@ check(best is not None and best.p99 < 100,
 # ---- muster check, from the agent's cache, with 64 agents and a controller on the machine
 a = agents[0]
 took = None
-for turn in range(ROUNDS):
+for turn in range(5):
     times = []
     for _ in range(100):
         began = time.monotonic()

@@ -101,7 +101,7 @@ class Quantiles:
     def __init__(self, values):
         values = sorted(values) or [float('inf')]
         self.median, self.worst = values[len(values) // 2], values[-1]
-        self.p99 = values[min(len(values) - 1, int(len(values) * 0.99))]
+        self.p99 = values[-(-len(values) * 99 // 100) - 1]
 
     def __str__(self):
         return f'median {self.median:.1f} ms, p99 {self.p99:.1f} ms, worst {self.worst:.1f} ms'
