@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "adapters/http/client.h"
-#include "adapters/http/server.h"
 #include "base/json_writer.h"
 #include "commands.h"
 #include "detect/detectors.h"
@@ -32,7 +30,6 @@ struct IngestFigures {
   std::uint64_t findings = 0;
   std::uint64_t bytes = 0;
   double parse_cpu_s = 0, detect_cpu_s = 0;
-  double fetch_samples_per_cpu_s = 0;  // fetched over loopback HTTP first; 0: not measured
   double samples_per_cpu_s() const { return static_cast<double>(samples) / (parse_cpu_s + detect_cpu_s); }
 };
 
@@ -98,28 +95,6 @@ IngestFigures measure(const Site& site, const State& state, std::uint32_t series
   return f;
 }
 
-// The same over loopback HTTP, as peers get it: this thread's CPU holds the client, the copy and the parser, not the exporter.
-double measure_fetched(const Site& site, std::uint32_t series) {
-  http::Options o;
-  o.port = 0;
-  const std::string text = render_payload(site, NodeId{0}, series, 1);
-  o.handler = [&](const std::shared_ptr<HttpExchange>& x) { x->respond({200, "text/plain; version=0.0.4", {}, text}); };
-  const auto server = http::Server::start(std::move(o));
-  if (!server) return 0;
-  http::Request request;
-  request.url = fmt::format("http://127.0.0.1:{}/metrics", (*server)->port());
-  std::vector<Sample> samples;
-  constexpr int kScrapes = 200;
-  const double began = thread_cpu_s();
-  for (int i = 0; i < kScrapes; ++i) {
-    samples.clear();
-    const auto got = http::request(request);
-    if (!got || got->status != 200) return 0;
-    parse_scrape(got->body, NodeId{0}, Time{1}, site, samples);
-  }
-  return kScrapes * static_cast<double>(site.gpus_per_node * series) / (thread_cpu_s() - began);
-}
-
 struct Report {
   std::uint32_t gpus = 0;
   double rss_mb = 0;  // ours, before any peer is served
@@ -127,12 +102,22 @@ struct Report {
   std::vector<PeerFigures> peers;
 };
 
-double best_peer(const Report& r, std::uint32_t series) {
+constexpr std::string_view kOurs = "muster";
+
+double scraped(const Report& r, std::string_view name, std::uint32_t series) {
+  for (const PeerFigures& p : r.peers) {
+    if (p.series == series && p.name == name) return p.samples_per_cpu_s();
+  }
+  return 0;
+}
+
+// 0: something was not measured.
+double times_best_peer(const Report& r, std::uint32_t series) {
   double best = 0;
   for (const PeerFigures& p : r.peers) {
-    if (p.series == series) best = std::max(best, p.samples_per_cpu_s());
+    if (p.series == series && p.name != kOurs) best = std::max(best, p.samples_per_cpu_s());
   }
-  return best;
+  return best > 0 ? scraped(r, kOurs, series) / best : 0;
 }
 
 std::string render_json(const Report& r) {
@@ -142,10 +127,9 @@ std::string render_json(const Report& r) {
     w.object().field("series", f.series).field("samples", f.samples).field("samples_per_cpu_s", f.samples_per_cpu_s());
     w.field("kept", f.kept).field("refused", f.refused).field("findings", f.findings).field("bytes", f.bytes);
     w.field("parse_cpu_s", f.parse_cpu_s).field("detect_cpu_s", f.detect_cpu_s);
-    w.field("with_fetch_samples_per_cpu_s", f.fetch_samples_per_cpu_s);
-    w.field("times_best_peer", best_peer(r, f.series) > 0 ? f.fetch_samples_per_cpu_s / best_peer(r, f.series) : 0).end_object();
+    w.field("times_best_peer", times_best_peer(r, f.series)).end_object();
   }
-  w.end_array().key("peers").array();
+  w.end_array().key("scraping").array();
   for (const PeerFigures& p : r.peers) {
     w.object().field("name", p.name).field("series", p.series).field("absent", p.absent).field("samples", p.samples);
     w.field("cpu_s", p.cpu_s).field("samples_per_cpu_s", p.samples_per_cpu_s()).field("rss_mb", p.rss_mb).end_object();
@@ -163,22 +147,18 @@ std::string render_text(const Report& r) {
   };
   const auto count = [](double v) { return v > 0 ? fmt::format("{:>14.0f}", v) : fmt::format("{:>14}", "-"); };
   row("muster, parse + detect", [&](const IngestFigures& f) { return count(f.samples_per_cpu_s()); });
-  row("muster, fetch + parse", [&](const IngestFigures& f) { return count(f.fetch_samples_per_cpu_s); });
-  for (const char* name : {"prometheus", "victoria-metrics"}) {
-    row(name, [&](const IngestFigures& f) {
-      for (const PeerFigures& p : r.peers) {
-        if (p.name == name && p.series == f.series) return count(p.samples_per_cpu_s());
-      }
-      return count(0);
-    });
+  for (const std::string_view name : {kOurs, std::string_view("prometheus"), std::string_view("victoria-metrics")}) {
+    row(name == kOurs ? "muster up --scrape" : name, [&](const IngestFigures& f) { return count(scraped(r, name, f.series)); });
   }
   row("times the better peer", [&](const IngestFigures& f) {
-    const double best = best_peer(r, f.series);
-    return best > 0 ? fmt::format("{:>14.1f}", f.fetch_samples_per_cpu_s / best) : fmt::format("{:>14}", "-");
+    const double times = times_best_peer(r, f.series);
+    return times > 0 ? fmt::format("{:>14.1f}", times) : fmt::format("{:>14}", "-");
   });
   s += fmt::format("\n\npeak memory {:.0f} MB; {} of {} samples are of use to the detectors at {} series, {} lines refused\n",
                    r.rss_mb, r.ours.back().kept, r.ours.back().samples, r.ours.back().series, r.ours.back().refused);
-  s += "Peers also store what they scrape; Muster judges it and keeps the last values. The ratio compares fetching over HTTP.\n";
+  s += "The last rows are whole programs that scrape the same pages over HTTP. Peers also store what they scrape; Muster judges "
+       "it\n"
+       "and keeps the last values.\n";
   for (const PeerFigures& p : r.peers) {
     if (!p.absent.empty()) s += fmt::format("{}, {} series: no figures, {}\n", p.name, p.series, p.absent);
   }
@@ -200,10 +180,10 @@ int run_bench_ingest(const BenchIngestOptions& o) {
     }
   }
   r.rss_mb = usage().rss_mb;
-  for (IngestFigures& f : r.ours) f.fetch_samples_per_cpu_s = measure_fetched(*site, f.series);
   if (o.peer_seconds > 0) {
     for (const std::uint32_t series : kSeries) {
-      say(fmt::format("measuring peers with {} series for {:.0f} s each", series, o.peer_seconds));
+      say(fmt::format("scraping {} series of each GPU, {:.0f} s each: ours, prometheus, victoria-metrics", series,
+                      o.peer_seconds));
       const auto figures = measure_peers({*site, series, o.peer_seconds, series == kDefaultSeries ? 5 : 10});
       r.peers.insert(r.peers.end(), figures.begin(), figures.end());
     }

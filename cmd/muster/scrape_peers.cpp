@@ -140,32 +140,46 @@ class Child {
 struct PeerKind {
   const char* name;
   const char* counter;  // in its own /metrics: samples appended so far; those that begin so are added up
+  bool whole_pages;     // it counts pages, not samples
 };
-constexpr PeerKind kPeers[] = {
-    {"prometheus", "prometheus_tsdb_head_samples_appended_total"},
-    {"victoria-metrics", "vm_rows_inserted_total{type=\"promscrape\"}"},
-};
+constexpr PeerKind kMuster = {"muster", "muster_scrapes_total{outcome=\"ok\"}", true};
+constexpr PeerKind kPrometheus = {"prometheus", "prometheus_tsdb_head_samples_appended_total", false};
+constexpr PeerKind kVictoria = {"victoria-metrics", "vm_rows_inserted_total{type=\"promscrape\"}", false};
 
-std::vector<std::string> command_line(const PeerKind& kind, const fs::path& folder, int port) {
-  const std::string config = (folder / "scrape.yml").string(), data = (folder / "data").string();
+std::vector<std::string> command_line(const PeerKind& kind, const fs::path& folder, int port, int interval_s) {
+  const auto in = [&](const char* name) { return (folder / name).string(); };
   const std::string listen = fmt::format("127.0.0.1:{}", port);
-  if (kind.name == kPeers[0].name) {
-    return {kind.name, "--config.file=" + config, "--storage.tsdb.path=" + data, "--web.listen-address=" + listen,
+  if (kind.name == kMuster.name) {
+    return {"/proc/self/exe", "up",       "--cluster", in("cluster.yaml"),      "--scrape", in("targets.json"),
+            "--state",        in("data"), "--port",    fmt::format("{}", port), "--every",  fmt::format("{}s", interval_s)};
+  }
+  if (kind.name == kPrometheus.name) {
+    return {kind.name, "--config.file=" + in("scrape.yml"), "--storage.tsdb.path=" + in("data"), "--web.listen-address=" + listen,
             "--log.level=error"};
   }
-  return {kind.name, "-promscrape.config=" + config, "-storageDataPath=" + data, "-httpListenAddr=" + listen,
+  return {kind.name, "-promscrape.config=" + in("scrape.yml"), "-storageDataPath=" + in("data"), "-httpListenAddr=" + listen,
           "-loggerLevel=ERROR"};
 }
 
-std::string scrape_config(const PeerBench& bench, int port) {
-  std::string s = fmt::format(
+// The same targets in everybody's words.
+Result<void> write_targets(const PeerBench& bench, int port, const fs::path& folder) {
+  std::string yaml = fmt::format(
       "global:\n  scrape_interval: {0}s\n  scrape_timeout: {0}s\nscrape_configs:\n- job_name: dcgm\n  static_configs:\n",
       bench.interval_s);
+  std::string json;
   for (std::size_t n = 0; n < bench.site.nodes.size(); ++n) {
-    s += fmt::format("  - targets: [\"127.0.0.1:{}\"]\n    labels: {{__metrics_path__: \"/{}/metrics\", node: \"{}\"}}\n", port,
-                     n, bench.site.nodes[n].name);
+    const std::string& name = bench.site.nodes[n].name;
+    yaml += fmt::format("  - targets: [\"127.0.0.1:{}\"]\n    labels: {{__metrics_path__: \"/{}/metrics\", node: \"{}\"}}\n",
+                        port, n, name);
+    json +=
+        fmt::format("{}{{\"targets\":[\"127.0.0.1:{}\"],\"labels\":{{\"__metrics_path__\":\"/{}/metrics\",\"node\":\"{}\"}}}}",
+                    n == 0 ? "[" : ",\n", port, n, name);
   }
-  return s;
+  if (auto ok = write_file((folder / "scrape.yml").string(), yaml); !ok) return ok;
+  if (auto ok = write_file((folder / "targets.json").string(), json + "]\n"); !ok) return ok;
+  return write_file((folder / "cluster.yaml").string(),
+                    fmt::format("gpu: H200\nnodes: {}\nname_format: \"node{}\"\n", bench.site.nodes.size(),
+                                std::string(bench.site.nodes[0].name.size() - 4, '#')));
 }
 
 std::optional<std::uint64_t> appended(const PeerKind& kind, int port) {
@@ -203,10 +217,9 @@ PeerFigures measure(const PeerKind& kind, const PeerBench& bench) {
   if (auto ok = exporter.start(); !ok) return without(ok.error().what);
   const auto folder = child.make_folder();
   if (!folder) return without(folder.error().what);
-  if (auto ok = write_file((*folder / "scrape.yml").string(), scrape_config(bench, exporter.port())); !ok)
-    return without(ok.error().what);
+  if (auto ok = write_targets(bench, exporter.port(), *folder); !ok) return without(ok.error().what);
   const int port = free_port();
-  if (auto ok = child.start(command_line(kind, *folder, port)); !ok) return without(ok.error().what);
+  if (auto ok = child.start(command_line(kind, *folder, port, bench.interval_s)); !ok) return without(ok.error().what);
   // Making the series at the first scrape costs more than adding to them, and happens once: it is left out.
   for (const auto began = Clock::now(); !exporter.all_asked(); rest()) {
     if (child.ended()) return without("it ended at once");
@@ -222,7 +235,7 @@ PeerFigures measure(const PeerKind& kind, const PeerBench& bench) {
   f.cpu_s = child.cpu_s() - cpu;
   f.rss_mb = child.rss_mb();
   if (!samples || !later || *later <= *samples) return without("its own count of samples could not be read");
-  f.samples = *later - *samples;
+  f.samples = (*later - *samples) * (kind.whole_pages ? bench.site.gpus_per_node * std::uint64_t{bench.series} : 1);
   return f;
 }
 
@@ -230,7 +243,7 @@ PeerFigures measure(const PeerKind& kind, const PeerBench& bench) {
 
 std::vector<PeerFigures> measure_peers(const PeerBench& bench) {
   std::vector<PeerFigures> all;
-  for (const PeerKind& kind : kPeers) all.push_back(measure(kind, bench));
+  for (const PeerKind& kind : {kMuster, kPrometheus, kVictoria}) all.push_back(measure(kind, bench));
   return all;
 }
 

@@ -1,4 +1,4 @@
-// Other programs that scrape, measured on the payload they are given: what a sample costs them in CPU time.
+// Programs that scrape, ours among them, measured on the payload they are given: what a sample costs them in CPU time.
 #pragma once
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ struct PeerBench {
   int interval_s = 5;   // between two scrapes of a target
 };
 
-// prometheus and victoria-metrics, one after the other, with default settings, a target for each node on loopback, and their
+// `muster up --scrape`, prometheus and victoria-metrics, one after the other, with default settings, a target for each node on loopback, and their
 // storage in a folder that is removed afterwards.
 std::vector<PeerFigures> measure_peers(const PeerBench& bench);
 
