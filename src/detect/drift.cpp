@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace muster::detect {
@@ -9,19 +10,37 @@ namespace {
 constexpr Duration kLookEvery = minutes(10);
 constexpr Duration kSettled = minutes(20);  // a node may be in the middle of an update
 constexpr double kMost = 0.8;               // of the nodes have the version that is meant
+}  // namespace
 
 std::string render_version(double v) {
   const double major = std::floor(v / 1e8);
   const double minor = std::floor((v - major * 1e8) / 1e5);
   return fmt::format("{:.0f}.{:.0f}.{:02.0f}", major, minor, v - major * 1e8 - minor * 1e5);
 }
-}  // namespace
+
+std::size_t Drift::nodes_with(bool driver, double number) const {
+  const std::vector<Version>& of = driver ? drivers_ : firmware_;
+  return static_cast<std::size_t>(std::count_if(of.begin(), of.end(), [&](const Version& v) { return v.number == number; }));
+}
+
+std::optional<Time> Drift::pushed(bool driver, double number) const {
+  Time first = kNever;
+  bool others = false;
+  for (const Version& v : driver ? drivers_ : firmware_) {
+    if (v.number == number) first = std::min(first, v.since);
+    others = others || (v.number != 0 && v.number != number);
+  }
+  // What was there when the controller began to listen may be old.
+  if (!others || first == kNever || first - begun_ < kLookEvery) return std::nullopt;
+  return first;
+}
 
 Drift::Drift(const Site& site) : drivers_(site.nodes.size()), firmware_(site.nodes.size()) {}
 
 void Drift::on_sample(const Sample& m, Time mono) {
   if (m.field != Field::driver_version && m.field != Field::nic_firmware) return;
   Version& v = m.field == Field::driver_version ? drivers_[m.node.v] : firmware_[m.node.v];
+  if (begun_.ns == 0) begun_ = mono;
   if (v.number == m.value) return;
   if (m.field == Field::nic_firmware && m.slot > 0 && v.number != 0 && m.value > v.number) return;
   v = {m.value, mono};

@@ -19,8 +19,8 @@ constexpr What kWhat[] = {{Field::ecc_sbe_total, "corrected ECC errors"},
                           {Field::nvlink_errors_total, "NVLink errors"},
                           {Field::ib_symbol_errors_total, "symbol errors of the NIC's link"}};
 
-// More of the same is more certain: 40 % at four times the usual rate, 11 more with each doubling, 85 % at most. An estimate, not a
-// measurement.
+// More of the same is more certain: 40 % at four times the usual rate, 11 more with each doubling, 85 % at most. An estimate, not
+// a measurement.
 int probability_pct(float ratio) {
   int pct = 40;
   for (float r = ratio / kFactor; r >= 2 && pct < 85; r /= 2) pct += 11;

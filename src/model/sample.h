@@ -117,15 +117,28 @@ void fields(V& v, KernelRecord& r) {
 }
 
 // What a job's own log says of its communication. Written by the job: never enough to act on alone.
-enum class JobLogKind : std::uint8_t { timed_out, heartbeat_lost, transfer_failed, port_error, port_active, mismatch };
+enum class JobLogKind : std::uint8_t {
+  timed_out,        // a collective did not end in time
+  standing,         // how far a rank had come then
+  heartbeat_lost,
+  transfer_failed,
+  port_error,
+  port_active,
+  mismatch,         // ranks do not do the same: a defect of the program
+  rank_dead,        // a rank does not answer any more, as NCCL's own watch says
+  not_a_number,     // a rank's loss or gradient is no number: the data, the program, or the GPU
+  not_repeatable,   // the same step computed again gave another result, or replicas of the same weights differ
+};
 struct JobLogRecord {
   Time at;
   JobId job;
   NodeId node;             // none: the line does not say
   std::int16_t slot = -1;  // of the NIC named
   JobLogKind kind = JobLogKind::timed_out;
-  int rank = -1;
+  int rank = -1;           // of the whole job
   std::string text;        // untrusted
+  std::int16_t gpu = -1;   // CUDA device that the line names: among the job's own GPUs of `node`
+  std::int64_t seq = -1;   // of the collective: timed out, or (standing) last enqueued
 };
 
 // Versions travel as numbers: 580.159.04 is 580 * 1e8 + 159 * 1e5 + 4.
