@@ -68,9 +68,11 @@ std::string_view suggestion(FindingKind k) {
     case FindingKind::version_drift: return "bring the node to the version of its peers when it is next empty";
     case FindingKind::failure_predicted: return "plan a replacement; move long jobs away at their next checkpoint";
     case FindingKind::host_fault: return "drain; replace the memory module or the processor named";
-    case FindingKind::mount_stalled: return "look at the store and the network to it; leave the node alone while others hang as well";
+    case FindingKind::mount_stalled:
+      return "look at the store and the network to it; leave the node alone while others hang as well";
     case FindingKind::common_cause: return "look at what the nodes share; leave the nodes alone until it is known to be sound";
-    case FindingKind::sdc_suspected: return "test the GPU's arithmetic and memory once its job has ended; compare with a replay elsewhere";
+    case FindingKind::sdc_suspected:
+      return "test the GPU's arithmetic and memory once its job has ended; compare with a replay elsewhere";
     case FindingKind::hearsay: return "read /dev/kmsg on the node: a log file can be written by its users";
   }
   return {};

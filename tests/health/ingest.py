@@ -43,7 +43,8 @@ for p in r['peers']:
         check(shutil.which(p['name']) is None, f"{what}: {p['absent']}")
         continue
     ours = next(f for f in r['ingest'] if f['series'] == p['series'])['with_fetch_samples_per_cpu_s']
-    check(p['samples'] >= 400 * p['series'] and p['cpu_s'] > 0, f"{what}: {p['samples']} samples, {p['cpu_s']:.2f} CPU-seconds")
+    # Of 125 series every 10 s: 6 s see half of a round or more.
+    check(p['samples'] >= 0.4 * 400 * p['series'] and p['cpu_s'] > 0, f"{what}: {p['samples']} samples, {p['cpu_s']:.2f} CPU-seconds")
     check(ours > p['samples_per_cpu_s'], f"{what}: {p['samples_per_cpu_s'] / 1e3:.0f} k a CPU-second, Muster {ours / 1e3:.0f} k")
 check(len(r['peers']) == 4, 'each peer is named with its figures, or with why there are none')
 sys.exit(1 if failed else 0)

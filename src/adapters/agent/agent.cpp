@@ -45,7 +45,8 @@ HttpResponse text_response(int status, std::string type, std::string body) {
 
 std::vector<ProbeSpec> make_probes(const Options& o) {
   std::vector<ProbeSpec> out;
-  out.push_back({"nvml", seconds(1), o.deadline, [library = o.nvml] { return ask_nvml(library); }});
+  out.push_back({"nvml", seconds(1), o.deadline, [library = o.nvml] { return ask_nvml(library); },
+                 [library = o.nvml](const auto& tell) { watch_nvml(library, tell); }});
   out.push_back({"sysfs", seconds(5), o.deadline, [] { return ask_sysfs(""); }});
   out.push_back({"versions", minutes(10), o.deadline, [] { return ask_versions(""); }});
   for (const std::string& path : o.mounts) out.push_back(mount_probe(path, o.deadline));
@@ -131,15 +132,15 @@ void Agent::say(AgentWord word, const std::string& subject, std::uint64_t count,
   }
 }
 
-void Agent::note_fatal(std::string_view text) {
-  const auto line = parse_log_line(text);
-  if (!line) return;
-  const bool lost = line->fault == "off_bus";
-  const bool fatal = lost || std::any_of(std::begin(kFatal), std::end(kFatal),
-                                         [&](int code) { return line->fault == fmt::format("Xid {}", code); });
+void Agent::note_fatal(const KernelRecord& r) {
+  const bool fatal = r.kind == KernelKind::off_bus || r.kind == KernelKind::gsp_dead ||
+                     (r.kind == KernelKind::xid && std::find(std::begin(kFatal), std::end(kFatal), r.code) != std::end(kFatal));
   if (!fatal) return;
+  // By address where the record names one: a second record of the same GPU replaces the first.
+  const auto line = parse_log_line(r.text);
   const std::lock_guard hold(lock_);
-  if (picture_.figures.fatal.size() < 64) picture_.figures.fatal[line->pci] = printable(text.substr(0, 200));
+  if (picture_.figures.fatal.size() < 64)
+    picture_.figures.fatal[line ? line->event.pci : r.text] = printable(r.text.substr(0, 200));
 }
 
 void Agent::on_piece(const KernelPiece& p) {
@@ -151,8 +152,9 @@ void Agent::on_piece(const KernelPiece& p) {
   }
   untold_missing_ += p.missing;
   std::string_view text = p.bytes;
+  std::optional<KernelRecord> record;
   if (p.structured) {
-    const auto record = parse_kmsg(p.bytes, NodeId{0}, 0, Time{}, kNoSite);
+    record = parse_kmsg(p.bytes, NodeId{0}, 0, Time{}, kNoSite);
     if (!record) return;
     text = text.substr(text.find(';') + 1);
     text = text.substr(0, text.find('\n'));
@@ -167,7 +169,7 @@ void Agent::on_piece(const KernelPiece& p) {
     if (!passes) ++picture_.figures.held_back;
   }
   if (!passes) return;
-  if (source_->trusted()) note_fatal(text);
+  if (source_->trusted() && record) note_fatal(*record);
   JsonWriter w;
   w.object().field(p.structured ? "kmsg" : "line", to_valid_utf8(p.bytes)).field("trusted", source_->trusted()).end_object();
   const std::string json = w.take();
@@ -184,7 +186,31 @@ bool Agent::any_hung(bool mounts) const {
                      [&](const auto& p) { return p.second.hung && (p.first.rfind(kMountPrefix, 0) == 0) == mounts; });
 }
 
+// The driver told of an Xid by way of NVML. The kernel log says the same and more, and sooner: where it is followed and can be
+// trusted, this only shows on the page.
+void Agent::on_told(const ProbeReport& r) {
+  Readings told = parse_readings(r.text);
+  const bool send = !source_ || !source_->trusted();
+  const Time now = monotonic_now();
+  for (const Xid& x : told.xids) {
+    log(LogLevel::warning, fmt::format("NVML tells of Xid {} on GPU {}", x.code, x.gpu));
+    if (!send || !budget_.take(fmt::format("nvml {} {}", x.gpu, x.code), now)) continue;
+    JsonWriter w;
+    w.object().field("xid", x.code).field("pci", x.pci).end_object();
+    const std::string json = w.take();
+    if (keep({"agent", cursor_->id(), cursor_->next_own(), now, utc_now(), boot_, json.substr(1, json.size() - 2)})) continue;
+    ++untold_dropped_;
+    const std::lock_guard hold(lock_);
+    ++picture_.figures.dropped;
+  }
+  const std::lock_guard hold(lock_);
+  merge_readings(picture_.readings, std::move(told));
+  auto& xids = picture_.readings.xids;
+  if (xids.size() > 256) xids.erase(xids.begin(), xids.end() - 128);
+}
+
 void Agent::on_report(ProbeReport r) {
+  if (r.state == ProbeState::told) return on_told(r);
   const bool mount = r.name.rfind(kMountPrefix, 0) == 0;
   const bool command = r.name.rfind(kCommandPrefix, 0) == 0;
   bool was_hung = false;
@@ -198,8 +224,6 @@ void Agent::on_report(ProbeReport r) {
     if (r.state == ProbeState::ok && mount) s.trouble = r.text;
     if (r.state == ProbeState::ok && command && r.text.rfind("0 ", 0) != 0) s.trouble = "exit " + r.text;
     if (r.state == ProbeState::ok && !mount && !command) merge_readings(picture_.readings, parse_readings(r.text));
-    auto& xids = picture_.readings.xids;
-    if (xids.size() > 256) xids.erase(xids.begin(), xids.end() - 128);
     // A driver that hangs tells nothing: old values must not pass for new ones.
     if (r.name == "nvml" && r.state != ProbeState::ok) picture_.readings.gpus.clear();
   }

@@ -49,8 +49,9 @@ class Agent {
   explicit Agent(Options options);
   void on_piece(const KernelPiece& piece);
   void on_report(ProbeReport report);
+  void on_told(const ProbeReport& report);
   void each_second(Time now);
-  void note_fatal(std::string_view text);
+  void note_fatal(const KernelRecord& record);
   void say(AgentWord word, const std::string& subject, std::uint64_t count, const std::string& text);
   bool keep(const Letter& letter);
   bool any_hung(bool mounts) const;

@@ -70,6 +70,12 @@ const char* type_of(const std::string& name) {
   return "gauge";
 }
 
+const char* help_of(const std::string& name) {
+  if (name == "muster_gpu_lost") return "1 where NVML says that the GPU is gone.";
+  if (name == "muster_gpu_processes") return "Processes that compute on the GPU.";
+  return "As dcgm-exporter has it.";
+}
+
 void add_gpus(Page& page, const Picture& p, const std::string& hostname) {
   const auto driver = p.readings.node.find("driver_version");
   for (const auto& [index, g] : p.readings.gpus) {
@@ -79,11 +85,10 @@ void add_gpus(Page& page, const Picture& p, const std::string& hostname) {
     const Labels our_labels = {{"gpu", std::to_string(index)}, {"uuid", fact(g, "uuid")}, {"pci_bus_id", fact(g, "pci")}};
     for (const auto& [name, value] : g.values) {
       const bool ours = name.rfind("muster_", 0) == 0;
-      page.add(name, type_of(name), ours ? "1 where NVML says that the GPU is gone." : "As dcgm-exporter has it.",
-               ours ? our_labels : labels, value);
+      page.add(name, type_of(name), help_of(name), ours ? our_labels : labels, value);
     }
     int last = 0;
-    for (const auto& [gpu, code] : p.readings.xids) last = gpu == index ? code : last;
+    for (const Xid& x : p.readings.xids) last = x.gpu == index ? x.code : last;
     page.add("DCGM_FI_DEV_XID_ERRORS", "gauge", "The last Xid that NVML told of.", labels, last);
   }
 }

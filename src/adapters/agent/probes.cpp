@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "adapters/agent/kernel_source.h"
 #include "adapters/state/lock.h"
@@ -22,7 +24,8 @@ namespace {
 
 constexpr Duration kFindEvery = seconds(10);
 constexpr Duration kRestartAfter = seconds(5);
-constexpr char kEnd = '\0';  // ends an answer: no probe prints it
+constexpr char kEnd = '\0';     // ends an answer: no probe prints it
+constexpr char kTold = '\x01';  // begins what nobody asked for
 
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -36,12 +39,26 @@ bool write_all(int fd, std::string_view bytes) {
 
 // In the probe's process: one answer a byte asked, until nobody asks any more.
 [[noreturn]] void serve(const ProbeSpec& spec, int ask, int answer) {
+  std::mutex lock;  // over the pipe: an answer and what is told must not mix
+  const auto send = [&](std::string text, bool told) {
+    text.resize(std::min(text.size(), kAnswerMax));
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == kEnd || c == kTold; }, ' ');
+    if (told) text.insert(text.begin(), kTold);
+    text.push_back(kEnd);
+    const std::lock_guard hold(lock);
+    return write_all(answer, text);
+  };
+  if (spec.watch) {
+    std::thread([&] {
+      spec.watch([&](const std::string& text) {
+        if (!send(text, true)) _exit(0);
+      });
+    }).detach();
+  }
   char c = 0;
   while (read(ask, &c, 1) == 1) {
-    std::string text = spec.ask().substr(0, kAnswerMax);
-    std::replace(text.begin(), text.end(), kEnd, ' ');
-    text.push_back(kEnd);
-    if (!write_all(answer, text)) break;
+    if (!send(spec.ask(), false)) break;
   }
   _exit(0);
 }
@@ -188,17 +205,23 @@ class Keeper {
       if (n <= 0) break;
       k.text.append(chunk, static_cast<std::size_t>(n));
     }
-    if (k.text.empty() || k.text.back() != kEnd) return;
-    k.text.pop_back();
-    k.told_hung = false;
-    report(k, ProbeState::ok, k.asked ? now - *k.asked : Duration{});
-    k.asked.reset();
-    k.text.clear();
+    std::size_t used = 0;
+    for (std::size_t end = 0; (end = k.text.find(kEnd, used)) != std::string::npos; used = end + 1) {
+      const std::string_view text = std::string_view(k.text).substr(used, end - used);
+      if (!text.empty() && text.front() == kTold) {
+        report(k, ProbeState::told, {}, text.substr(1));
+        continue;
+      }
+      k.told_hung = false;
+      report(k, ProbeState::ok, k.asked ? now - *k.asked : Duration{}, text);
+      k.asked.reset();
+    }
+    k.text.erase(0, used);
+    if (k.text.size() > 2 * kAnswerMax) k.text.clear();  // no probe of ours says so much without an end
   }
 
   // "STATE TOOK_NS LENGTH NAME\n" and the text. A reader that is gone ends the keeper.
-  void report(const Kept& k, ProbeState state, Duration took) {
-    const std::string_view text = state == ProbeState::ok ? std::string_view(k.text) : std::string_view();
+  void report(const Kept& k, ProbeState state, Duration took, std::string_view text = {}) {
     const std::string head = fmt::format("{} {} {} {}\n", static_cast<int>(state), took.ns, text.size(), k.spec.name);
     if (!write_all(out_, head) || !write_all(out_, text)) _exit(0);
   }

@@ -19,14 +19,16 @@ struct ProbeSpec {
   Duration every = seconds(1);
   Duration deadline = seconds(5);
   std::function<std::string()> ask;  // run in the probe's process: its text is the answer
+  // Run in a thread of the probe's process, if there is one: what it tells is reported at once, without having been asked for.
+  std::function<void(const std::function<void(const std::string&)>& tell)> watch = {};
 };
 
-enum class ProbeState { ok, hung, died };
+enum class ProbeState { ok, hung, died, told };
 
 struct ProbeReport {
   std::string name;
   ProbeState state = ProbeState::ok;
-  std::string text;  // of an answer
+  std::string text;  // of an answer, or what was told
   Duration took;
 };
 

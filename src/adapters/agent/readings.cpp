@@ -66,11 +66,12 @@ bool read_line(std::string_view line, Readings& out) {
     out.pci[std::string(w[1])][std::string(w[2])] = *value;
     return true;
   }
-  if (w[0] == "xid" && w.size() == 3) {
+  if (w[0] == "xid" && w.size() >= 3) {
     const auto gpu = parse_uint(w[1]);
     const auto code = parse_uint(w[2]);
     if (!gpu || !code || *gpu > 63 || *code > 999 || out.xids.size() >= kEntriesMax) return false;
-    out.xids.emplace_back(static_cast<int>(*gpu), static_cast<int>(*code));
+    const bool placed = w.size() == 4 && w[3] != "-" && w[3].size() < 32;
+    out.xids.push_back({static_cast<int>(*gpu), static_cast<int>(*code), placed ? std::string(w[3]) : std::string()});
     return true;
   }
   return false;

@@ -5,7 +5,7 @@
 //   node driver_version 580.159.04        a fact about the node
 //   ib mlx5_0 1 link_downed_total 3       a counter or state of a port
 //   pci 0000:1b:00.0 current_width 16     of a PCI device that is a GPU or a NIC
-//   xid 0 31                              an Xid that NVML told of
+//   xid 0 31 00000000:1B:00.0             an Xid that NVML told of
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,8 +16,14 @@
 namespace muster::agent {
 
 struct GpuReadings {
-  std::map<std::string, std::string> facts;  // uuid, pci, model, serial, minor
+  std::map<std::string, std::string> facts;  // uuid, pci, model, serial, minor, vbios, part, inforom
   std::map<std::string, double> values;      // by dcgm-exporter's name
+};
+
+struct Xid {
+  int gpu = 0;
+  int code = 0;
+  std::string pci;  // may be empty
 };
 
 struct Readings {
@@ -25,8 +31,8 @@ struct Readings {
   std::map<std::string, std::string> node;                                     // versions and the like
   std::map<std::pair<std::string, int>, std::map<std::string, double>> ports;  // (device, port)
   std::map<std::string, std::map<std::string, double>> pci;
-  std::vector<std::pair<int, int>> xids;  // (gpu, code), in order
-  std::size_t unread = 0;                 // lines
+  std::vector<Xid> xids;   // in order
+  std::size_t unread = 0;  // lines
 };
 
 Readings parse_readings(std::string_view text);

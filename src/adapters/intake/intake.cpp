@@ -34,20 +34,33 @@ std::int64_t whole(const Value& v, std::string_view name) {
   return x == nullptr || x->integer() == nullptr ? 0 : std::max<std::int64_t>(0, *x->integer());
 }
 
-// A plain line of a log file, whose grammar is looser and whose word counts for less.
+// A plain line of a log file, whose word counts for less: the record in it, after whatever the log puts before one.
 std::optional<KernelRecord> read_line(const std::string& text, NodeId node, const Site& site) {
-  const auto line = parse_log_line(text);
-  if (!line) return std::nullopt;
+  if (!parse_log_line(text)) return std::nullopt;
+  const auto record = [&](std::size_t at) {
+    return parse_kmsg("0,0,0,-;" + text.substr(at, kKernelRecordMax - 16), node, 0, Time{}, site);
+  };
+  if (auto r = record(0)) return r;
+  for (const std::string_view before : {"kernel: ", "] "}) {
+    for (std::size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+      if (auto r = record(at + before.size())) return r;
+    }
+  }
+  return std::nullopt;
+}
+
+// What NVML told of, where there is no kernel log that tells more. It is the driver's own word.
+std::optional<KernelRecord> read_xid(const Value& v, NodeId node, const Site& site) {
+  const std::int64_t code = whole(v, "xid");
+  if (code < 1 || code > 999) return std::nullopt;
+  const std::string address = words(v, "pci", 32);
+  const auto pci = read_pci(address);
   KernelRecord r;
   r.node = node;
-  r.text = text.substr(0, kKernelTextMax);
-  if (line->fault.rfind("Xid ", 0) == 0) {
-    r.kind = KernelKind::xid;
-    r.code = static_cast<std::int32_t>(parse_uint(std::string_view(line->fault).substr(4)).value_or(0));
-  } else if (!parse_name(line->fault, r.kind)) {
-    return std::nullopt;
-  }
-  if (const auto pci = read_pci(line->pci)) r.slot = static_cast<std::int16_t>(PciTable(site).gpu(*pci));
+  r.kind = KernelKind::xid;
+  r.code = static_cast<std::int32_t>(code);
+  r.text = fmt::format("NVML: Xid {}, PCI {}", code, pci ? address : "unknown");
+  if (pci) r.slot = static_cast<std::int16_t>(PciTable(site).gpu(*pci));
   return r;
 }
 
@@ -63,6 +76,12 @@ std::optional<Body> read_body(const Value& v, NodeId node, std::uint64_t boot, s
     r->boot = boot;
     r->seq = seq;
     return Body(KernelHeard{std::move(*r), false});
+  } else if (v.find("xid") != nullptr) {
+    auto r = read_xid(v, node, site);
+    if (!r) return std::nullopt;
+    r->boot = boot;
+    r->seq = seq;
+    return Body(KernelHeard{std::move(*r), true});
   } else if (AgentSaid said; parse_name(words(v, "word", 40), said.word)) {
     said.node = node;
     said.subject = words(v, "subject", kSubjectMax);
