@@ -10,8 +10,8 @@ struct FindingCost {
 };
 
 // Of a finding that makes GPUs useless: those GPUs, from its beginning to its end or `utc`; the whole node while it is kept from
-// work because of it. Of one that slows a job: the job's GPUs, by the part that is lost. Of a common cause: what its findings cost,
-// each node once. An estimate from how things stand now, for people: the books of GPU time are the accountant's.
+// work because of it. Of one that slows a job: the job's GPUs, by the part that is lost. Of a common cause: what its findings
+// cost, each node once. An estimate from how things stand now, for people: the books of GPU time are the accountant's.
 FindingCost cost_of(const State& s, const Finding& f, Time utc);
 
 }  // namespace muster::account

@@ -250,7 +250,10 @@ void write_finding(JsonWriter& w, const State& s, const Finding& f) {
   w.field("suggestion", suggestion(f.kind)).field("loss_pct", f.loss_pct);
   write_where(w, s, f);
   const account::FindingCost cost = account::cost_of(s, f, s.now.utc);
-  w.key("cost").object().field("gpu_hours", rounded(static_cast<double>(cost.gpu_ms) / 3.6e6)).field("money", rounded(cost.money));
+  w.key("cost")
+      .object()
+      .field("gpu_hours", rounded(static_cast<double>(cost.gpu_ms) / 3.6e6))
+      .field("money", rounded(cost.money));
   w.end_object();
   if (f.kind == FindingKind::common_cause || f.kind == FindingKind::storage_stall) {
     const report::Members m = report::members_of(s, f.id);

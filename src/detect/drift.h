@@ -28,7 +28,8 @@ class Drift {
  private:
   struct Version {
     double number = 0;
-    Time since;  // mono
+    Time since;            // mono
+    bool changed = false;  // it was another one before
   };
   void judge(std::vector<Version>& of, const char* what, const State& s, Time utc, Time mono, Signs& out);
 

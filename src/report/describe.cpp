@@ -268,7 +268,8 @@ void describe_finding(Writer& w, const Value& f) {
   w.line("Suggestion", text_of(f, "suggestion"));
   if (const Value* cost = f.find("cost")) {
     const auto money = unless_zero(*cost, "money");
-    w.line("Cost so far", text_of(*cost, "gpu_hours") + " GPU-hours" + (money.empty() ? "" : ", " + money + " at the site's price"));
+    w.line("Cost so far",
+           text_of(*cost, "gpu_hours") + " GPU-hours" + (money.empty() ? "" : ", " + money + " at the site's price"));
   }
   const auto cause = unless_zero(f, "part_of");
   if (!cause.empty()) w.line("Part of", "finding " + cause + " (muster describe finding " + cause + ")");

@@ -254,13 +254,26 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
     const Value* const at = i.find("where");
     const Value* const paid = i.find("cost");
     const Value &where = at != nullptr ? *at : kNone, &cost = paid != nullptr ? *paid : kNone;
-    t.rows.push_back({whole(i, "id"), field(i, "kind"), state(i, "severity"), field(i, "node"), whole(i, "gpu_slot"),
-                      field(i, "job"), whole(i, "code", 1), std::move(seen), age(i, "opened_utc", now),
+    t.rows.push_back({whole(i, "id"),
+                      field(i, "kind"),
+                      state(i, "severity"),
+                      field(i, "node"),
+                      whole(i, "gpu_slot"),
+                      field(i, "job"),
+                      whole(i, "code", 1),
+                      std::move(seen),
+                      age(i, "opened_utc", now),
                       lasted(i, "opened_utc", "cleared_utc", now),
-                      open ? words("open", Tone::warn) : words("cleared", Tone::good), field(i, "subject"),
-                      whole(i, "part_of", 1), field(i, "since_utc"), words(text_of(where, "rack")), words(text_of(where, "pci")),
-                      reading(number_of(i, "confidence"), 2), reading(number_of(cost, "gpu_hours"), 1),
-                      reading(number_of(cost, "money"), 2), field(i, "suggestion"),
+                      open ? words("open", Tone::warn) : words("cleared", Tone::good),
+                      field(i, "subject"),
+                      whole(i, "part_of", 1),
+                      field(i, "since_utc"),
+                      words(text_of(where, "rack")),
+                      words(text_of(where, "pci")),
+                      reading(number_of(i, "confidence"), 2),
+                      reading(number_of(cost, "gpu_hours"), 1),
+                      reading(number_of(cost, "money"), 2),
+                      field(i, "suggestion"),
                       words(evidence.empty() ? "" : text_of(evidence.back(), "text"))});
   }
   return t;
