@@ -84,6 +84,30 @@ def until(what, seconds=20, step=0.02):
     return None
 
 
+class Quantiles:
+    def __init__(self, values):
+        values = sorted(values) or [float('inf')]
+        self.median, self.p99, self.worst = values[len(values) // 2], values[min(len(values) - 1, int(len(values) * 0.99))], values[-1]
+
+    def __str__(self):
+        return f'median {self.median:.1f} ms, p99 {self.p99:.1f} ms, worst {self.worst:.1f} ms'
+
+
+quantiles = Quantiles
+
+
+def cpu_of(pids):
+    """Seconds of processor time, to the nanosecond."""
+    total = 0
+    for pid in pids:
+        for task in os.listdir(f'/proc/{pid}/task'):
+            try:
+                total += int(open(f'/proc/{pid}/task/{task}/schedstat').read().split()[0])
+            except OSError:
+                pass
+    return total / 1e9
+
+
 class Controller:
     def __init__(self, name='state'):
         self.state = os.path.join(DIR, name)
@@ -106,6 +130,9 @@ class Controller:
     def stop(self):
         self.child.terminate()
         return self.child.wait(20)
+
+    def cpu_s(self):
+        return cpu_of([self.child.pid])
 
     def findings(self, kind):
         status, text = get(self.port, '/api/v1/findings?open=1')
@@ -141,12 +168,12 @@ class Agent:
         self.port = free_port()
         self.child = None
 
-    def start(self):
+    def start(self, wait=True):
         self.child = start('agent', '--kmsg', self.log, '--controller', f'http://127.0.0.1:{self.controller.port}',
                            '--token-file', os.path.join(self.controller.state, 'agent-token'), '--node', self.name,
                            '--spool', self.spool, '--listen', f'127.0.0.1:{self.port}', '--nvml', FAKE_NVML, *self.more,
                            log='agent.log', env=self.env)
-        if not until(lambda: get(self.port, '/healthz', 1)[0] == 200):
+        if wait and not until(lambda: get(self.port, '/healthz', 1)[0] == 200):
             check(False, 'the agent serves', open(os.path.join(DIR, 'agent.log')).read()[-2000:])
             finish()
 
@@ -157,6 +184,9 @@ class Agent:
     def write(self, text):
         with open(self.log, 'a') as f:
             f.write(text)
+
+    def page(self):
+        return get(self.port, '/metrics')[1]
 
     def metric(self, name):
         found = re.search(rf'^{name}(?:{{.*}})? ([0-9.e+-]+)$', get(self.port, '/metrics')[1], re.M)
@@ -189,12 +219,8 @@ class Agent:
         return total
 
     def cpu_s(self):
-        """Of the family, to the nanosecond."""
-        total = 0
-        for pid in self.family():
-            for task in os.listdir(f'/proc/{pid}/task'):
-                total += int(open(f'/proc/{pid}/task/{task}/schedstat').read().split()[0])
-        return total / 1e9
+        """Of the family."""
+        return cpu_of(self.family())
 
 
 CODES = (13, 31, 43)
