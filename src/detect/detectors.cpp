@@ -42,6 +42,7 @@ Detectors::Detectors(const State& s)
       clocks_(s.site),
       trend_(s.site),
       driver_(s.site),
+      host_(s.site),
       drift_(s.site),
       xids_(s.site),
       heat_(s.site),
@@ -138,6 +139,7 @@ void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
     case Field::pcie_gen: return pcie_.on_sample(m, gauges_, mono, signs_);
     case Field::recovery_action:
     case Field::driver_answers: return driver_.on_sample(m, s, signs_);
+    case Field::host_uncorrected_total: return host_.on_sample(m, mono, signs_);
     case Field::driver_version:
     case Field::nic_firmware: return drift_.on_sample(m, mono);
     case Field::ib_up: return links_.on_sample(m, mono, signs_);

@@ -14,6 +14,7 @@
 #include "detect/ecc.h"
 #include "detect/gauges.h"
 #include "detect/heat_row.h"
+#include "detect/host.h"
 #include "detect/infiniband.h"
 #include "detect/jobs.h"
 #include "detect/links.h"
@@ -68,6 +69,7 @@ class Detectors {
   Clocks clocks_;
   Trend trend_;
   Driver driver_;
+  Host host_;
   Drift drift_;
   Xids xids_;
   Collectives collectives_;

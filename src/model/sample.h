@@ -50,15 +50,16 @@ enum class Field : std::uint8_t {
   ib_rate_bytes,               // bytes a second that the link is trained to
   nic_firmware,                // as a number, see render_version
   driver_answers,              // node: 1 a question to the driver was answered in time, 0 it was not
+  host_uncorrected_total,      // node, counter: memory errors of the host that were not corrected
 };
-constexpr std::array<std::string_view, 38> names(Field) {
+constexpr std::array<std::string_view, 39> names(Field) {
   return {"up", "boot_time_s", "gpus_visible", "gpu_temp_c", "memory_temp_c", "power_w", "sm_clock_mhz", "gpu_util_pct",
           "tensor_active", "thermal_violation_us", "ecc_sbe_total", "ecc_dbe_total", "remapped_rows", "remap_pending",
           "remap_failed", "nvlink_errors_total", "pcie_replay_total", "pcie_width", "ib_link_downed_total", "ib_up",
           "inlet_temp_c", "clock_reasons", "pcie_gen", "sram_exceeded", "recovery_action", "driver_version",
           "ib_symbol_errors_total", "ib_recoveries_total", "ib_receive_errors_total", "ib_integrity_errors_total",
           "ib_overrun_errors_total", "ib_discards_total", "ib_ack_timeouts_total", "ib_rnr_retries_total",
-          "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers"};
+          "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers", "host_uncorrected_total"};
 }
 constexpr std::size_t kFields = names(Field{}).size();
 

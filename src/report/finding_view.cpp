@@ -26,6 +26,11 @@ Whereabouts whereabouts(const State& s, const Finding& f) {
   if (f.slot < 0) return w;
   if (of_link(f.kind)) w.nic = fmt::format("mlx5_{}", f.slot);
   if (static_cast<std::size_t>(f.slot) < s.site.gpu_pci.size()) w.pci = s.site.gpu_pci[static_cast<std::size_t>(f.slot)];
+  if (const GpuIdentity* g = find_gpu(s, f.node, f.slot)) {
+    w.uuid = g->uuid;
+    w.serial = g->serial;
+    if (!g->pci.empty()) w.pci = g->pci;
+  }
   return w;
 }
 
@@ -36,6 +41,7 @@ std::string say(const Whereabouts& w, std::int16_t slot) {
     out += fmt::format(", NIC {}", w.nic);
   else if (slot >= 0)
     out += fmt::format(", GPU {}{}", slot, w.pci.empty() ? "" : " at " + w.pci);
+  if (w.nic.empty() && !w.uuid.empty()) out += fmt::format(" ({}{})", w.uuid, w.serial.empty() ? "" : ", serial " + w.serial);
   if (!w.rack.empty()) out += ", rack " + w.rack;
   return w.leaf >= 0 ? out + fmt::format(", leaf switch {}", w.leaf) : out;
 }
