@@ -19,7 +19,8 @@ Noise::Noise(Observatory& inner, const Clock& clock, const Site& site, std::uint
       rates_(rates),
       slots_(site.gpus_per_node),
       nodes_(site.nodes.size()),
-      counters_(site.nodes.size() * site.gpus_per_node * kCounters) {
+      counters_(site.nodes.size() * site.gpus_per_node * kCounters),
+      busy_(site.nodes.size() * site.gpus_per_node) {
   const Now now = clock.now();
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     Node& x = nodes_[n];
@@ -42,7 +43,7 @@ void Noise::gauges(std::uint32_t n, Time utc, Time steady, Inbox& out) {
   const double version = steady < x.updates ? version_number(580, 159, 4) : version_number(590, 44, 1);
   out.samples.push_back({utc, NodeId{n}, -1, Field::driver_version, version});
   for (std::size_t s = 0; s < slots_; ++s) {
-    const bool idle = x.prng.chance(0.3);
+    const bool idle = !busy_[n * slots_ + s];  // an idle link slows down to save power
     double reasons = idle ? kIdle : steady < x.capped_until ? kPowerCap : 0;
     if (x.prng.chance(rates_.blips * day)) reasons += x.prng.chance(0.5) ? kSoftThermal : kPowerBrake;
     say(s, Field::clock_reasons, reasons);
@@ -126,6 +127,11 @@ void Noise::poll(Inbox& out) {
     return m.field == Field::boot_time_s || m.field == Field::ib_up || m.field == Field::pcie_width ||
            std::find(kFieldOf.begin(), kFieldOf.end(), m.field) != kFieldOf.end();
   };
+  for (std::size_t i = before; i < out.samples.size(); ++i) {
+    const Sample& m = out.samples[i];
+    if (m.field == Field::gpu_util_pct && m.slot >= 0)
+      busy_[m.node.v * slots_ + static_cast<std::size_t>(m.slot)] = m.value >= 50;
+  }
   const auto begin = out.samples.begin() + static_cast<std::ptrdiff_t>(before);
   out.samples.erase(std::remove_if(begin, out.samples.end(),
                                    [&](const Sample& m) { return ours(m) || now.steady < nodes_[m.node.v].mute_until; }),

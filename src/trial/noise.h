@@ -63,6 +63,7 @@ class Noise final : public Observatory {
   std::size_t slots_;
   std::vector<Node> nodes_;
   std::vector<double> counters_;
+  std::vector<bool> busy_;  // by GPU, as the twin last said
   std::uint64_t samples_ = 0;
   std::uint64_t records_ = 0;
   std::uint64_t commands_ = 0;
