@@ -9,6 +9,7 @@ int run_demo(const DemoOptions& options);
 int run_up(const UpOptions& options);
 int run_agent(const AgentOptions& options);
 int run_check(const CheckOptions& options);
+int run_fleet_emit(const FleetEmitOptions& options);
 int run_twin_run(const TwinRunOptions& options);
 int run_twin_replay(const TwinReplayOptions& options);
 int run_twin_soak(const TwinSoakOptions& options);

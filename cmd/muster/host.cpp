@@ -52,7 +52,7 @@ struct Faces {
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
         intake(mailbox, o.site),
         api({console, console, mailbox, with_explain(o.tools), auth, random_bytes,
-             [this](auto work) { background.run(std::move(work)); }, &intake}) {}
+             [this](auto work) { background.run(std::move(work)); }, &intake, o.meters}) {}
 
   Tools with_explain(Tools tools) {
     tools["explain"] = &explain;
@@ -71,8 +71,9 @@ Result<void> turn_until_told(const HostOptions& o, const Edges& e, control::Loop
     const Result<std::string> trouble = o.trouble ? o.trouble() : Result<std::string>("");
     if (!trouble) return tl::unexpected(trouble.error());
     if (*trouble != said && !trouble->empty()) log(LogLevel::warning, *trouble);
-    if (trouble->empty() && !said.empty()) log(LogLevel::warning, "the engine answers again");
+    if (trouble->empty() && !said.empty()) log(LogLevel::warning, "what was in trouble answers again");
     console.publish(loop, journal, turn->now, *trouble, turn->seq != shown || *trouble != said);
+    if (o.on_snapshot) o.on_snapshot(console.latest());
     said = *trouble;
     shown = turn->seq;
     if (turn->now.utc >= o.stop_at) return {};
@@ -117,8 +118,10 @@ int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJour
   say(fmt::format("state      {}", dir.path));
   say("stop       Ctrl-C");
 
+  if (o.on_served) o.on_served(base, [&faces] { return faces.api.metrics(); });
   const Result<void> end = turn_until_told(o, e, **loop, faces.console, journal);
   e.mailbox.close({Code::unreachable, "muster is shutting down", "start it again and repeat the command"});
+  if (o.on_end) o.on_end();
   (*server)->stop();
   faces.background.finish();
   if (!end) return say_error(end.error());

@@ -8,7 +8,9 @@
 #include "adapters/sqlite/journal.h"
 #include "adapters/state/state_dir.h"
 #include "control/loop.h"
+#include "ports/meter.h"
 #include "ports/tool.h"
+#include "ports/view.h"
 
 namespace muster::cmd {
 
@@ -28,7 +30,12 @@ struct HostOptions {
   Policy policy;
   Tools tools;  // beside those every host has
   std::function<Result<std::string>()>
-      trouble;  // asked each turn: what is wrong with the edges, in words; an error ends the host
+      trouble;    // asked each turn: what is wrong with the edges, in words; an error ends the host
+  Meters meters;  // of the edges, for /metrics; may be empty
+  // For edges that send things out; each may be empty. All from the loop's thread; `metrics` may be called from any.
+  std::function<void(const std::string& base, std::function<std::string()> metrics)> on_served;
+  std::function<void(const std::shared_ptr<const Snapshot>& snapshot)> on_snapshot;
+  std::function<void()> on_end;  // nothing that `on_served` gave may be used afterwards
 };
 
 // Returns the process's exit code.

@@ -23,7 +23,9 @@ void Parser::add_demo() {
 void Parser::add_up() {
   auto* sub = command(app_, "up", "Run the autopilot for a cluster", kRun,
                       "  muster up --twin unix:/tmp/twin.sock      a simulated cluster served by `muster twin serve`\n"
-                      "  muster up --cluster mine.yaml             real nodes, watched through `muster agent`; no acting");
+                      "  muster up --cluster mine.yaml             real nodes, watched through `muster agent`; no acting\n"
+                      "  muster up --cluster mine.yaml --scrape targets.json --alertmanager http://am:9093\n"
+                      "  muster up --cluster mine.yaml --prometheus http://head:9090");
   add_cluster(sub, up_.cluster);
   value(sub, "--twin", "URL", "A twin served by another process: http://127.0.0.1:PORT or unix:PATH",
         [this](const std::string& s) { up_.twin = checked(parse_server("--twin", s, true)); });
@@ -32,6 +34,7 @@ void Parser::add_up() {
   add_policy(sub, up_.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
   add_port(sub, up_.port);
   add_state(sub, up_.state);
+  add_live(sub);
   chosen(sub, up_);
 }
 

@@ -34,10 +34,24 @@ struct UpOptions {
   std::string state;
   std::uint16_t port = 7070;
   std::string twin;     // "http://127.0.0.1:PORT" or "unix:PATH": a twin served by another process; empty: none
-  std::string cluster;  // preset or file: real nodes, watched through their agents; empty: none
+  std::string cluster;  // preset or file: real nodes, watched; empty: none
   std::string policy;
+  // What a watched cluster is connected to besides its agents; empty: not.
+  std::string scrape;  // file_sd file of exporters
+  std::string prometheus, prometheus_token_file;
+  std::vector<std::string> alertmanagers;
+  std::string remote_write;
+  std::string page_url;  // where people reach the page, for links; empty: 127.0.0.1
+  double every_s = 15;   // how often exporters or Prometheus are asked, and series pushed
   bool slurm = false;       // not there yet; run_up says so
   bool kubernetes = false;  // likewise
+};
+
+// Files for other programs, so that they show and collect what Muster uses.
+enum class EmittedFile { prometheus, grafana, dcgm_counters };
+struct FleetEmitOptions {
+  EmittedFile what = EmittedFile::prometheus;
+  std::string out;  // empty: stdout
 };
 
 struct AgentOptions {
@@ -300,8 +314,9 @@ struct ShowText {
 };
 
 using Command =
-    std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, PauseOptions, ResumeOptions, GetOptions,
-                 DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions,
+    std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions, ResumeOptions,
+                 GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
+                 TwinRunOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
                  JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;

@@ -1,4 +1,4 @@
-// Commands that run on a node.
+// Commands that run on a node, and what connects a cluster of real nodes to other programs.
 #include "options_parser.h"
 
 namespace muster::cmd {
@@ -51,6 +51,44 @@ void Parser::add_check() {
   words(sub, "--spool", "DIR", "Folder of the agent [/var/lib/muster-agent]", check_.spool, {WordKind::directory, {}}, 90);
   add_format(sub, check_.format, {Format::table, Format::json});
   chosen(sub, check_);
+}
+
+void Parser::add_live(CLI::App* sub) {
+  UpOptions& o = up_;
+  const auto grouped = [](CLI::Option* option) { return option->group(kLive); };
+  const auto server = [&](const char* flag, const char* about, std::string& target) {
+    grouped(value(sub, flag, "URL", about,
+                  [&target, flag](const std::string& s) { target = checked(parse_server(flag, s, false)); }));
+  };
+  words(sub, "--scrape", "FILE", "Ask the exporters of this file (Prometheus' file_sd, JSON) directly; re-read when it changes",
+        o.scrape, {WordKind::file, {}});
+  server("--prometheus", "Ask this Prometheus or VictoriaMetrics for what its scrapes bring", o.prometheus);
+  words(sub, "--prometheus-token-file", "FILE", "File with the bearer token for it", o.prometheus_token_file,
+        {WordKind::file, {}});
+  grouped(value(sub, "--every", "TIME", "How often exporters or Prometheus are asked, and series pushed [15s]",
+                [&o](const std::string& s) {
+                  o.every_s = checked(parse_duration_s("--every", s, 3600));
+                  if (o.every_s < 1) throw BadValue{{Code::bad_input, "--every must be at least 1s, is \"" + s + "\"", ""}};
+                }));
+  grouped(value(sub, "--alertmanager", "URL", "Send findings to this Alertmanager; may be given several times",
+                [&o](const std::string& s) { o.alertmanagers.push_back(checked(parse_server("--alertmanager", s, false))); }))
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  server("--remote-write", "Push Muster's own series there, e.g. http://head:9090/api/v1/write", o.remote_write);
+  server("--page-url", "Where people reach Muster's page, for links in alerts [http://127.0.0.1:PORT]", o.page_url);
+  for (const char* flag : {"--scrape", "--prometheus-token-file"}) sub->get_option(flag)->group(kLive);
+}
+
+void Parser::add_fleet() {
+  auto* fleet = command(app_, "fleet", "Files for the programs around a cluster", kRun);
+  auto* emit = command(*fleet, "emit", "Print a file for another program, made for what Muster measures and finds", nullptr,
+                       "  muster fleet emit prometheus -o /etc/prometheus/muster_rules.yml\n"
+                       "  muster fleet emit dcgm-counters > counters.csv     for dcgm-exporter -f counters.csv");
+  choice(emit, "FILE", "FILE", "prometheus (alert and recording rules), grafana (dashboard) or dcgm-counters",
+         {"prometheus", "grafana", "dcgm-counters"}, [this](std::size_t i) { fleet_emit_.what = static_cast<EmittedFile>(i); })
+      ->required();
+  words(emit, "-o,--output", "FILE", "Write to this file instead of stdout", fleet_emit_.out, {WordKind::file, {}});
+  chosen(emit, fleet_emit_);
 }
 
 }  // namespace muster::cmd

@@ -40,6 +40,7 @@ constexpr const char* kRecords = "Records";
 constexpr const char* kSelf = "This program";
 constexpr const char* kConnecting = "Connection";
 constexpr const char* kWhere = "Where it runs";
+constexpr const char* kLive = "Live intake and alerts (with --cluster)";
 constexpr const char* kWhen = "When it runs";
 
 // What may stand in an option's place, for completion.
@@ -72,6 +73,7 @@ class Parser {
     add_up();
     add_agent();
     add_check();
+    add_fleet();
     add_pause(true);
     add_pause(false);
     add_get();
@@ -237,6 +239,8 @@ class Parser {
   void add_bench_ingest(CLI::App& bench);
   void add_bench_detect(CLI::App& bench);
   void add_up();
+  void add_live(CLI::App* sub);
+  void add_fleet();
   void add_agent();
   void add_check();
   void add_pause(bool pause);
@@ -263,6 +267,7 @@ class Parser {
   UpOptions up_;
   AgentOptions agent_;
   CheckOptions check_;
+  FleetEmitOptions fleet_emit_;
   PauseOptions pause_;
   ResumeOptions resume_;
   std::array<GetOptions, 7> get_;

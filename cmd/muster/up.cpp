@@ -5,6 +5,7 @@
 #include "control/restore.h"
 #include "host.h"
 #include "ingest/json.h"
+#include "live_edges.h"
 #include "observer.h"
 #include "say.h"
 #include "scene.h"
@@ -47,6 +48,9 @@ int watch(const UpOptions& o) {
   host_options.port = o.port;
   host_options.site = std::move(*site);
   host_options.policy = watching_only(*policy);
+  auto edges = LiveEdges::start(o, mailbox, host_options.site);
+  if (!edges) return say_error(edges.error());
+  (*edges)->attach(host_options);
   return host(host_options, {observer, observer, observer, mailbox}, *dir, **journal);
 }
 
@@ -54,6 +58,11 @@ int watch(const UpOptions& o) {
 
 int run_up(const UpOptions& o) {
   if (!o.cluster.empty()) return watch(o);
+  if (!o.scrape.empty() || !o.prometheus.empty() || !o.alertmanagers.empty() || !o.remote_write.empty()) {
+    return say_error({Code::bad_input,
+                      "--scrape, --prometheus, --alertmanager and --remote-write belong to a cluster of real nodes",
+                      "name it: --cluster FILE"});
+  }
   if (o.twin.empty()) {
     const char* engine = o.slurm ? "Slurm" : o.kubernetes ? "Kubernetes" : "real";
     return say_error(

@@ -117,6 +117,7 @@ struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
   HttpResponse new_login();
   HttpResponse session(const Identity& who) const;
   HttpResponse list_tools() const;
+  std::string metrics_page(const Frame& frame);
 
   void send(const Exchange& to, HttpResponse r);
   std::shared_ptr<const Prepared> prepared();
@@ -248,10 +249,9 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
       return r;
     }
     case RouteId::metrics: {
-      traffic.streams = streams.open();
       HttpResponse r;
       r.content_type = "text/plain; version=0.0.4; charset=utf-8";
-      r.body = render_metrics(frame, traffic);
+      r.body = metrics_page(frame);
       return r;
     }
     case RouteId::summary: return render_json(now.summary());
@@ -368,8 +368,18 @@ HttpResponse Api::Desk::list_tools() const {
   return render_json(w.take());
 }
 
+std::string Api::Desk::metrics_page(const Frame& frame) {
+  traffic.streams = streams.open();
+  return render_metrics(frame, traffic, deps.meters ? deps.meters() : std::vector<Meter>());
+}
+
 Api::Api(Deps deps) : desk_(std::make_shared<Desk>(std::move(deps))) { MUSTER_CHECK(desk_->deps.random); }
 Api::~Api() = default;
+
+std::string Api::metrics() const {
+  const auto now = desk_->prepared();
+  return now == nullptr ? std::string() : desk_->metrics_page(now->frame());
+}
 
 HttpHandler Api::handler() {
   return [desk = desk_](std::shared_ptr<HttpExchange> exchange) { desk->handle(std::move(exchange)); };

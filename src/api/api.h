@@ -8,6 +8,7 @@
 #include "ports/feed.h"
 #include "ports/http.h"
 #include "ports/intake.h"
+#include "ports/meter.h"
 #include "ports/tool.h"
 #include "ports/view.h"
 
@@ -23,6 +24,7 @@ struct Deps {
   // Runs a tool's work away from the server's thread; empty: it is run there, and everybody waits for it.
   std::function<void(std::function<void()>)> background;
   Intake* intake = nullptr;  // none: no agents are listened to
+  Meters meters;             // of the edges, for /metrics; may be empty
 };
 
 class Api {
@@ -33,6 +35,8 @@ class Api {
   Api& operator=(const Api&) = delete;
 
   HttpHandler handler();
+  // What /metrics answers; empty before the first snapshot. From any thread.
+  std::string metrics() const;
 
  private:
   struct Desk;

@@ -100,7 +100,7 @@ void write_loop(Text& t, const Frame& f) {
 
 }  // namespace
 
-std::string render_metrics(const Frame& f, const Traffic& traffic) {
+std::string render_metrics(const Frame& f, const Traffic& traffic, const std::vector<Meter>& meters) {
   Text t;
   t.family("muster_build_info", "gauge", "1, with the version as a label");
   t.sample("version", MUSTER_VERSION, 1);
@@ -114,6 +114,17 @@ std::string render_metrics(const Frame& f, const Traffic& traffic) {
   }
   t.one("muster_http_denied_total", "counter", "Requests refused for want of rights", number(traffic.denied));
   t.one("muster_http_event_streams", "gauge", "Event streams open now", number(traffic.streams));
+  for (const Meter& m : meters) {
+    if (m.readings.empty()) continue;
+    t.family(m.name, m.type, m.help);
+    for (const auto& [is, value] : m.readings) {
+      if (m.label.empty()) {
+        t.sample(value);
+      } else {
+        t.sample(m.label, is, value);
+      }
+    }
+  }
   return t.take();
 }
 

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api/render.h"
+#include "ports/meter.h"
 
 namespace muster::api {
 
@@ -17,6 +19,6 @@ struct Traffic {
   std::atomic<std::uint64_t> streams{0};                  // open now
 };
 
-std::string render_metrics(const Frame& f, const Traffic& traffic);
+std::string render_metrics(const Frame& f, const Traffic& traffic, const std::vector<Meter>& meters);
 
 }  // namespace muster::api

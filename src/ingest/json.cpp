@@ -1,5 +1,5 @@
-// The only file that sees simdjson. Its On Demand front end is used because, unlike its DOM, it knows where an error is
-// and hands out the digits of numbers too large for it.
+// Trees of any shape (prom_api.cpp reads one shape without a tree). simdjson's On Demand front end is used because, unlike its
+// DOM, it knows where an error is and hands out the digits of numbers too large for it.
 #include "ingest/json.h"
 
 #include <charconv>

@@ -126,8 +126,7 @@ std::size_t on_header(char* data, std::size_t, std::size_t n, void* arg) {
 }
 
 Result<Easy> prepare(const Request& r, Transfer& t, List& headers) {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  prepare_process();
   Easy easy(curl_easy_init());
   if (!easy) return fail(Code::internal, "curl could not be set up");
   CURL* c = easy.get();
@@ -180,6 +179,11 @@ tl::unexpected<Error> failure(const Request& r, CURLcode rc, const char* detail)
 }
 
 }  // namespace
+
+void prepare_process() {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+}
 
 Result<Response> request(const Request& r) {
   Transfer t;

@@ -27,6 +27,9 @@ struct Response {
   std::string body;
 };
 
+// Once in a process, before its first request; every user of curl calls it.
+void prepare_process();
+
 // Any HTTP status is a Response; unreachable means that none came.
 Result<Response> request(const Request& request);
 
