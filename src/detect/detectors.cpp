@@ -48,13 +48,13 @@ Detectors::Detectors(const State& s)
       heat_(s.site),
       silence_(s.site),
       slow_(s.site),
-      common_(s.site) {
+      outbreaks_(s.site) {
   for (const auto& [id, f] : s.findings) {
     if (f.cleared.ns != 0) continue;
     Open o{id, 0, static_cast<std::uint32_t>(f.evidence.size()), s.mono()};
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
     heat_.take_over(f);
-    common_.take_over(f);
+    outbreaks_.take_over(f);
     const bool of_many = f.kind == FindingKind::common_cause || (f.kind == FindingKind::storage_stall && !f.subject.empty());
     if (of_many) continue;  // they end with their members
     open_[{f.kind, f.node, f.slot, f.job, f.subject}] = o;
@@ -242,7 +242,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   std::uint64_t next_id = s.next_finding;
   for (const Sign& sign : signs_.seen) merge(sign, s, utc, mono, next_id, out);
   for (const Relief& r : signs_.gone) end(r, s, out);
-  common_.on_turn(out, s, drift_, utc, mono, next_id);
+  outbreaks_.on_turn(out, s, drift_, utc, mono, next_id);
   out.insert(out.end(), std::make_move_iterator(measured.begin()), std::make_move_iterator(measured.end()));
   return out;
 }
@@ -250,7 +250,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
 Time Detectors::next(const State& s) const {
   const Time over = passing_.empty() ? kNever : passing_.front().first + kPassingKept;
   return std::min(
-      {silence_.next(s), links_.next(), heat_.next(), xids_.next(), collectives_.next(), sdc_.next(), common_.next(), over});
+      {silence_.next(s), links_.next(), heat_.next(), xids_.next(), collectives_.next(), sdc_.next(), outbreaks_.next(), over});
 }
 
 }  // namespace muster::detect

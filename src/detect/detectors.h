@@ -8,7 +8,6 @@
 
 #include "detect/clocks.h"
 #include "detect/collectives.h"
-#include "detect/common.h"
 #include "detect/drift.h"
 #include "detect/driver.h"
 #include "detect/ecc.h"
@@ -19,6 +18,7 @@
 #include "detect/jobs.h"
 #include "detect/links.h"
 #include "detect/nvlink.h"
+#include "detect/outbreaks.h"
 #include "detect/pcie.h"
 #include "detect/sdc.h"
 #include "detect/silence.h"
@@ -79,7 +79,7 @@ class Detectors {
   Links links_;
   Slow slow_;
   Jobs jobs_;
-  Common common_;
+  Outbreaks outbreaks_;
   Signs signs_;
   std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time of their last sign
   std::map<Key, Open> open_;

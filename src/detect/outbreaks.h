@@ -13,9 +13,9 @@
 
 namespace muster::detect {
 
-class Common {
+class Outbreaks {
  public:
-  explicit Common(const Site& site);
+  explicit Outbreaks(const Site& site);
   void take_over(const Finding& f);
   // After the signs of a turn have been merged: `out` holds what opened and cleared in it. Marks members there and adds causes.
   void on_turn(std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono, std::uint64_t& next_id);

@@ -1,4 +1,4 @@
-#include "detect/common.h"
+#include "detect/outbreaks.h"
 
 #include <fmt/core.h>
 
@@ -80,7 +80,7 @@ double drawn(std::size_t k, std::size_t n, std::size_t good, std::size_t all) {
 
 }  // namespace
 
-Common::Common(const Site& site) {
+Outbreaks::Outbreaks(const Site& site) {
   const auto add = [&](std::size_t i, std::uint32_t v) {
     value_[i].push_back(v);
     if (v == kNoRow) return;
@@ -97,7 +97,7 @@ Common::Common(const Site& site) {
   }
 }
 
-void Common::take_over(const Finding& f) {
+void Outbreaks::take_over(const Finding& f) {
   if (f.part_of.some()) {
     causes_[f.part_of].members.insert(f.id);
     causes_[f.part_of].id = f.part_of;
@@ -110,7 +110,7 @@ void Common::take_over(const Finding& f) {
   }
 }
 
-double Common::value_of(Bond b, NodeId n, double job, const Drift& versions) const {
+double Outbreaks::value_of(Bond b, NodeId n, double job, const Drift& versions) const {
   const auto i = static_cast<std::size_t>(b);
   switch (b) {
     case Bond::driver: return versions.driver(n);
@@ -121,11 +121,11 @@ double Common::value_of(Bond b, NodeId n, double job, const Drift& versions) con
   }
 }
 
-bool Common::in(const Group& g, NodeId n, double job, const Drift& versions) const {
+bool Outbreaks::in(const Group& g, NodeId n, double job, const Drift& versions) const {
   return value_of(g.bond, n, job, versions) == g.value;
 }
 
-std::size_t Common::size_of(const Group& g, const State& s, const Drift& versions) const {
+std::size_t Outbreaks::size_of(const Group& g, const State& s, const Drift& versions) const {
   switch (g.bond) {
     case Bond::site: return s.nodes.size();
     case Bond::driver:
@@ -139,7 +139,7 @@ std::size_t Common::size_of(const Group& g, const State& s, const Drift& version
 }
 
 // Of the groups that hold most of the struck nodes, the one that fits them best.
-std::optional<Common::Choice> Common::choose(const Kin& kin, const State& s, const Drift& versions, Time mono) const {
+std::optional<Outbreaks::Choice> Outbreaks::choose(const Kin& kin, const State& s, const Drift& versions, Time mono) const {
   const std::deque<Struck>& all = lately_.at(kin);
   const Duration window = s.policy.limits.cause_window;
   std::map<NodeId, const Struck*> struck;
@@ -184,7 +184,7 @@ std::optional<Common::Choice> Common::choose(const Kin& kin, const State& s, con
   return best;
 }
 
-std::string Common::name_of_group(const Group& g, const State& s, const Drift& versions, Time utc, Time mono) const {
+std::string Outbreaks::name_of_group(const Group& g, const State& s, const Drift& versions, Time utc, Time mono) const {
   const auto i = static_cast<std::size_t>(g.value);
   switch (g.bond) {
     case Bond::leaf: return fmt::format("leaf switch {}", i);
@@ -205,7 +205,7 @@ std::string Common::name_of_group(const Group& g, const State& s, const Drift& v
   return {};
 }
 
-void Common::on_opened(Finding& f, const State& s, const Drift& versions, Time mono) {
+void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Time mono) {
   if (!f.node.some() || !counts(f.kind)) return;
   const auto job = static_cast<double>(s.nodes[f.node.v].first_job().number);
   for (auto& [id, c] : causes_) {
@@ -225,7 +225,7 @@ void Common::on_opened(Finding& f, const State& s, const Drift& versions, Time m
   if (!first) due->second.at = std::min(mono + kSettles, due->second.latest);  // each further one puts it off
 }
 
-void Common::on_cleared(FindingId id, std::vector<Body>& more) {
+void Outbreaks::on_cleared(FindingId id, std::vector<Body>& more) {
   if (const auto own = causes_.find(id); own != causes_.end()) causes_.erase(own);
   const auto it = member_of_.find(id);
   if (it == member_of_.end()) return;
@@ -239,7 +239,7 @@ void Common::on_cleared(FindingId id, std::vector<Body>& more) {
 }
 
 // Those of the window that lie in the group and are still open point to the cause from now on.
-void Common::link(Cause& c, const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time mono) {
+void Outbreaks::link(Cause& c, const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time mono) {
   std::map<FindingId, Finding*> fresh;
   for (Body& b : out) {
     if (auto* o = std::get_if<FindingOpened>(&b)) fresh[o->finding.id] = &o->finding;
@@ -263,8 +263,8 @@ void Common::link(Cause& c, const Kin& kin, std::vector<Body>& out, const State&
   out.insert(out.end(), std::make_move_iterator(grown.begin()), std::make_move_iterator(grown.end()));
 }
 
-void Common::judge(const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
-                   std::uint64_t& next_id) {
+void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
+                      std::uint64_t& next_id) {
   const auto choice = choose(kin, s, versions, mono);
   if (!choice) return;
   // A program that fails on all of its nodes is one program.
@@ -325,7 +325,8 @@ void Common::judge(const Kin& kin, std::vector<Body>& out, const State& s, const
   }
 }
 
-void Common::on_turn(std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono, std::uint64_t& next_id) {
+void Outbreaks::on_turn(std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
+                        std::uint64_t& next_id) {
   std::vector<Body> more;
   for (Body& b : out) {
     if (auto* o = std::get_if<FindingOpened>(&b)) on_opened(o->finding, s, versions, mono);
@@ -343,7 +344,7 @@ void Common::on_turn(std::vector<Body>& out, const State& s, const Drift& versio
   }
 }
 
-Time Common::next() const {
+Time Outbreaks::next() const {
   Time t = kNever;
   for (const auto& [kin, due] : due_) t = std::min(t, due.at);
   return t;

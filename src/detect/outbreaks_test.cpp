@@ -1,4 +1,4 @@
-#include "detect/common.h"
+#include "detect/outbreaks.h"
 
 #include <gtest/gtest.h>
 
