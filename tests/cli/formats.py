@@ -31,8 +31,9 @@ FINDING = {'id': 4, 'kind': 'gpu_lost', 'severity': 'critical', 'node': 'node009
            'opened_utc': '2026-01-01T00:58:00Z', 'cleared_utc': None,
            'evidence': [{'witness': 'kernel_log', 'at_utc': '2026-01-01T00:58:00Z', 'ref': 'kmsg:1/2', 'text': 'Xid 79'}]}
 CAUSE = {'id': 6, 'kind': 'common_cause', 'severity': 'critical', 'node': '', 'gpu_slot': None, 'job': '', 'code': 99,
-         'opened_utc': '2026-01-01T00:58:00Z', 'cleared_utc': None, 'since_utc': '2026-01-01T00:57:00Z', 'subject': 'leaf switch 2',
-         'part_of': 0, 'confidence': 0.99, 'suggestion': 'look at what the nodes share', 'members': 1, 'member_nodes': 'node[009]',
+         'opened_utc': '2026-01-01T00:58:00Z', 'cleared_utc': None, 'since_utc': '2026-01-01T00:57:00Z',
+         'subject': 'leaf switch 2', 'part_of': 0, 'confidence': 0.99, 'suggestion': 'look at what the nodes share',
+         'members': 1, 'member_nodes': 'node[009]',
          'where': {'rack': '', 'words': 'the whole site'}, 'cost': {'gpu_hours': 12.5, 'money': 31.25},
          'evidence': [{'witness': 'scrape', 'at_utc': '2026-01-01T00:58:00Z', 'ref': '', 'text': 'link_down on 1 of 1 nodes'}]}
 MEMBER = {**FINDING, 'id': 5, 'kind': 'link_down', 'part_of': 6}
@@ -49,7 +50,8 @@ server = StandIn({
     '/api/v1/nodes': listing('NodeList', NODES), '/api/v1/nodes/node009': (200, NODES[1]),
     '/api/v1/gpus': listing('GpuList', [{'node': 'node009', 'job': '17', **GPU}]),
     '/api/v1/jobs': listing('JobList', JOBS), '/api/v1/jobs/17': (200, JOBS[0]),
-    '/api/v1/findings': listing('FindingList', [CAUSE, MEMBER, FINDING]), '/api/v1/incidents': listing('IncidentList', [INCIDENT]),
+    '/api/v1/findings': listing('FindingList', [CAUSE, MEMBER, FINDING]),
+    '/api/v1/incidents': listing('IncidentList', [INCIDENT]),
     '/api/v1/incidents/2': (200, INCIDENT), '/api/v1/actions': listing('ActionList', [ACTION]),
     '/api/v1/explain': (200, {'title': 'node009 is being repaired', 'kind': 'node', 'sentences': ['It lost a GPU.'],
                               'evidence': ['Xid 79'], 'rule': 'recover/gpu_lost/drain', 'alternatives': [],
@@ -118,7 +120,8 @@ check('/api/v1/incidents?limit=5&open=1' in server.asked, 'filters are sent to t
 
 for kind, name, words in (('node', 'node009', ['State:', 'busy', '4m ago']), ('job', '17', ['node[009-010]', 'step 50 of 100']),
                           ('incident', '2', ['Xid 79', 'reset ordered', 'drain_node']), ('finding', '4', ['kernel_log']),
-                          ('finding', '6', ['leaf switch 2', '12.5 GPU-hours', '31.25', 'node[009]']), ('finding', '5', ['finding 6']),
+                          ('finding', '6', ['leaf switch 2', '12.5 GPU-hours', '31.25', 'node[009]']),
+                          ('finding', '5', ['finding 6']),
                           ('action', 't1-9', ['Why:', 'GPU 1 is lost.', 'wait: no'])):
     ran = ask('describe', kind, name)
     check(ran.code == 0 and all(w in ran.out for w in words), f'describe {kind} tells {words}', ran)

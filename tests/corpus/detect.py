@@ -37,7 +37,8 @@ for line in r["false_alarm_list"][:20]:
 check(r["precision"] >= LEAST, f"precision {r['precision']:.3f}")
 check(r["recall"] >= LEAST, f"recall {r['recall']:.3f}")
 p = r["prediction"]
-print(f"#   warnings: precision {p['precision']:.3f}, recall {p['recall']:.3f}, median lead {p['lead_h_p50']:.1f} h, said {p['said_pct']} %")
+print(f"#   warnings: precision {p['precision']:.3f}, recall {p['recall']:.3f}, median lead {p['lead_h_p50']:.1f} h, "
+      f"said {p['said_pct']} %")
 check(p["precision"] >= 0.75 and p["recall"] >= 0.6 and p["lead_h_p50"] >= 4, "warnings come true, and in time")
 check(abs(100 * p["precision"] - p["said_pct"]) <= 8, "and as often as they say")
 few = [name for name, c in r["classes"].items() if c["expected"] < 8]
