@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -12,6 +14,7 @@
 #include "adapters/agent/kernel_source.h"
 #include "adapters/agent/probes.h"
 #include "adapters/agent/sender.h"
+#include "adapters/agent/zero_pages.h"
 #include "ingest/json.h"
 #include "ingest/prom_text.h"
 
@@ -168,6 +171,23 @@ TEST(AgentProbes, OneThatIsAskedRarelyEndsInBetweenAndThatIsNoDeath) {
   ASSERT_EQ(r.size(), 1U);
   EXPECT_EQ(r[0].state, ProbeState::ok);
   EXPECT_NE(kill(static_cast<pid_t>(std::stoi(r[0].text)), 0), 0) << "its process is still there";
+}
+
+TEST(AgentZeroPages, MemoryThatWasOnlyZeroedIsGivenBackAndWhatWasWrittenStays) {
+  // In a process of its own, with one thread.
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<char> zeros(8 << 20, 0), ones(8 << 20, 1);
+    std::fill(zeros.begin(), zeros.end(), static_cast<char>(0));
+    const std::size_t released = release_zero_pages();
+    const bool kept = std::all_of(ones.begin(), ones.end(), [](char c) { return c == 1; }) &&
+                      std::all_of(zeros.begin(), zeros.end(), [](char c) { return c == 0; });
+    zeros[12345] = 7;
+    _exit(kept && zeros[12345] == 7 && released >= (8U << 20) - 8192 && released < (15U << 20) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(AgentTopology, TheNearestNicIsTheOneUnderTheSameSwitch) {

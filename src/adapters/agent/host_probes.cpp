@@ -25,11 +25,10 @@ std::string slurp(const std::string& path, std::size_t most = 4096) {
   std::string out;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return out;
-  out.resize(most);
-  std::size_t have = 0;
-  for (ssize_t n = 0; have < most && (n = read(fd, out.data() + have, most - have)) > 0;) have += static_cast<std::size_t>(n);
+  char chunk[4096];
+  for (ssize_t n = 0; out.size() < most && (n = read(fd, chunk, std::min(sizeof chunk, most - out.size()))) > 0;)
+    out.append(chunk, static_cast<std::size_t>(n));
   close(fd);
-  out.resize(have);
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "adapters/agent/kernel_source.h"
+#include "adapters/agent/zero_pages.h"
 #include "adapters/state/lock.h"
 #include "base/text.h"
 
@@ -51,16 +52,17 @@ bool write_all(int fd, std::string_view bytes) {
     const std::lock_guard hold(lock);
     return write_all(answer, text);
   };
-  if (spec.watch) {
+  char c = 0;
+  for (bool first = true; read(ask, &c, 1) == 1; first = false) {
+    if (!send(spec.ask(), false)) break;
+    if (!first) continue;
+    release_zero_pages();  // before there is a second thread
+    if (!spec.watch) continue;
     std::thread([&] {
       spec.watch([&](const std::string& text) {
         if (!send(text, true)) _exit(0);
       });
     }).detach();
-  }
-  char c = 0;
-  while (read(ask, &c, 1) == 1) {
-    if (!send(spec.ask(), false)) break;
   }
   _exit(0);
 }

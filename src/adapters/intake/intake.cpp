@@ -200,17 +200,17 @@ bool AgentIntake::news(const Body& body) {
 // A record's address may be one that the cluster file does not have, and the agent has told whose it is.
 void AgentIntake::place(Body& body, std::string_view address) {
   auto* heard = std::get_if<KernelHeard>(&body);
-  const bool gpus = heard != nullptr && heard->record.slot < 0 &&
-                    (heard->record.kind == KernelKind::xid || heard->record.kind == KernelKind::off_bus);
-  if (!gpus) return;
+  if (heard == nullptr || heard->record.slot >= 0) return;
+  const KernelKind kind = heard->record.kind;
+  const bool of_gpu =
+      kind == KernelKind::xid || kind == KernelKind::off_bus || kind == KernelKind::gsp_dead || kind == KernelKind::gpu_init;
+  if (!of_gpu) return;
   const auto line = address.empty() ? parse_log_line(heard->record.text) : std::nullopt;
   const auto pci = read_pci(line ? std::string_view(line->event.pci) : address);
   if (!pci) return;
   const std::lock_guard hold(lock_);
   for (const GpuIdentity& g : known_[heard->record.node.v].sheet().gpus) {
-    const auto of_gpu = read_pci(g.pci);
-    if (of_gpu && of_gpu->domain == pci->domain && of_gpu->bus == pci->bus && of_gpu->device == pci->device)
-      heard->record.slot = g.slot;
+    if (read_pci(g.pci) == pci) heard->record.slot = g.slot;
   }
 }
 

@@ -3,6 +3,7 @@ import atexit
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -13,7 +14,7 @@ import threading
 import time
 
 MUSTER = os.path.abspath(sys.argv[1])
-FAKE_NVML = os.path.abspath(sys.argv[2])
+FAKE_NVML = os.path.abspath(sys.argv[2]) if os.sep in sys.argv[2] else sys.argv[2]
 DIR = tempfile.mkdtemp(prefix='muster-agent-')
 NODES = 64
 failed = 0
@@ -44,10 +45,22 @@ def finish():
     sys.exit(1 if failed else 0)
 
 
+given = set()
+dice = random.Random()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """Below those that the kernel gives to whoever connects somewhere, and never the same twice."""
+    while True:
+        port = dice.randint(12000, 30000)
+        with socket.socket() as s:
+            try:
+                s.bind(('127.0.0.1', port))
+            except OSError:
+                continue
+        if port not in given:
+            given.add(port)
+            return port
 
 
 def run(*args, env=None):
@@ -87,7 +100,8 @@ def until(what, seconds=20, step=0.02):
 class Quantiles:
     def __init__(self, values):
         values = sorted(values) or [float('inf')]
-        self.median, self.p99, self.worst = values[len(values) // 2], values[min(len(values) - 1, int(len(values) * 0.99))], values[-1]
+        self.median, self.worst = values[len(values) // 2], values[-1]
+        self.p99 = values[-(-len(values) * 99 // 100) - 1]
 
     def __str__(self):
         return f'median {self.median:.1f} ms, p99 {self.p99:.1f} ms, worst {self.worst:.1f} ms'
@@ -159,10 +173,11 @@ class Controller:
 
 
 class Agent:
-    def __init__(self, controller, number=1, spool=None, more=(), env=None):
+    def __init__(self, controller, number=1, spool=None, more=(), env=None, kernel_log=None):
         self.name = f'node{number:04d}'
-        self.log = os.path.join(DIR, f'kernel-{self.name}.log')
-        open(self.log, 'a').close()
+        self.log = kernel_log or os.path.join(DIR, f'kernel-{self.name}.log')
+        if not kernel_log:
+            open(self.log, 'a').close()
         self.spool = spool or os.path.join(DIR, f'spool-{self.name}')
         self.controller, self.more, self.env = controller, list(more), env
         self.port = free_port()
