@@ -40,7 +40,7 @@ Result<std::string> read_agent_token(const AgentOptions& o) {
 Result<agent::Options> make_options(const AgentOptions& o) {
   agent::Options a;
   a.node = o.node.empty() ? host_name() : o.node;
-  a.kernel_log = o.kernel_log;
+  if (o.kernel_log != "none") a.kernel_log = o.kernel_log;
   a.controller = o.controller;
   const bool clear_text = o.controller.rfind("http://", 0) == 0 && o.controller.rfind("http://127.", 0) != 0 &&
                           o.controller.rfind("http://localhost", 0) != 0 && o.controller.rfind("http://[::1]", 0) != 0;
@@ -116,7 +116,9 @@ int run_agent(const AgentOptions& o) {
   std::signal(SIGINT, on_signal);
   say(fmt::format("muster agent of node {}", options->node));
   say(fmt::format("kernel log {}{}", options->kernel_log.empty() ? "none" : options->kernel_log,
-                  (*agent)->picture().figures.kernel_trusted ? "" : "   (a file: what it says is shown and never acted on)"));
+                  options->kernel_log.empty() || (*agent)->picture().figures.kernel_trusted
+                      ? ""
+                      : "   (a file: what it says is shown and never acted on)"));
   say(fmt::format("controller {}", options->controller.empty() ? "none: nothing is sent" : options->controller));
   if ((*server)->port() >= 0)
     say(fmt::format("metrics    http://{}:{}/metrics", o.listen.substr(0, o.listen.rfind(':')), (*server)->port()));

@@ -1,4 +1,7 @@
 // muster check: whether this node is fit for work, from what its agent knows already. For Slurm's HealthCheckProgram and prologs.
+#include <fmt/core.h>
+#include <sys/stat.h>
+
 #include "adapters/http/client.h"
 #include "base/text.h"
 #include "commands.h"
@@ -14,8 +17,14 @@ int run_check(const CheckOptions& o) {
   q.timeout_ms = 1000;
   const auto r = http::request(q);
   if (!r) {
-    return say_error({Code::unreachable, "no agent answers on this node, so nothing is known of it",
-                      "start it: muster agent (its folder is " + o.spool + ")"});
+    struct stat st {};
+    const bool there = stat(q.unix_socket.c_str(), &st) == 0;
+    return say_error(
+        {Code::unreachable,
+         there ? fmt::format("the agent does not answer within {} ms, so nothing is known of this node", q.timeout_ms)
+               : "no agent runs on this node, so nothing is known of it",
+         (there ? "look at it, or start it again: muster agent (its folder is " : "start it: muster agent (its folder is ") +
+             o.spool + ")"});
   }
   const auto v = parse_json(r->body);
   const Value* list = v ? v->find("problems") : nullptr;

@@ -102,6 +102,7 @@ int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJour
   Faces faces(o, e.mailbox);
   faces.auth.accept_token(*token, "token", Role::admin);
   faces.auth.accept_token(*agent_token, "agent", Role::agent);
+  faces.intake.remember((*loop)->state());
   (*loop)->on_event = [&](const Event& event) { faces.console.on_event(event); };
   faces.console.publish(**loop, journal, e.clock.now(), {}, true);
   auto server = http::Server::start({.port = o.port, .unix_path = dir.socket(), .handler = faces.api.handler()});

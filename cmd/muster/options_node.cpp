@@ -9,8 +9,8 @@ void Parser::add_agent() {
               "  muster agent --controller https://head:7443 --token-file /etc/muster/agent-token --listen 0.0.0.0:9400\n"
               "  muster agent --once -o json");
   AgentOptions& o = agent_;
-  words(sub, "--kmsg", "FILE", "Kernel log; a file or fifo is less trusted: shown, never acted on [/dev/kmsg]", o.kernel_log,
-        {WordKind::file, {}});
+  words(sub, "--kmsg", "FILE", "Kernel log, or none; a file or fifo is less trusted: shown, never acted on [/dev/kmsg]",
+        o.kernel_log, {WordKind::file, {}});
   value(sub, "--controller", "URL", "Where events go: http(s)://HOST:PORT or unix:PATH; without it nothing is sent",
         [&o](const std::string& s) { o.controller = checked(parse_server("--controller", s, true)); });
   words(sub, "--token-file", "FILE",

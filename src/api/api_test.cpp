@@ -499,6 +499,8 @@ TEST(Intake, AnAgentsTokenHandsInAndDoesNothingElse) {
   EXPECT_EQ(o.intake.nodes, std::vector<std::string>{"node001"});
   EXPECT_EQ(o.ask(as_agent(Office::post("/api/v1/commands", {{"verb", text("pause")}}))).status, 403);
   EXPECT_EQ(o.ask(as_agent(Office::post("/api/v1/logins", {}))).status, 403);
+  for (const char* path : {"/api/v1/nodes", "/api/v1/jobs", "/api/v1/findings", "/api/v1/events", "/api/v1/tools", "/"})
+    EXPECT_EQ(o.ask(as_agent(Office::get(path, {}))).status, 403) << path;
   EXPECT_TRUE(o.cluster.given.empty());
 }
 

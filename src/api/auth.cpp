@@ -129,16 +129,18 @@ std::optional<Denial> Auth::screen(const HttpRequest& r) const {
   const std::string text = header(r, "host");
   const Host host = parse_host(text);
   if (std::find(config_.hosts.begin(), config_.hosts.end(), host.name) == config_.hosts.end()) {
-    return Denial{403, {Code::not_allowed, fmt::format("the Host '{}' is not one of ours", printable(text)),
-                        "use http://127.0.0.1:PORT or http://localhost:PORT"}};
+    return Denial{403,
+                  {Code::not_allowed, fmt::format("the Host '{}' is not one of ours", printable(text)),
+                   "use http://127.0.0.1:PORT or http://localhost:PORT"}};
   }
   if (reads(r)) return std::nullopt;
   const std::string origin = header(r, "origin"), site = header(r, "sec-fetch-site");
-  const bool foreign = (!origin.empty() && origin != "http://" + text) ||
-                       (!site.empty() && site != "same-origin" && site != "none");
+  const bool foreign =
+      (!origin.empty() && origin != "http://" + text) || (!site.empty() && site != "same-origin" && site != "none");
   if (foreign) {
-    return Denial{403, {Code::not_allowed, fmt::format("a page of another origin ('{}') may not act here", printable(origin)),
-                        "act from our own page or from the command line"}};
+    return Denial{403,
+                  {Code::not_allowed, fmt::format("a page of another origin ('{}') may not act here", printable(origin)),
+                   "act from our own page or from the command line"}};
   }
   return std::nullopt;
 }
@@ -173,14 +175,18 @@ Result<Identity> Auth::identify(const HttpRequest& r) {
 }
 
 std::optional<Denial> Auth::require(const Identity& who, Role role) {
-  if (who.role >= role) return std::nullopt;
+  // An agent's token is on every node: it hands in what the node says, and reads nothing.
+  const bool may = who.role == Role::agent ? role == Role::agent : who.role >= role;
+  if (may) return std::nullopt;
   if (who.name.empty()) {
-    return Denial{401, {Code::not_allowed, "acting needs a token, a login or the command line; reading does not",
-                        "use the muster command as the user who runs the server, open the login link it printed, or send "
-                        "Authorization: Bearer TOKEN with the token from the state directory"}};
+    return Denial{401,
+                  {Code::not_allowed, "acting needs a token, a login or the command line; reading does not",
+                   "use the muster command as the user who runs the server, open the login link it printed, or send "
+                   "Authorization: Bearer TOKEN with the token from the state directory"}};
   }
-  return Denial{403, {Code::not_allowed, fmt::format("{} may not do this", printable(who.name)),
-                      fmt::format("it needs the role {}", name_of(role))}};
+  return Denial{403,
+                {Code::not_allowed, fmt::format("{} may not do this", printable(who.name)),
+                 fmt::format("it needs the role {}", name_of(role))}};
 }
 
 }  // namespace muster::api

@@ -60,8 +60,8 @@ Order order() {
   o.key = "j-1";
   o.epoch = 3;
   o.not_after = kNever;
-  o.action = {Verb::replace_node, NodeId{2}, 3, JobId{17, 4}, 5, {NodeId{0}, NodeId{4}}, {15, 240}, seconds(9), JobId{3, 0},
-              spec()};
+  o.action = {Verb::replace_node,     NodeId{2}, 3,          JobId{17, 4}, 5,
+              {NodeId{0}, NodeId{4}}, {15, 240}, seconds(9), JobId{3, 0},  spec()};
   o.reason = reason();
   return o;
 }
@@ -97,7 +97,9 @@ std::vector<Body> one_of_each() {
           PriceAnnounced{Time{5}, {20.5, 31}, {300}},
           RowMeasured{3, 31.5, 80.25, 0.75},
           KernelHeard{{Time{5}, NodeId{2}, 3, KernelKind::off_bus, 79, 0x9f3c, 120, "NVRM: ..."}, true},
-          AgentSaid{NodeId{2}, AgentWord::dropped, "kernel", 17, "the spool is full"}};
+          AgentSaid{NodeId{2}, AgentWord::dropped, "kernel", 17, "the spool is full"},
+          GpuIdentified{NodeId{2}, {3, "GPU-5f", "1652", "96.00", "00000000:1B:00.0"}},
+          NodeDescribed{NodeId{2}, {{"driver_version", "580.1"}, {"kernel", "6.1"}}}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {

@@ -128,10 +128,29 @@ struct AgentSaid {
   std::uint64_t count = 0;  // kernel_gap, dropped: how many records are missing
   std::string text;         // untrusted
 };
+// Who a GPU is. Journaled when it is first known and when it changes.
+struct GpuIdentity {
+  std::int16_t slot = -1;
+  std::string uuid;
+  std::string serial;
+  std::string vbios;
+  std::string pci;
+  bool operator==(const GpuIdentity&) const = default;
+};
+struct GpuIdentified {
+  NodeId node;
+  GpuIdentity gpu;
+};
+// What a node runs and has: versions, NIC ports, topology; by name. Likewise.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+struct NodeDescribed {
+  NodeId node;
+  Facts facts;
+};
 
 // What energy will cost and how dirty it will be, hour by hour: known, or forecast the day before.
 struct PriceAnnounced {
-  Time from;                            // utc, of the first hour
+  Time from;  // utc, of the first hour
   std::vector<double> price_per_mwh;
   std::vector<double> carbon_g_per_kwh;  // may be empty
 };
@@ -187,17 +206,18 @@ struct CauseFrozen {
   std::string why;
 };  // mono
 
-using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
-                          JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
-                          CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
-                          OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid>;
+using Body =
+    std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
+                 JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
+                 CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended, OrderRefused,
+                 CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified, NodeDescribed>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
-    "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted", "job_started",
-    "job_progressed",  "job_ended",      "job_requeued",    "job_gone",       "node_changed",  "gpu_swapped",
-    "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given", "incident_opened",
-    "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused", "cause_frozen",
-    "price_announced", "row_measured",   "kernel_heard",    "agent_said"};
+    "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
+    "job_progressed",  "job_ended",      "job_requeued",    "job_gone",       "node_changed",   "gpu_swapped",
+    "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given",  "incident_opened",
+    "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
+    "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described"};
 
 struct Event {
   std::uint32_t schema = 1;

@@ -52,6 +52,11 @@ template <class V> void fields(V& v, KernelHeard& b) { v("record", b.record); v(
 template <class V> void fields(V& v, AgentSaid& b) {
   v("node", b.node); v("word", b.word); v("subject", b.subject); v("count", b.count); v("text", b.text);
 }
+template <class V> void fields(V& v, GpuIdentity& g) {
+  v("slot", g.slot); v("uuid", g.uuid); v("serial", g.serial); v("vbios", g.vbios); v("pci", g.pci);
+}
+template <class V> void fields(V& v, GpuIdentified& b) { v("node", b.node); v("gpu", b.gpu); }
+template <class V> void fields(V& v, NodeDescribed& b) { v("node", b.node); v("facts", b.facts); }
 template <class V> void fields(V& v, CauseFrozen& b) { v("cause", b.cause); v("until", b.until); v("why", b.why); }
 
 }  // namespace muster

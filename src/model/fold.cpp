@@ -669,6 +669,12 @@ struct Folder {
   // Only their place in the agent's stream is kept, by fold(): what they mean is for the detectors to say.
   void operator()(const KernelHeard&) {}
   void operator()(const AgentSaid&) {}
+  void operator()(const GpuIdentified& b) {
+    if (NodeState* n = node(b.node)) n->known.put(b.gpu);
+  }
+  void operator()(const NodeDescribed& b) {
+    if (NodeState* n = node(b.node)) n->known.put(b.facts);
+  }
   void operator()(const CauseFrozen& b) { s.frozen[b.cause] = b.until; }
   void operator()(const PriceAnnounced& b) {
     s.prices = b;

@@ -256,18 +256,41 @@ TEST(FoldHolds, MustersOwnOrdersNeverLiftAPersonsHold) {
   EXPECT_EQ(t.s.nodes[0].hold, Hold::none);
 }
 
+// ---------------------------------------------------------------- what agents know
+
+TEST(FoldFacts, TheNewestWordAboutAGpuStandsAndCopiesShareIt) {
+  Story t(4);
+  t.tell(GpuIdentified{kN1, {2, "GPU-a", "11", "v1", "p"}});
+  t.tell(GpuIdentified{kN1, {0, "GPU-b", "12", "v1", "p"}});
+  const State copy = t.s;
+  EXPECT_EQ(&copy.nodes[1].known.sheet(), &t.s.nodes[1].known.sheet());
+  t.tell(GpuIdentified{kN1, {2, "GPU-c", "13", "v2", "p"}});
+  t.tell(NodeDescribed{kN1, {{"kernel", "6.1"}}});
+  ASSERT_NE(find_gpu(t.s, kN1, 2), nullptr);
+  EXPECT_EQ(find_gpu(t.s, kN1, 2)->serial, "13");
+  EXPECT_EQ(find_gpu(t.s, kN1, 0)->serial, "12");
+  EXPECT_EQ(find_gpu(copy, kN1, 2)->serial, "11");
+  EXPECT_EQ(find_gpu(t.s, kN1, 1), nullptr);
+  EXPECT_EQ(find_gpu(t.s, NodeId{77}, 0), nullptr);
+  EXPECT_EQ(t.s.nodes[1].known.sheet().facts.size(), 1U);
+  const auto back = decode_state(*PlainJson::parse(encode_state(t.s)));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(encode_state(*back), encode_state(t.s));
+}
+
 // ---------------------------------------------------------------- what does not fit
 
 TEST(FoldOddities, UnknownThingsAreIgnored) {
   Story t(4);
   const std::string before = encode_state(t.s);
   const JobId nobody{999, 0};
-  for (const Body& b : std::vector<Body>{
-           JobStarted{nobody, 1, {kN0}}, JobProgressed{nobody, 1, {}}, JobEnded{nobody, 1, {}, {}, {}}, JobRequeued{nobody},
-           JobGone{nobody, {}}, NodeChanged{NodeId{77}, NodeCondition::down, {}}, GpuSwapped{NodeId{77}, 1, {}},
-           FindingGrew{FindingId{5}, {}, {}}, FindingCleared{FindingId{5}, {}}, OrderEnded{"nope", Status::done, {}},
-           IncidentOpened{IncidentId{3}, FindingId{5}}, IncidentJoined{IncidentId{3}, FindingId{5}},
-           IncidentMoved{IncidentId{3}, {}, 0, {}, {}}, IncidentClosed{IncidentId{3}, {}}}) {
+  for (const Body& b :
+       std::vector<Body>{JobStarted{nobody, 1, {kN0}}, JobProgressed{nobody, 1, {}}, JobEnded{nobody, 1, {}, {}, {}},
+                         JobRequeued{nobody}, JobGone{nobody, {}}, NodeChanged{NodeId{77}, NodeCondition::down, {}},
+                         GpuSwapped{NodeId{77}, 1, {}}, FindingGrew{FindingId{5}, {}, {}}, FindingCleared{FindingId{5}, {}},
+                         OrderEnded{"nope", Status::done, {}}, IncidentOpened{IncidentId{3}, FindingId{5}},
+                         IncidentJoined{IncidentId{3}, FindingId{5}}, IncidentMoved{IncidentId{3}, {}, 0, {}, {}},
+                         IncidentClosed{IncidentId{3}, {}}, GpuIdentified{NodeId{77}, {}}, NodeDescribed{NodeId{77}, {}}}) {
     const std::uint64_t seq = t.s.seq;
     t.tell(b);
     t.s.seq = seq;

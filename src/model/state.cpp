@@ -83,6 +83,10 @@ bool decided(const Body& b) {
          std::holds_alternative<CauseFrozen>(b);
 }
 
+const GpuIdentity* find_gpu(const State& s, NodeId n, std::int16_t slot) {
+  return n.v < s.nodes.size() ? s.nodes[n.v].known.gpu(slot) : nullptr;
+}
+
 bool in_hot_row(const State& s, NodeId n) { return !s.hot_rows.empty() && s.hot_rows.count(row_of(s.site, n)) != 0; }
 
 namespace {

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "model/event.h"
+#include "model/node_facts.h"
 #include "model/run_history.h"
 #include "model/usage.h"
 
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 3;
+constexpr std::uint32_t kFoldVersion = 4;
 
 enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
 constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
@@ -37,6 +38,7 @@ struct NodeState {
   Time changed;                 // utc of the last change of condition, hold or job
   std::uint32_t swaps = 0;      // how often the node or a GPU of it was replaced
   std::uint32_t incidents = 0;  // ever
+  NodeFacts known;              // by its agent's word
 
   bool busy() const { return !shares.empty(); }
   JobId first_job() const { return shares.empty() ? JobId{} : shares.front().job; }
@@ -212,6 +214,8 @@ const Job* find_job(const State& s, JobId id);
 std::vector<JobId> members_of(const State& s, JobId id);
 const Incident* find_incident(const State& s, IncidentId id);
 const Finding* find_finding(const State& s, FindingId id);
+// Who the GPU is, by its agent's word; null when nobody said.
+const GpuIdentity* find_gpu(const State& s, NodeId n, std::int16_t slot);
 // By hostname; none when absent.
 NodeId find_node(const Site& site, std::string_view name);
 

@@ -6,9 +6,16 @@
 namespace muster {
 
 template <class V> void fields(V& v, Share& s) { v("job", s.job); v("slots", s.slots); v("milli", s.milli); }
+template <class V> void fields(V& v, FactSheet& s) { v("gpus", s.gpus); v("facts", s.facts); }
+template <class V> void fields(V& v, NodeFacts& f) {
+  FactSheet sheet = f.sheet();
+  fields(v, sheet);
+  if (!sheet.gpus.empty() || !sheet.facts.empty()) f.set(std::move(sheet));
+}
 template <class V> void fields(V& v, NodeState& n) {
   v("condition", n.condition); v("hold", n.hold); v("hold_reason", n.hold_reason); v("incident", n.incident);
   v("shares", n.shares); v("changed", n.changed); v("swaps", n.swaps); v("incidents", n.incidents);
+  v("known", n.known);
 }
 template <class V> void fields(V& v, RowHeat& r) {
   v("last", r.last); v("at", r.at); v("finding", r.finding); v("limit_pct", r.limit_pct); v("before_pct", r.before_pct);

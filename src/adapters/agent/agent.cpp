@@ -209,6 +209,38 @@ void Agent::on_told(const ProbeReport& r) {
   if (xids.size() > 256) xids.erase(xids.begin(), xids.end() - 128);
 }
 
+// Who the GPUs are and what the node runs: told at the start and when it changes. Call without the lock.
+void Agent::tell_facts() {
+  if (options_.controller.empty()) return;
+  std::map<std::string, std::string> now;  // what it is about -> JSON members
+  {
+    const std::lock_guard hold(lock_);
+    for (const auto& [index, g] : picture_.readings.gpus) {
+      if (g.facts.count("uuid") == 0) continue;
+      JsonWriter w;
+      w.object().key("gpu").object().field("index", index);
+      for (const auto& [name, text] : g.facts) w.field(name, text);
+      w.end_object().end_object();
+      now[fmt::format("gpu {}", index)] = w.take();
+    }
+    if (picture_.figures.probes.count("versions") != 0) {
+      JsonWriter w;
+      w.object().key("facts").object();
+      for (const auto& [name, text] : picture_.readings.node) {
+        const bool state = name == "boot_time" || name.rfind("nvml", 0) == 0;
+        if (!state) w.field(name, text);
+      }
+      w.end_object().end_object();
+      now["node"] = w.take();
+    }
+  }
+  for (const auto& [what, json] : now) {
+    if (told_facts_[what] == json) continue;
+    if (keep({"agent", cursor_->id(), cursor_->next_own(), monotonic_now(), utc_now(), boot_, json.substr(1, json.size() - 2)}))
+      told_facts_[what] = json;  // else it is told the next time
+  }
+}
+
 void Agent::on_report(ProbeReport r) {
   if (r.state == ProbeState::told) return on_told(r);
   const bool mount = r.name.rfind(kMountPrefix, 0) == 0;
@@ -232,6 +264,7 @@ void Agent::on_report(ProbeReport r) {
     log(LogLevel::warning, fmt::format("probe '{}': {}", printable(r.name), text));
     say(mount ? AgentWord::mount_stalled : AgentWord::probe_hung, r.name, 0, text);
   }
+  if (r.state == ProbeState::ok && (r.name == "nvml" || r.name == "versions")) tell_facts();
   if (was_hung && r.state == ProbeState::ok && !any_hung(mount))
     say(mount ? AgentWord::mount_back : AgentWord::probe_back, r.name, 0, "");
 }

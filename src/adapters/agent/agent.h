@@ -50,6 +50,7 @@ class Agent {
   void on_piece(const KernelPiece& piece);
   void on_report(ProbeReport report);
   void on_told(const ProbeReport& report);
+  void tell_facts();
   void each_second(Time now);
   void note_fatal(const KernelRecord& record);
   void say(AgentWord word, const std::string& subject, std::uint64_t count, const std::string& text);
@@ -67,6 +68,7 @@ class Agent {
   RecordBudget budget_;
   Time second_;
   bool more_ = false;  // the kernel log has more to read at once
+  std::map<std::string, std::string> told_facts_;
   std::uint64_t untold_held_back_ = 0;
   std::uint64_t untold_dropped_ = 0;
   std::uint64_t untold_missing_ = 0;

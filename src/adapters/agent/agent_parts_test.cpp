@@ -1,13 +1,20 @@
 // Readings, pages, verdicts, letters and probes.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "adapters/agent/exposition.h"
 #include "adapters/agent/host_probes.h"
 #include "adapters/agent/kernel_source.h"
 #include "adapters/agent/probes.h"
 #include "adapters/agent/sender.h"
+#include "adapters/agent/zero_pages.h"
 #include "ingest/json.h"
 #include "ingest/prom_text.h"
 
@@ -130,6 +137,83 @@ TEST(AgentProbes, AHungProbeIsToldOnceAndHoldsUpNoOther) {
   EXPECT_EQ(hung, 1);
   EXPECT_GE(ok, 8);
   EXPECT_EQ(died, 1);
+}
+
+TEST(AgentProbes, AWatcherTellsWithoutBeingAskedEvenWhileTheAnswerIsLate) {
+  ProbeSpec s{"watched", milliseconds(20), seconds(5), [] {
+                usleep(300'000);
+                return std::string(50'000, 'a');
+              }};
+  s.watch = [](const auto& tell) {
+    for (int i = 0;; ++i) {
+      tell("xid 0 " + std::to_string(i) + std::string(5000, ' '));
+      usleep(20'000);
+    }
+  };
+  auto p = Probes::start({s}, {});
+  std::size_t told = 0, answers = 0;
+  for (const ProbeReport& r : wait_for(**p, 20, 5000)) {
+    if (r.state == ProbeState::ok) {
+      ++answers;
+      EXPECT_EQ(r.text, std::string(50'000, 'a'));
+    } else if (r.state == ProbeState::told) {
+      EXPECT_EQ(r.text.rfind("xid 0 " + std::to_string(told) + " ", 0), 0U) << r.text.substr(0, 20);
+      ++told;
+    }
+  }
+  EXPECT_GE(told, 15U);
+  EXPECT_GE(answers, 1U);
+}
+
+TEST(AgentProbes, OneThatIsAskedRarelyEndsInBetweenAndThatIsNoDeath) {
+  auto p = Probes::start({{"rare", minutes(10), seconds(5), [] { return std::to_string(getpid()); }}}, {});
+  const auto r = wait_for(**p, 2, 1000);
+  ASSERT_EQ(r.size(), 1U);
+  EXPECT_EQ(r[0].state, ProbeState::ok);
+  EXPECT_NE(kill(static_cast<pid_t>(std::stoi(r[0].text)), 0), 0) << "its process is still there";
+}
+
+TEST(AgentZeroPages, MemoryThatWasOnlyZeroedIsGivenBackAndWhatWasWrittenStays) {
+  // In a process of its own, with one thread.
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<char> zeros(8 << 20, 0), ones(8 << 20, 1);
+    std::fill(zeros.begin(), zeros.end(), static_cast<char>(0));
+    const std::size_t released = release_zero_pages();
+    const bool kept = std::all_of(ones.begin(), ones.end(), [](char c) { return c == 1; }) &&
+                      std::all_of(zeros.begin(), zeros.end(), [](char c) { return c == 0; });
+    zeros[12345] = 7;
+    _exit(kept && zeros[12345] == 7 && released >= (8U << 20) - 8192 && released < (15U << 20) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(AgentTopology, TheNearestNicIsTheOneUnderTheSameSwitch) {
+  char name[] = "/tmp/muster-sys-XXXXXX";
+  const std::filesystem::path root = mkdtemp(name);
+  const auto device = [&](const std::string& path, const char* vendor, const char* kind, const char* numa) {
+    const auto folder = root / "sys/devices" / path;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "vendor") << vendor << "\n";
+    std::ofstream(folder / "class") << kind << "\n";
+    std::ofstream(folder / "numa_node") << numa << "\n";
+    std::filesystem::create_directories(root / "sys/bus/pci/devices");
+    std::filesystem::create_directory_symlink(folder, root / "sys/bus/pci/devices" / folder.filename());
+    return folder;
+  };
+  device("pci0000:17/0000:17:01.0/0000:18:00.0/0000:1b:00.0", "0x10de", "0x030200", "0");
+  const auto far = device("pci0000:17/0000:17:05.0/0000:2a:00.0", "0x15b3", "0x020700", "0");
+  const auto near = device("pci0000:17/0000:17:01.0/0000:18:00.0/0000:1c:00.0", "0x15b3", "0x020700", "0");
+  for (const auto& [nic, at] : {std::pair("mlx5_0", far), {"mlx5_1", near}}) {
+    std::filesystem::create_directories(root / "sys/class/infiniband" / nic / "ports/1");
+    std::filesystem::create_directory_symlink(at, root / "sys/class/infiniband" / nic / "device");
+  }
+  const Readings r = parse_readings(ask_versions(root.string()));
+  std::filesystem::remove_all(root);
+  EXPECT_EQ(r.node.at("topology_gpu_0000:1b:00.0"), "numa 0, nearest mlx5_1 (same switch)");
+  EXPECT_EQ(r.node.at("nic_mlx5_0"), "0000:2a:00.0, numa 0, board , 1 ports");
 }
 
 TEST(AgentProbes, ALongAnswerComesWhole) {

@@ -116,6 +116,7 @@ void add_host(Page& page, const Readings& r) {
       page.add("node_boot_time_seconds", "gauge", "When the machine booted.", {}, parse_double(text).value_or(0));
       continue;
     }
+    if (name.rfind("topology_", 0) == 0 || name.rfind("nic_", 0) == 0) continue;  // facts for the controller
     std::string label = name;
     std::replace_if(
         label.begin(), label.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');

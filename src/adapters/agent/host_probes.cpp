@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/text.h"
@@ -24,11 +25,10 @@ std::string slurp(const std::string& path, std::size_t most = 4096) {
   std::string out;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return out;
-  out.resize(most);
-  std::size_t have = 0;
-  for (ssize_t n = 0; have < most && (n = read(fd, out.data() + have, most - have)) > 0;) have += static_cast<std::size_t>(n);
+  char chunk[4096];
+  for (ssize_t n = 0; out.size() < most && (n = read(fd, chunk, std::min(sizeof chunk, most - out.size()))) > 0;)
+    out.append(chunk, static_cast<std::size_t>(n));
   close(fd);
-  out.resize(have);
   return out;
 }
 
@@ -112,6 +112,63 @@ std::string say_version(const std::string& program) {
   return answer.rfind("0 ", 0) == 0 ? answer.substr(2) : std::string();
 }
 
+// A PCI device's bridges, root first: "pci0000:17/0000:17:01.0/0000:18:00.0". What two have in common is how near they are.
+std::string pci_path(const std::string& device) {
+  char* real = realpath(device.c_str(), nullptr);
+  if (real == nullptr) return {};
+  const std::string path = real;
+  std::free(real);
+  const auto at = path.find("/pci");
+  return at == std::string::npos ? std::string() : path.substr(at + 1);
+}
+
+std::size_t bridges_in_common(const std::string& a, const std::string& b) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i) n += a[i] == '/' ? 1 : 0;
+  return n;
+}
+
+struct PciPlace {
+  std::string address, numa, path, name;  // name: of a NIC, "mlx5_0"
+};
+
+// Which NIC is nearest to a GPU: under the same switch, the same root, or on the same socket.
+std::string nearest(const PciPlace& gpu, const std::vector<PciPlace>& nics) {
+  const PciPlace* best = nullptr;
+  std::size_t most = 0;
+  for (const PciPlace& nic : nics) {
+    const std::size_t n = bridges_in_common(gpu.path, nic.path);
+    if (n > most || (best == nullptr && n == most && nic.numa == gpu.numa)) best = &nic, most = n;
+  }
+  if (best == nullptr) return {};
+  return fmt::format(", nearest {} ({})", best->name, most > 1 ? "same switch" : most == 1 ? "same root" : "same socket");
+}
+
+std::string ask_topology(const std::string& root) {
+  std::string out;
+  const std::string pci = root + "/sys/bus/pci/devices/";
+  std::vector<PciPlace> nics;
+  const std::string ib = root + "/sys/class/infiniband/";
+  for (const std::string& device : entries(ib)) {
+    const std::string path = pci_path(ib + device + "/device");
+    const std::string address = path.substr(path.rfind('/') + 1);
+    nics.push_back({address, first_line(ib + device + "/device/numa_node"), path, device});
+    out += fmt::format("node nic_{} {}, numa {}, board {}, {} ports\n", device, address, nics.back().numa,
+                       printable(first_line(ib + device + "/board_id")), entries(ib + device + "/ports").size());
+  }
+  for (const std::string& address : entries(pci)) {
+    if (first_line(pci + address + "/vendor") != "0x10de" || first_line(pci + address + "/class").rfind("0x03", 0) != 0) continue;
+    const PciPlace gpu{address, first_line(pci + address + "/numa_node"), pci_path(pci + address), ""};
+    out += fmt::format("node topology_gpu_{} numa {}{}\n", address, gpu.numa, nearest(gpu, nics));
+  }
+  const std::string numa = root + "/sys/devices/system/node/";
+  for (const std::string& name : entries(numa)) {
+    if (name.rfind("node", 0) != 0 || name.size() > 8) continue;
+    out += fmt::format("node topology_{} cpus {}\n", name, printable(first_line(numa + name + "/cpulist")));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string ask_sysfs(const std::string& root) {
@@ -141,7 +198,11 @@ std::string ask_versions(const std::string& root) {
   for (const char* program : {"containerd", "docker", "podman", "crio", "nvidia-ctk"}) {
     if (const std::string v = say_version(program); !v.empty()) out += fmt::format("node {} {}\n", program, printable(v));
   }
-  return out;
+  for (const char* what : {"product_name", "bios_version"}) {
+    if (const std::string v = first_line(root + "/sys/class/dmi/id/" + what); !v.empty())
+      out += fmt::format("node {} {}\n", what, printable(v));
+  }
+  return out + ask_topology(root);
 }
 
 std::vector<Mount> parse_mounts(std::string_view text) {

@@ -8,7 +8,7 @@ namespace muster::agent {
 
 // In the lines of readings.h. `root` is "" or, in tests, a folder that stands for /.
 std::string ask_sysfs(const std::string& root);
-std::string ask_versions(const std::string& root);
+std::string ask_versions(const std::string& root);  // and what sits where
 
 struct Mount {
   std::string path;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,7 +64,9 @@ KernelSource::~KernelSource() {
 Result<std::unique_ptr<KernelSource>> KernelSource::open(const std::string& path, const Position& from) {
   struct stat st {};
   if (stat(path.c_str(), &st) != 0) return tl::unexpected(system_error("cannot read the kernel log " + path, errno));
-  const Kind kind = S_ISCHR(st.st_mode) ? Kind::device : S_ISFIFO(st.st_mode) ? Kind::fifo : Kind::file;
+  // By its number, not by its path: a terminal is a device as well, and anybody may write to one.
+  const bool kmsg = S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 11);
+  const Kind kind = kmsg ? Kind::device : S_ISFIFO(st.st_mode) ? Kind::fifo : Kind::file;
   if (kind == Kind::file && !S_ISREG(st.st_mode)) {
     return fail(Code::bad_input, path + " is neither /dev/kmsg nor a file nor a fifo", "give the kernel log with --kmsg");
   }

@@ -49,6 +49,10 @@ TEST_F(AgentKernelLog, AFileIsFollowedFromItsEndAndIsNotTrusted) {
   EXPECT_EQ(read(**s), Lines{"two"});
 }
 
+TEST_F(AgentKernelLog, ADeviceThatIsNotTheKernelsIsNotTrusted) {
+  EXPECT_FALSE(KernelSource::open("/dev/null", {})) << "anybody may write to a terminal, which is a device as well";
+}
+
 TEST_F(AgentKernelLog, GoesOnWhereItWasAfterAKill) {
   auto first = KernelSource::open(path, {});
   add("one\n");

@@ -1,5 +1,6 @@
 #include "adapters/agent/nvml.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ using namespace nvml;
 
 constexpr unsigned kGpusMax = 64;
 constexpr unsigned kSmClock = 1, kMemClock = 2;
-constexpr unsigned kSlowEvery = 5;   // of the times it is asked: error counters, links, memory in use
+constexpr unsigned kSlowEvery = 10;  // of the times it is asked: what the GPU's own processor takes a millisecond or so for
 constexpr unsigned kRareEvery = 60;  // likewise: who a GPU is, and its limits
 constexpr unsigned kNvLinks = 18;
 
@@ -114,10 +115,10 @@ class Gpus {
     if (lost) return rare_[i] + std::move(out_);
     if (alive == kOk) value(i, "DCGM_FI_DEV_GPU_TEMP", temperature);
     heat_and_work(i, d);
+    memory(i, d);
     std::string quick = std::exchange(out_, {});
     if (slow) {
-      memory(i, d);
-      links(i, d);
+      slow_counters(i, d);
       slow_[i] = std::exchange(out_, {});
     }
     return rare_[i] + quick + slow_[i];
@@ -129,12 +130,11 @@ class Gpus {
                                                          {"nvmlDeviceGetName", "model"},
                                                          {"nvmlDeviceGetSerial", "serial"},
                                                          {"nvmlDeviceGetVbiosVersion", "vbios"},
-                                                         {"nvmlDeviceGetBoardPartNumber", "part"}};
+                                                         {"nvmlDeviceGetBoardPartNumber", "part"},
+                                                         {"nvmlDeviceGetInforomImageVersion", "inforom"}};
     for (const auto& [call, name] : facts) {
       if (lib_.call<int(Device, char*, unsigned)>(call, d, text, 96U) == kOk) fact(i, name, text);
     }
-    if (lib_.call<int(Device, int, char*, unsigned)>("nvmlDeviceGetInforomVersion", d, 0, text, 96U) == kOk)
-      fact(i, "inforom", text);
     unsigned minor = i;
     lib_.call<int(Device, unsigned*)>("nvmlDeviceGetMinorNumber", d, &minor);
     out_ += fmt::format("gpu {} minor {}\n", i, minor);
@@ -157,13 +157,7 @@ class Gpus {
   }
 
   void heat_and_work(unsigned i, Device d) {
-    Margin margin{sizeof(Margin) | (1U << 24), 0};
-    if (lib_.call<int(Device, Margin*)>("nvmlDeviceGetMarginTemperature", d, &margin) == kOk)
-      value(i, "DCGM_FI_DEV_GPU_TEMP_LIMIT", margin.celsius);
     number(i, d, "nvmlDeviceGetPowerUsage", "DCGM_FI_DEV_POWER_USAGE", 1e-3);
-    unsigned long long energy = 0;
-    if (lib_.call<int(Device, unsigned long long*)>("nvmlDeviceGetTotalEnergyConsumption", d, &energy) == kOk)
-      value(i, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", static_cast<double>(energy));
     unsigned mhz = 0;
     if (lib_.call<int(Device, unsigned, unsigned*)>("nvmlDeviceGetClockInfo", d, kSmClock, &mhz) == kOk)
       value(i, "DCGM_FI_DEV_SM_CLOCK", mhz);
@@ -178,6 +172,11 @@ class Gpus {
     int r = lib_.call<int(Device, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons", d, &reasons);
     if (r != kOk) r = lib_.call<int(Device, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons", d, &reasons);
     if (r == kOk) value(i, "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", static_cast<double>(reasons));
+    number(i, d, "nvmlDeviceGetCurrPcieLinkGeneration", "DCGM_FI_DEV_PCIE_LINK_GEN");
+    number(i, d, "nvmlDeviceGetCurrPcieLinkWidth", "DCGM_FI_DEV_PCIE_LINK_WIDTH");
+    unsigned processes = 0;
+    r = lib_.call<int(Device, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3", d, &processes, nullptr);
+    if (r == kOk || r == kInsufficientSize) value(i, "muster_gpu_processes", processes);
     read_fields(i, d, kQuickFields);
   }
 
@@ -217,19 +216,21 @@ class Gpus {
     }
   }
 
-  void links(unsigned i, Device d) {
+  // Seen on an H200: energy 4 ms, margin 1 ms, each violation 0.7 ms, PCIe counters 0.2 ms; everything else some microseconds.
+  void slow_counters(unsigned i, Device d) {
+    Margin margin{sizeof(Margin) | (1U << 24), 0};
+    if (lib_.call<int(Device, Margin*)>("nvmlDeviceGetMarginTemperature", d, &margin) == kOk)
+      value(i, "DCGM_FI_DEV_GPU_TEMP_LIMIT", margin.celsius);
+    unsigned long long energy = 0;
+    if (lib_.call<int(Device, unsigned long long*)>("nvmlDeviceGetTotalEnergyConsumption", d, &energy) == kOk)
+      value(i, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", static_cast<double>(energy));
     number(i, d, "nvmlDeviceGetPcieReplayCounter", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER");
-    number(i, d, "nvmlDeviceGetCurrPcieLinkGeneration", "DCGM_FI_DEV_PCIE_LINK_GEN");
-    number(i, d, "nvmlDeviceGetCurrPcieLinkWidth", "DCGM_FI_DEV_PCIE_LINK_WIDTH");
     // NVML counts nanoseconds; dcgm-exporter's series count microseconds.
     Violation v{};
     if (lib_.call<int(Device, int, Violation*)>("nvmlDeviceGetViolationStatus", d, 0, &v) == kOk)
       value(i, "DCGM_FI_DEV_POWER_VIOLATION", static_cast<double>(v.violation_time / 1000));
     if (lib_.call<int(Device, int, Violation*)>("nvmlDeviceGetViolationStatus", d, 1, &v) == kOk)
       value(i, "DCGM_FI_DEV_THERMAL_VIOLATION", static_cast<double>(v.violation_time / 1000));
-    unsigned processes = 0;
-    const int r = lib_.call<int(Device, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3", d, &processes, nullptr);
-    if (r == kOk || r == kInsufficientSize) value(i, "muster_gpu_processes", processes);
     read_fields(i, d, kSlowFields);
     read_link_fields(i, d);
   }

@@ -2,9 +2,9 @@
 // the library.
 #pragma once
 #include <dlfcn.h>
-#include <fmt/core.h>
 
 #include <string>
+#include <utility>
 
 namespace muster::agent::nvml {
 
@@ -73,7 +73,7 @@ class Library {
       return false;
     }
     if (const int r = call<int()>("nvmlInit_v2"); r != kOk) {
-      why_ = fmt::format("nvmlInit answers {}", r);
+      why_ = "nvmlInit answers " + std::to_string(r);
       return false;
     }
     return ready_ = true;

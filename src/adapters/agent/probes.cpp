@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "adapters/agent/kernel_source.h"
+#include "adapters/agent/zero_pages.h"
 #include "adapters/state/lock.h"
 #include "base/text.h"
 
@@ -24,6 +25,8 @@ namespace {
 
 constexpr Duration kFindEvery = seconds(10);
 constexpr Duration kRestartAfter = seconds(5);
+constexpr Duration kKeptFor =
+    minutes(1);                 // a probe that is asked less often ends in between: its memory is worth more than a fork
 constexpr char kEnd = '\0';     // ends an answer: no probe prints it
 constexpr char kTold = '\x01';  // begins what nobody asked for
 
@@ -49,16 +52,17 @@ bool write_all(int fd, std::string_view bytes) {
     const std::lock_guard hold(lock);
     return write_all(answer, text);
   };
-  if (spec.watch) {
+  char c = 0;
+  for (bool first = true; read(ask, &c, 1) == 1; first = false) {
+    if (!send(spec.ask(), false)) break;
+    if (!first) continue;
+    release_zero_pages();  // before there is a second thread
+    if (!spec.watch) continue;
     std::thread([&] {
       spec.watch([&](const std::string& text) {
         if (!send(text, true)) _exit(0);
       });
     }).detach();
-  }
-  char c = 0;
-  while (read(ask, &c, 1) == 1) {
-    if (!send(spec.ask(), false)) break;
   }
   _exit(0);
 }
@@ -73,6 +77,7 @@ struct Kept {
   std::optional<Time> asked;  // waiting for an answer since then
   Time due;                   // to be asked, or started, then
   bool told_hung = false;
+  bool resting = false;  // told to end, having answered
   std::string text;
 };
 
@@ -94,7 +99,7 @@ class Keeper {
       Time next = now + seconds(1);
       for (Kept& k : kept_) {
         tend(k, now);
-        next = std::min(next, k.asked ? *k.asked + k.spec.deadline : k.due);
+        next = std::min(next, k.asked ? *k.asked + k.spec.deadline : k.resting ? now + milliseconds(50) : k.due);
       }
       drop_unwanted();
       wait_until(std::max(next, now));
@@ -163,7 +168,7 @@ class Keeper {
     int status = 0;
     if (waitpid(k.pid, &status, WNOHANG) != k.pid) return false;
     k.pid = -1;
-    close(k.ask);
+    if (k.ask >= 0) close(k.ask);
     close(k.answer);
     k.ask = k.answer = -1;
     k.asked.reset();
@@ -175,6 +180,7 @@ class Keeper {
     if (!k.wanted) return;
     if (k.pid > 0) take_answer(k, now);
     if (k.pid > 0 && reap(k)) {
+      if (std::exchange(k.resting, false)) return;  // due is when it is asked again
       if (!k.told_hung) report(k, ProbeState::died, {});
       k.due = now + kRestartAfter;
       return;
@@ -187,7 +193,7 @@ class Keeper {
       k.asked = now;          // looked at again after another deadline, if the kill does not free it
       return;
     }
-    if (now < k.due) return;
+    if (now < k.due || k.resting) return;
     if (k.pid < 0) start(k);
     if (k.pid < 0) {
       k.due = now + kRestartAfter;
@@ -217,6 +223,11 @@ class Keeper {
       k.asked.reset();
     }
     k.text.erase(0, used);
+    if (used > 0 && !k.asked && k.spec.every >= kKeptFor && k.ask >= 0) {
+      close(k.ask);
+      k.ask = -1;
+      k.resting = true;
+    }
     if (k.text.size() > 2 * kAnswerMax) k.text.clear();  // no probe of ours says so much without an end
   }
 

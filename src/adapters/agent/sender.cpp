@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 #include "adapters/agent/kernel_source.h"
 #include "adapters/http/client.h"
+#include "base/hash.h"
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -18,7 +20,7 @@ namespace {
 constexpr std::size_t kBatchLines = 1000;
 constexpr std::size_t kBatchBytes = 256 << 10;
 constexpr std::int64_t kRetryFirstMs = 100;
-constexpr std::int64_t kRetryMostMs = 2000;
+constexpr std::int64_t kRetryMostMs = 5000;
 
 Time utc_now() {
   timespec t{};
@@ -147,6 +149,7 @@ bool Sender::send_once() {
 void Sender::run() {
   std::int64_t wait_ms = 0;  // after a failure
   std::int64_t pause_ms = kRetryFirstMs;
+  std::mt19937_64 dice(xxh64(options_.node + boot_) ^ static_cast<std::uint64_t>(monotonic_now().ns));
   for (;;) {
     {
       std::unique_lock hold(lock_);
@@ -162,7 +165,8 @@ void Sender::run() {
     wait_ms = 0;
     while (!send_once()) {
       if (!answers_) {
-        wait_ms = pause_ms;
+        // Between half of it and all: thousands of agents whose controller comes back must not ask in step.
+        wait_ms = pause_ms / 2 + static_cast<std::int64_t>(dice() % static_cast<std::uint64_t>(pause_ms / 2 + 1));
         pause_ms = std::min(pause_ms * 2, kRetryMostMs);
         break;
       }

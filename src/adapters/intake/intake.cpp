@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kAgeMaxMs = 30LL * 86'400'000;
 constexpr std::size_t kSubjectMax = 200;
+constexpr std::size_t kFactMax = 256;   // bytes of a name or a text
+constexpr std::size_t kFactsMax = 256;  // of one node
 
 // One thing an agent says, until the loop gives it a time.
 struct Item {
@@ -64,6 +66,34 @@ std::optional<KernelRecord> read_xid(const Value& v, NodeId node, const Site& si
   return r;
 }
 
+std::optional<GpuIdentified> read_gpu(const Value& v, NodeId node, const Site& site) {
+  GpuIdentified b;
+  b.node = node;
+  const auto text = [&](std::string_view name) { return printable(words(v, name, kFactMax)); };
+  b.gpu = {-1, text("uuid"), text("serial"), text("vbios"), text("pci")};
+  const auto pci = read_pci(b.gpu.pci);
+  // By its address, which stays when the driver does not find all GPUs and counts the rest anew; where the cluster file has other
+  // addresses than the machine, by the driver's number.
+  if (pci) b.gpu.slot = static_cast<std::int16_t>(PciTable(site).gpu(*pci));
+  const std::int64_t index = whole(v, "index");
+  if (b.gpu.slot < 0 && index < site.gpus_per_node) b.gpu.slot = static_cast<std::int16_t>(index);
+  if (b.gpu.slot < 0 || b.gpu.uuid.empty()) return std::nullopt;
+  return b;
+}
+
+std::optional<NodeDescribed> read_facts(const Value& v, NodeId node) {
+  const Value::Object* all = v.object();
+  if (all == nullptr || all->size() > kFactsMax) return std::nullopt;
+  NodeDescribed b;
+  b.node = node;
+  for (const auto& [name, text] : *all) {
+    if (text.string() == nullptr) return std::nullopt;
+    b.facts.emplace_back(printable(std::string_view(name).substr(0, kFactMax)), printable(text.string()->substr(0, kFactMax)));
+  }
+  std::sort(b.facts.begin(), b.facts.end());
+  return b;
+}
+
 std::optional<Body> read_body(const Value& v, NodeId node, std::uint64_t boot, std::uint64_t seq, const Site& site) {
   const Value* trusted = v.find("trusted");
   const bool sure = trusted != nullptr && trusted->boolean() != nullptr && *trusted->boolean();
@@ -82,6 +112,10 @@ std::optional<Body> read_body(const Value& v, NodeId node, std::uint64_t boot, s
     r->boot = boot;
     r->seq = seq;
     return Body(KernelHeard{std::move(*r), true});
+  } else if (const Value* gpu = v.find("gpu")) {
+    if (auto b = read_gpu(*gpu, node, site)) return Body(std::move(*b));
+  } else if (const Value* facts = v.find("facts")) {
+    if (auto b = read_facts(*facts, node)) return Body(std::move(*b));
   } else if (AgentSaid said; parse_name(words(v, "word", 40), said.word)) {
     said.node = node;
     said.subject = words(v, "subject", kSubjectMax);
@@ -142,6 +176,44 @@ AgentIntake::AgentIntake(Mailbox& mailbox, const Site& site) : mailbox_(mailbox)
   for (std::uint32_t n = 0; n < site.nodes.size(); ++n) nodes_.emplace(site.nodes[n].name, NodeId{n});
 }
 
+void AgentIntake::remember(const State& s) {
+  const std::lock_guard hold(lock_);
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) known_[n] = s.nodes[n].known;
+}
+
+// An agent tells everything again when it starts: what is known already is no event.
+bool AgentIntake::news(const Body& body) {
+  const std::lock_guard hold(lock_);
+  if (const auto* b = std::get_if<GpuIdentified>(&body)) {
+    NodeFacts& known = known_[b->node.v];
+    const GpuIdentity* before = known.gpu(b->gpu.slot);
+    if (before != nullptr && *before == b->gpu) return false;
+    known.put(b->gpu);
+  } else if (const auto* d = std::get_if<NodeDescribed>(&body)) {
+    NodeFacts& known = known_[d->node.v];
+    if (known.sheet().facts == d->facts) return false;
+    known.put(d->facts);
+  }
+  return true;
+}
+
+// A record's address may be one that the cluster file does not have, and the agent has told whose it is.
+void AgentIntake::place(Body& body, std::string_view address) {
+  auto* heard = std::get_if<KernelHeard>(&body);
+  if (heard == nullptr || heard->record.slot >= 0) return;
+  const KernelKind kind = heard->record.kind;
+  const bool of_gpu =
+      kind == KernelKind::xid || kind == KernelKind::off_bus || kind == KernelKind::gsp_dead || kind == KernelKind::gpu_init;
+  if (!of_gpu) return;
+  const auto line = address.empty() ? parse_log_line(heard->record.text) : std::nullopt;
+  const auto pci = read_pci(line ? std::string_view(line->event.pci) : address);
+  if (!pci) return;
+  const std::lock_guard hold(lock_);
+  for (const GpuIdentity& g : known_[heard->record.node.v].sheet().gpus) {
+    if (read_pci(g.pci) == pci) heard->record.slot = g.slot;
+  }
+}
+
 void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) {
   const std::string name = words(batch, "node", 255);
   const auto node = nodes_.find(name);
@@ -158,7 +230,8 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
   for (const Value& v : all) {
     auto item = read_item(v, node->second, name, site_);
     if (item) {
-      items->push_back(std::move(*item));
+      place(item->body, words(v, "pci", 32));
+      if (news(item->body)) items->push_back(std::move(*item));
     } else {
       ++unread;
     }

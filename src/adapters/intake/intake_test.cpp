@@ -95,6 +95,65 @@ TEST_F(AgentIntakeTest, AnAgentsWordAndAScrapeCountAsLife) {
   EXPECT_EQ(inbox.samples[0].field, Field::up);
 }
 
+constexpr const char* kWho = R"({"node":"n2","items":[{"stream":"agent","boot":"i","seq":SEQ,"gpu":{"index":0,
+  "pci":"00000000:2B:00.0","uuid":"GPU-a","serial":"SERIAL","vbios":"96"}},
+  {"stream":"agent","boot":"i","seq":NEXT,"facts":{"kernel":"6.1","driver_version":"580"}}]})";
+
+std::string who(int seq, const std::string& serial) {
+  std::string s = kWho;
+  s.replace(s.find("SEQ"), 3, std::to_string(seq));
+  s.replace(s.find("NEXT"), 4, std::to_string(seq + 1));
+  return s.replace(s.find("SERIAL"), 6, serial);
+}
+
+TEST_F(AgentIntakeTest, WhoAGpuIsBecomesAnEventOnlyWhenItChanges) {
+  take(who(1, "11"));
+  ASSERT_EQ(inbox.events.size(), 2U);
+  const auto& b = std::get<GpuIdentified>(inbox.events[0].body);
+  EXPECT_EQ(b.node, NodeId{1});
+  EXPECT_EQ(b.gpu.slot, 1) << "by its address, not by the driver's number";
+  EXPECT_EQ(b.gpu.serial, "11");
+  EXPECT_EQ(std::get<NodeDescribed>(inbox.events[1].body).facts[0].first, "driver_version");
+  take(who(3, "11"));
+  EXPECT_EQ(inbox.events.size(), 2U) << "an agent that starts again tells nothing new";
+  EXPECT_EQ(answers, 1) << "and is answered at once";
+  take(who(5, "12"));
+  ASSERT_EQ(inbox.events.size(), 3U);
+  EXPECT_EQ(std::get<GpuIdentified>(inbox.events[2].body).gpu.serial, "12");
+}
+
+TEST_F(AgentIntakeTest, AnAddressThatTheClusterFileDoesNotHaveIsPlacedByTheAgentsWord) {
+  take(R"({"node":"n1","items":[{"stream":"agent","boot":"i","seq":1,"gpu":{"index":1,"pci":"00000000:C3:00.0","uuid":"GPU-a"}},
+        {"stream":"kernel","boot":"b","seq":5,"trusted":true,"kmsg":"3,4,9,-;NVRM: Xid (PCI:0000:c3:00): 31, pid=1, name=x"},
+        {"stream":"kernel","boot":"b","seq":6,"trusted":true,"kmsg":"3,5,9,-;NVRM: Xid (PCI:0000:c4:00): 31, pid=1, name=x"},
+        {"stream":"agent","boot":"i","seq":2,"xid":31,"pci":"00000000:C3:00.0"}]})");
+  ASSERT_EQ(inbox.events.size(), 4U);
+  EXPECT_EQ(std::get<GpuIdentified>(inbox.events[0].body).gpu.slot, 1);
+  EXPECT_EQ(std::get<KernelHeard>(inbox.events[1].body).record.slot, 1);
+  EXPECT_EQ(std::get<KernelHeard>(inbox.events[2].body).record.slot, -1);
+  EXPECT_EQ(std::get<KernelHeard>(inbox.events[3].body).record.slot, 1);
+}
+
+TEST_F(AgentIntakeTest, WhatWasKnownBeforeARestartIsNoNews) {
+  State s;
+  s.nodes.resize(2);
+  s.nodes[1].known.put(GpuIdentity{1, "GPU-a", "11", "96", "00000000:2B:00.0"});
+  s.nodes[1].known.put(Facts{{"driver_version", "580"}, {"kernel", "6.1"}});
+  intake->remember(s);
+  take(who(1, "11"));
+  EXPECT_TRUE(inbox.events.empty());
+}
+
+TEST_F(AgentIntakeTest, AnXidFromNvmlIsTheDriversWord) {
+  take(R"({"node":"n1","items":[{"stream":"agent","boot":"i","seq":1,"xid":31,"pci":"00000000:2B:00.0"},
+        {"stream":"agent","boot":"i","seq":2,"xid":31000},{"stream":"agent","boot":"i","seq":3,"xid":"79"}]})");
+  ASSERT_EQ(inbox.events.size(), 1U);
+  const auto& heard = std::get<KernelHeard>(inbox.events[0].body);
+  EXPECT_TRUE(heard.trusted);
+  EXPECT_EQ(heard.record.code, 31);
+  EXPECT_EQ(heard.record.slot, 1);
+}
+
 TEST_F(AgentIntakeTest, AnUnknownNodeIsRefused) {
   take(R"({"node":"n9","items":[]})");
   EXPECT_EQ(answers, 1);

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-from ward import DIR, MUSTER, Agent, Controller, check, fault, finish, get, numbers, run, until
+from ward import DIR, Agent, Controller, check, fault, finish, get, numbers, run, until
 
 AGENTS = int(os.environ.get('MUSTER_AGENTS', '8'))
 KILLS = int(os.environ.get('MUSTER_KILLS', '12'))
@@ -60,13 +60,8 @@ if shutil.which('promtool'):
     # dcgm-exporter's own names and labels break promtool's taste; ours do not, and nothing is malformed.
     ours = [line for line in lint.stderr.splitlines() if not line.startswith('DCGM_')]
     check(lint.returncode in (0, 3) and not ours, 'promtool reads the page and has no complaint about names of ours', ours)
-began = time.monotonic()
 verdict = run('check', '--spool', a.spool)
-took = 1000 * (time.monotonic() - began)
-check(verdict.returncode == 0 and verdict.stdout == 'ok\n', f'muster check says ok, in {took:.0f} ms',
-      (verdict.stdout, verdict.stderr))
-quickest = min((lambda b: (run('check', '--spool', a.spool), time.monotonic() - b)[1])(time.monotonic()) for _ in range(10))
-check(quickest < 0.05, f'and takes {1000 * quickest:.0f} ms at best, under 50', quickest)
+check(verdict.returncode == 0 and verdict.stdout == 'ok\n', 'muster check says ok', (verdict.stdout, verdict.stderr))
 nobody = run('check', '--spool', os.path.join(DIR, 'nobody'))
 check(nobody.returncode == 5 and 'no agent' in nobody.stderr, 'without an agent it says so, exit code 5',
       (nobody.returncode, nobody.stderr))
@@ -75,18 +70,34 @@ facts = json.loads(once.stdout)['facts'] if once.returncode == 0 else {}
 check(facts.get('nvml') == 'absent' and 'kernel' in facts, 'agent --once prints what there is, and says that NVML is absent',
       once.stdout[:500])
 
+# ---- who the GPUs are: one event each, and no more when the agent starts again
+known = until(lambda: len(controller.events('gpu_identified')) >= 8 * AGENTS and controller.events('gpu_identified'), 10) or []
+mine = sorted(e['body']['gpu']['slot'] for e in known if e['source']['stream'] == 'agent/node0001')
+check(mine == list(range(8)), 'each GPU is told of once', (mine, len(known)))
+check(any(e['body']['gpu'] == {'slot': 2, 'uuid': 'GPU-fake-2', 'serial': '165000002', 'vbios': '96.00.5E.00.01',
+                               'pci': '00000000:3B:00.0'} for e in known), 'with UUID, serial number and VBIOS', known[:2])
+facts = [e['body'] for e in controller.events('node_described') if e['source']['stream'] == 'agent/node0001']
+check(facts and dict(facts[-1]['facts']).get('driver_version') == '999.1' and 'kernel' in dict(facts[-1]['facts']),
+      'and the node by what it runs', facts)
+a.kill()
+a.start()
+until(lambda: a.metric('DCGM_FI_DEV_GPU_TEMP') and a.metric('muster_agent_spool_bytes') == 0)
+time.sleep(1)
+check(len(controller.events('gpu_identified')) == len(known), 'an agent that starts again tells nothing new')
+
 # ---- what it costs
+for other in agents[1:]:
+    other.kill()
+time.sleep(3)
 cpu = a.cpu_s()
 began = time.monotonic()
-time.sleep(10)
+time.sleep(20)
 share = 100 * (a.cpu_s() - cpu) / (time.monotonic() - began)
 rss, pss = a.rss_mb(), a.pss_mb()
 print(f'    agent: {rss:.1f} MB resident, {pss:.1f} MB with all its probes (shared pages counted once), '
-      f'{share:.2f} % of a core', flush=True)
-check(rss < 15, f'the agent has less than 15 MB resident: {rss:.1f}', rss)
-check(share < 1.0, f'and takes little of a core: {share:.2f} %', share)
-for other in agents[1:]:
-    other.kill()
+      f'{share:.2f} % of a core; 8 GPUs that answer at once', flush=True)
+check(pss < 15, f'the agent and its probes have less than 15 MB: {pss:.1f}', pss)
+check(share < 0.6, f'and take little of a core: {share:.2f} % (promised 0.3 on a machine with nothing else to do)', share)
 
 # ---- killed again and again, both sides: nothing lost, nothing twice
 first = 1000

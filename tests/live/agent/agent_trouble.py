@@ -1,12 +1,32 @@
 """What goes wrong around an agent: a driver that hangs for ever, a controller that is away, a full disk, a flood of lines."""
 import os
+import re
+import socket
 import subprocess
+import sys
+import threading
 import time
 
+from stall import Stall
 from ward import DIR, Agent, Controller, check, fault, finish, numbers, run, until
 
 controller = Controller()
 controller.start()
+
+# ---- an Xid that only NVML tells of, because no kernel log that can be trusted is followed
+xid = os.path.join(DIR, 'xid')
+x = Agent(controller, 7, env={'FAKE_NVML_XID': xid})
+x.start()
+until(lambda: x.metric('muster_agent_controller_up') == 1 and x.metric('DCGM_FI_DEV_GPU_TEMP') == 41)
+time.sleep(1)
+with open(xid + '.new', 'w') as f:
+    f.write('31')
+began = time.monotonic()
+os.rename(xid + '.new', xid)
+found = until(lambda: [f for f in controller.findings('app_error') if f['node'] == x.name])
+check(found, f'an Xid that NVML tells of is a finding that blames the program, {1000 * (time.monotonic() - began):.0f} ms later')
+check(until(lambda: re.search(r'^DCGM_FI_DEV_XID_ERRORS\{gpu="2",.*\} 31$', x.page(), re.M)), 'and stands on the page')
+x.kill()
 
 # ---- a driver that hangs, and a site's own probe that does
 hang = os.path.join(DIR, 'hang')
@@ -29,27 +49,122 @@ os.remove(hang)
 check(until(lambda: a.metric('DCGM_FI_DEV_GPU_TEMP') == 41, 30), 'when the driver answers again, so does the agent')
 a.kill()
 
-# ---- a controller that is away
+# ---- a file system that stops answering
+stall = Stall(os.path.join(DIR, 'stall'))
+if stall.mount():
+    m = Agent(controller, 5, more=['--deadline', '1s'])
+    m.start()
+    probe = 'mount ' + stall.folder
+    check(until(lambda: m.metric(f'muster_probe_hung\\{{probe="{probe}"\\}}') == 0),
+          'a shared mount is found without being named')
+    stall.stalled.set()
+    began = time.monotonic()
+    found = until(lambda: controller.findings('mount_stalled'), 30)
+    check(found and stall.folder in str(found) + run('check', '--spool', m.spool).stdout,
+          f'when it stalls (FUSE: this kernel has no NFS client) that is a finding {time.monotonic() - began:.1f} s later', found)
+    verdict = run('check', '--spool', m.spool)
+    check(verdict.returncode == 6 and f'{probe} does not answer' in verdict.stdout, 'muster check names it', verdict.stdout)
+    began = time.monotonic()
+    m.write(fault(9))
+    check(until(lambda: [f for f in controller.findings('hearsay') if f['node'] == m.name], 5),
+          f'and nothing else hangs: a kernel line is a finding {1000 * (time.monotonic() - began):.0f} ms later',
+          controller.findings('hearsay'))
+    check(m.metric('DCGM_FI_DEV_GPU_TEMP') == 41, 'and the GPUs are read')
+    stall.resume()
+    check(until(lambda: not controller.findings('mount_stalled'), 40), 'when it answers again the finding is cleared')
+    m.kill()
+    stall.unmount()
+else:
+    print('    the stalled mount was left out: /dev/fuse cannot be used here', flush=True)
+
+# ---- clocks that jump, of the agent's machine: hours ahead, then days back
+offset = os.path.join(DIR, 'offset')
+with open(offset, 'w') as f:
+    f.write('0')
+j = Agent(controller, 6, env={'LD_PRELOAD': os.path.abspath(sys.argv[3]), 'FAKE_CLOCK': offset})
+j.start()
+until(lambda: j.metric('muster_agent_controller_up') == 1)
+ages = []
+for k, jump in enumerate((0, 36000, -400000, 86400 * 365)):
+    with open(offset, 'w') as f:
+        f.write(str(jump))
+    wrote = time.time()
+    j.write(fault(60000 + k))
+    event = until(lambda: [e for e in controller.events('kernel_heard') if f'n={60000 + k}.' in e['body']['record']['text']], 10)
+    ages.append(abs(event[0]['body']['record']['at'] / 1e9 - wrote) if event else 1e9)
+check(max(ages) < 2, f'clocks that jump by hours, days and a year change nothing: times are right to {max(ages):.2f} s', ages)
+with open(offset, 'w') as f:
+    f.write('0')
+
+# ---- a controller that is away: how often it is asked for
+controller.stop()
+door = socket.socket()
+door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+door.bind(('127.0.0.1', controller.port))
+door.listen(64)
+knocks = []
+
+
+def answer_the_door():
+    while True:
+        try:
+            guest, _ = door.accept()
+        except OSError:
+            return
+        knocks.append(time.monotonic())
+        guest.close()
+
+
+threading.Thread(target=answer_the_door, daemon=True).start()
+for k in range(100):  # news every fifth of a second must not make it ask more often
+    j.write(fault(61000 + k))
+    time.sleep(0.2)
+gaps = [round(b - a, 2) for a, b in zip(knocks, knocks[1:])]
+check(4 <= len(knocks) <= 20 and max(gaps, default=0) > 2,
+      f'an agent asks for its controller less and less often: {len(knocks)} times in 20 s, pauses of {gaps[:3]} to {gaps[-3:]} s',
+      gaps)
+door.close()
+controller.start()
+check(until(lambda: j.metric('muster_agent_spool_bytes') == 0 and j.metric('muster_agent_controller_up') == 1, 30),
+      'and finds it again within seconds')
+check(len(set(range(61000, 61100)) - set(numbers(controller.events('kernel_heard')))) == 0, 'with all that happened')
+j.kill()
+
+# ---- a controller that is away for long
 b = Agent(controller, 2)
 b.start()
 until(lambda: b.metric('muster_agent_controller_up') == 1)
 controller.kill()
-for n in range(150):
+# An hour with a fault every second, on a node where everything breaks: 3,600 records of 192 kinds, faster than an hour.
+HOUR = 3600
+for n in range(HOUR):
     b.write(fault(n))
-check(until(lambda: (b.metric('muster_agent_spool_bytes') or 0) > 150 * 80), 
-      'what happens while the controller is away waits on disk')
+    if n % 190 == 189:
+        time.sleep(0.25)
+check(until(lambda: (b.metric('muster_agent_kernel_faults_total') or 0) == HOUR), 'an hour\'s worth of faults is read')
+waits = b.metric('muster_agent_spool_bytes')
+check(waits > HOUR * 80,
+      f'what happens while the controller is away waits on disk: {waits / 1e6:.2f} MB, {b.rss_mb():.1f} MB resident')
 b.kill()
 b.start()
+check(b.metric('muster_agent_spool_bytes') >= waits, 'and outlives a killed agent')
 controller.start()
-check(until(lambda: b.metric('muster_agent_spool_bytes') == 0, 30), 'and reaches it when both are back')
-check(sorted(m for m in numbers(controller.events('kernel_heard')))[-1] == 149, 'to the last line')
+began = time.monotonic()
+check(until(lambda: b.metric('muster_agent_spool_bytes') == 0, 60),
+      f'it reaches the controller when both are back, in {time.monotonic() - began:.1f} s')
+came = [n for n in numbers([e for e in controller.events('kernel_heard') if e['source']['stream'] == 'agent/node0002/kernel'])]
+told = sum(e['body']['count'] for e in controller.events('agent_said')
+           if e['body']['word'] == 'dropped' and e['source']['stream'] == 'agent/node0002')
+check(len(came) == len(set(came)) and len(came) + told == HOUR,
+      f'none lost, none twice: {len(came)} came, {told} told as held back')
 b.kill()
 
 # ---- a hole in the kernel's numbers
 c = Agent(controller, 3)
 c.start()
 c.write('6,10,1,-;a\n6,11,1,-;b\n6,50,1,-;c\n')
-gaps = until(lambda: [e for e in controller.events('agent_said') if e['body']['word'] == 'kernel_gap'])
+gaps = until(lambda: [e for e in controller.events('agent_said')
+                      if e['body']['word'] == 'kernel_gap' and e['source']['stream'] == 'agent/node0003'])
 check(gaps and gaps[0]['body']['count'] == 38, 'a hole in the kernel\'s numbers is itself an event', gaps)
 
 # ---- a flood: 100,000 lines a second, some of which mean something

@@ -1,4 +1,5 @@
 // A stand-in for NVIDIA's library: eight GPUs that answer, until the file named by FAKE_NVML_HANG exists; then a call never returns.
+// A file named by FAKE_NVML_XID, with a number in it, is an Xid of GPU 2; it is taken away when it was told of.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,12 @@ struct pci_info {
   char legacy[16];
   unsigned domain, bus, device, id, subsystem;
   char bus_id[32];
+};
+
+struct event {
+  void* device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
 };
 
 static int text(char* out, unsigned size, const char* value) {
@@ -35,6 +42,14 @@ int nvmlDeviceGetName(void* device, char* out, unsigned size) {
   (void)device;
   return text(out, size, "NVIDIA H200");
 }
+int nvmlDeviceGetSerial(void* device, char* out, unsigned size) {
+  snprintf(out, size, "16500000%u", index_of(device));
+  return 0;
+}
+int nvmlDeviceGetVbiosVersion(void* device, char* out, unsigned size) {
+  (void)device;
+  return text(out, size, "96.00.5E.00.01");
+}
 int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
   memset(info, 0, sizeof *info);
   snprintf(info->bus_id, sizeof info->bus_id, "00000000:%02X:00.0", 0x1b + 16 * index_of(device));
@@ -59,4 +74,36 @@ int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned lo
   (void)counter;
   *out = 0;
   return 0;
+}
+int nvmlEventSetCreate(void** set) {
+  *set = (char*)2000;
+  return 0;
+}
+int nvmlEventSetFree(void* set) {
+  (void)set;
+  return 0;
+}
+int nvmlDeviceRegisterEvents(void* device, unsigned long long types, void* set) {
+  (void)device;
+  (void)set;
+  return types == 8 ? 0 : 2;
+}
+int nvmlEventSetWait_v2(void* set, struct event* event, unsigned timeout_ms) {
+  const char* path = getenv("FAKE_NVML_XID");
+  (void)set;
+  for (unsigned waited = 0; waited < timeout_ms; waited += 10) {
+    FILE* file = path == NULL ? NULL : fopen(path, "r");
+    memset(event, 0, sizeof *event);
+    const int got = file == NULL ? 0 : fscanf(file, "%llu", &event->data);
+    if (file != NULL) fclose(file);
+    if (got == 1) {
+      remove(path);
+      event->device = (char*)1000 + 2;
+      event->type = 8;
+      return 0;
+    }
+    usleep(path == NULL ? timeout_ms * 1000 : 10000);
+    if (path == NULL) break;
+  }
+  return 10;
 }

@@ -3,6 +3,7 @@ import atexit
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -13,7 +14,7 @@ import threading
 import time
 
 MUSTER = os.path.abspath(sys.argv[1])
-FAKE_NVML = os.path.abspath(sys.argv[2])
+FAKE_NVML = os.path.abspath(sys.argv[2]) if os.sep in sys.argv[2] else sys.argv[2]
 DIR = tempfile.mkdtemp(prefix='muster-agent-')
 NODES = 64
 failed = 0
@@ -44,10 +45,22 @@ def finish():
     sys.exit(1 if failed else 0)
 
 
+given = set()
+dice = random.Random()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """Below those that the kernel gives to whoever connects somewhere, and never the same twice."""
+    while True:
+        port = dice.randint(12000, 30000)
+        with socket.socket() as s:
+            try:
+                s.bind(('127.0.0.1', port))
+            except OSError:
+                continue
+        if port not in given:
+            given.add(port)
+            return port
 
 
 def run(*args, env=None):
@@ -84,6 +97,31 @@ def until(what, seconds=20, step=0.02):
     return None
 
 
+class Quantiles:
+    def __init__(self, values):
+        values = sorted(values) or [float('inf')]
+        self.median, self.worst = values[len(values) // 2], values[-1]
+        self.p99 = values[-(-len(values) * 99 // 100) - 1]
+
+    def __str__(self):
+        return f'median {self.median:.1f} ms, p99 {self.p99:.1f} ms, worst {self.worst:.1f} ms'
+
+
+quantiles = Quantiles
+
+
+def cpu_of(pids):
+    """Seconds of processor time, to the nanosecond."""
+    total = 0
+    for pid in pids:
+        for task in os.listdir(f'/proc/{pid}/task'):
+            try:
+                total += int(open(f'/proc/{pid}/task/{task}/schedstat').read().split()[0])
+            except OSError:
+                pass
+    return total / 1e9
+
+
 class Controller:
     def __init__(self, name='state'):
         self.state = os.path.join(DIR, name)
@@ -106,6 +144,9 @@ class Controller:
     def stop(self):
         self.child.terminate()
         return self.child.wait(20)
+
+    def cpu_s(self):
+        return cpu_of([self.child.pid])
 
     def findings(self, kind):
         status, text = get(self.port, '/api/v1/findings?open=1')
@@ -132,21 +173,22 @@ class Controller:
 
 
 class Agent:
-    def __init__(self, controller, number=1, spool=None, more=(), env=None):
+    def __init__(self, controller, number=1, spool=None, more=(), env=None, kernel_log=None):
         self.name = f'node{number:04d}'
-        self.log = os.path.join(DIR, f'kernel-{self.name}.log')
-        open(self.log, 'a').close()
+        self.log = kernel_log or os.path.join(DIR, f'kernel-{self.name}.log')
+        if not kernel_log:
+            open(self.log, 'a').close()
         self.spool = spool or os.path.join(DIR, f'spool-{self.name}')
         self.controller, self.more, self.env = controller, list(more), env
         self.port = free_port()
         self.child = None
 
-    def start(self):
+    def start(self, wait=True):
         self.child = start('agent', '--kmsg', self.log, '--controller', f'http://127.0.0.1:{self.controller.port}',
                            '--token-file', os.path.join(self.controller.state, 'agent-token'), '--node', self.name,
                            '--spool', self.spool, '--listen', f'127.0.0.1:{self.port}', '--nvml', FAKE_NVML, *self.more,
                            log='agent.log', env=self.env)
-        if not until(lambda: get(self.port, '/healthz', 1)[0] == 200):
+        if wait and not until(lambda: get(self.port, '/healthz', 1)[0] == 200):
             check(False, 'the agent serves', open(os.path.join(DIR, 'agent.log')).read()[-2000:])
             finish()
 
@@ -157,6 +199,9 @@ class Agent:
     def write(self, text):
         with open(self.log, 'a') as f:
             f.write(text)
+
+    def page(self):
+        return get(self.port, '/metrics')[1]
 
     def metric(self, name):
         found = re.search(rf'^{name}(?:{{.*}})? ([0-9.e+-]+)$', get(self.port, '/metrics')[1], re.M)
@@ -189,12 +234,8 @@ class Agent:
         return total
 
     def cpu_s(self):
-        """Of the family, to the nanosecond."""
-        total = 0
-        for pid in self.family():
-            for task in os.listdir(f'/proc/{pid}/task'):
-                total += int(open(f'/proc/{pid}/task/{task}/schedstat').read().split()[0])
-        return total / 1e9
+        """Of the family."""
+        return cpu_of(self.family())
 
 
 CODES = (13, 31, 43)

@@ -1,0 +1,108 @@
+"""What a stolen agent's token can do, and what happens to batches that no agent of ours would send."""
+import http.client
+import json
+import os
+
+from ward import Controller, check, finish, get
+
+controller = Controller()
+controller.start()
+token = open(os.path.join(controller.state, 'agent-token')).read().strip()
+
+
+def ask(method, path, body='', bearer=token, headers=None):
+    link = http.client.HTTPConnection('127.0.0.1', controller.port, timeout=5)
+    try:
+        link.request(method, path, body, {**({'authorization': 'Bearer ' + bearer} if bearer else {}),
+                                          'content-type': 'application/json', **(headers or {})})
+        answer = link.getresponse()
+        return answer.status, answer.read().decode(errors='replace')
+    except OSError as e:
+        return 0, str(e)
+    finally:
+        link.close()
+
+
+def batch(node='node0001', items=(), **more):
+    return json.dumps({'node': node, 'items': list(items), **more})
+
+
+def record(seq, text, **more):
+    return {'stream': 'kernel', 'boot': 'b', 'seq': seq, 'age_ms': 0, 'trusted': True, 'kmsg': f'3,{seq},{seq},-;{text}', **more}
+
+
+LOST = 'NVRM: Xid (PCI:0000:1b:00): 79, pid=1, name=x, GPU has fallen off the bus.'
+
+# ---- who may
+for bearer, name in ((None, 'without a token'), ('x' * 64, 'with a wrong token'), (token[:-1], 'with a cut token')):
+    status, text = ask('POST', '/api/v1/intake', batch(), bearer)
+    check(status in (401, 403), f'{name} nothing is taken: {status}', text)
+routes = [('POST', '/api/v1/commands', '{"verb": "drain", "node": "node0001"}'), ('POST', '/api/v1/logins', '{}'),
+          ('POST', '/api/v1/tools/explain', '{}'), ('GET', '/api/v1/findings', ''), ('GET', '/api/v1/nodes', ''),
+          ('GET', '/api/v1/events', ''), ('GET', '/api/v1/jobs', ''), ('GET', '/', '')]
+refused = {path: ask(method, path, body)[0] for method, path, body in routes}
+check(all(s == 403 for s in refused.values()), 'the agents\' token opens nothing else: it neither acts nor reads', refused)
+
+# ---- what is taken
+status, text = ask('POST', '/api/v1/intake', batch(items=[record(1, 'NVRM: Xid (PCI:0000:1b:00): 31, pid=1, name=x.')]))
+check(status == 200, 'a batch as an agent sends it is taken', text)
+cases = {
+    'no JSON': ('{', (400,)), 'a list': ('[]', (400, 404)), 'a number': ('7', (400, 404)), 'nothing': ('', (400,)),
+    'no node': ('{"items": []}', (400, 404)), 'a node that is not ours': (batch('node9999'), (404,)),
+    'a node that is a path': (batch('../../etc/passwd'), (404,)),
+    'a node that is a number': ('{"node": 7, "items": []}', (400, 404)),
+    'a node of 10,000 letters': (batch('n' * 10000), (404,)),
+    'more items than one batch may have': (batch(items=[record(k, LOST) for k in range(5000)]), (400, 413)),
+    'a body of 9 MB': (batch(scrape='x' * (9 << 20)), (400, 413, 0)),
+    'nesting 100,000 deep': ('{"node":"node0001","items":' + '[' * 100000 + ']' * 100000 + '}', (400,)),
+    'two nodes in one': ('{"node":"node0001","node":"node0002","items":[]}', (400,)),
+}
+for name, (body, wanted) in cases.items():
+    status, text = ask('POST', '/api/v1/intake', body)
+    says = status == 0 or 'error' in text or 'title' in text or 'detail' in text or 'what' in text
+    check(status in wanted and says, f'{name}: refused with {status} and a reason', (status, text[:300]))
+
+# ---- items that make no sense are left out, and the rest of the batch is taken
+odd = [7, None, [], 'x', {}, {'stream': 'kernel'}, {'stream': 'kernel', 'boot': '', 'seq': 1, 'kmsg': LOST},
+       record(-5, LOST), record(2**63, LOST), record(0, LOST), {**record(9, LOST), 'seq': 'nine'}, {**record(9, LOST), 'kmsg': 7},
+       {'stream': 'agent', 'boot': 'b', 'seq': 3, 'word': 'shout'}, {'stream': 'agent', 'boot': 'b', 'seq': 4, 'xid': -1},
+       {'stream': 'agent', 'boot': 'b', 'seq': 5, 'xid': 1e99}, {'stream': 'agent', 'boot': 'b', 'seq': 6, 'gpu': []},
+       {'stream': 'agent', 'boot': 'b', 'seq': 7, 'facts': {'a': 7}},
+       {'stream': 'agent', 'boot': 'b', 'seq': 8, 'gpu': {'uuid': ''}},
+       {'stream': 'agent', 'boot': 'b', 'seq': 9, 'facts': {str(k): 'x' for k in range(1000)}}]
+before = len(controller.events('kernel_heard'))
+status, text = ask('POST', '/api/v1/intake', batch('node0002', odd))
+check(status == 200, 'a batch of 19 items without sense is answered, so that no agent sends it for ever', text)
+check(len(controller.events('kernel_heard')) == before, 'and none of them is an event')
+
+# ---- a user's line inside a kernel record, in every place where users can write
+forged = [f'11,{k},1,-;{LOST}' for k in (1, 2)] + [
+    f'3,3,1,-;systemd[1]: {LOST}', f'3,4,1,-; {LOST}', f'3,5,1,-;x\n{LOST}',
+    f'3,6,1,-;a.out[7]: segfault at 0 ip 0 sp 0 error 4 in {LOST}',
+    f'3,7,1,-;oom-kill:constraint=NONE,nodemask=(null),cpuset=/,task_memcg=/{LOST}', f'3,8,1,-\n;{LOST}']
+for k, text in enumerate(forged):
+    ask('POST', '/api/v1/intake', batch('node0003', [{**record(100 + k, ''), 'kmsg': text}]))
+heard = [e for e in controller.events('kernel_heard') if e['source']['stream'] == 'agent/node0003/kernel']
+check(not heard, f'{len(forged)} records with a user\'s text in them are no events', heard[:2])
+
+# ---- what an H200 really said when a program wrote where nothing was: the program's fault, and no reason to drain
+ask('POST', '/api/v1/intake', batch('node0005', [{'stream': 'agent', 'boot': 'i', 'seq': 1, 'gpu': {
+    'index': 0, 'pci': '00000000:00:06.0', 'uuid': 'GPU-cc718f95', 'serial': '1653', 'vbios': '96.00.A5.00.1A'}}]))
+for k in range(10):
+    text = (f'NVRM: Xid (PCI:0000:00:06): 31, pid={887 + k}, name=muster_fault, channel 0x0000000a, intr 00000000. MMU Fault: '
+            'ENGINE GRAPHICS GPC1 GPCCLIENT_T1_8 faulted @ 0x7f_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE\n')
+    ask('POST', '/api/v1/intake', batch('node0005', [record(400 + k, text)]))
+found = [f for f in json.loads(get(controller.port, '/api/v1/findings?open=1')[1])['items'] if f['node'] == 'node0005']
+check([(f['kind'], f['gpu_slot']) for f in found] == [('app_error', 0)] and 'name=muster_fault' in str(found[0]['evidence']),
+      'ten wild writes on an H200 are a finding that blames the program and names it', found)
+check(json.loads(get(controller.port, '/api/v1/incidents')[1])['items'] == [], 'and no incident')
+
+# ---- a batch that is sent again, out of order, or under another node's name
+again = batch('node0004', [record(k, f'NVRM: Xid (PCI:0000:1b:00): 31, pid={k}, name=x.') for k in range(10, 20)])
+first, second = ask('POST', '/api/v1/intake', again)[0], ask('POST', '/api/v1/intake', again)[0]
+heard = [e for e in controller.events('kernel_heard') if e['source']['stream'] == 'agent/node0004/kernel']
+check(first == second == 200 and len(heard) == 10, f'a batch sent twice is taken once: {len(heard)} of 10')
+status, text = get(controller.port, '/api/v1/actions')
+check(status == 200 and json.loads(text)['items'] == [], 'nothing was done about any of it', text[:300])
+check(get(controller.port, '/healthz')[0] == 200 and controller.stop() == 0, 'and the controller lives')
+finish()
