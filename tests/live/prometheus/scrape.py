@@ -49,8 +49,8 @@ check(until(lambda: [f for f in town.findings('ecc_uncorrectable') if f['node'] 
 exporters.pages['/node0006'] = 'x' * (17 << 20)
 exporters.pages['/node0007'] = 500
 exporters.pages['/node0008'] = '<html>not metrics</html>\n' * 20
-check(until(lambda: town.metric('muster_scrape_targets', '{state="down"}') == 2, 10), 'a page of 17 MB (17 kB compressed) and a 500 count as down',
-      town.metrics())
+check(until(lambda: town.metric('muster_scrape_targets', '{state="down"}') == 2, 10),
+      'a page of 17 MB (17 kB compressed) and a 500 count as down', town.metrics())
 check((town.metric('muster_scrape_lines_refused_total') or 0) >= 20, 'lines that are none are counted', town.metrics())
 asked = len(exporters.asked['/node0007'])
 time.sleep(3)
