@@ -11,7 +11,7 @@ struct Scale {
   std::uint8_t hot;  // spans in a row
   float memory;      // spans: a week
 };
-constexpr Scale kScale[] = {{20 * 60, 6, 3, 504}, {3 * 3600, 13, 3, 56}};
+constexpr Scale kScale[] = {{20 * 60, 13, 3, 504}, {3 * 3600, 13, 3, 56}};
 constexpr float kFactor = 4;  // times the usual
 constexpr float kRising = 2;  // times the usual: may be the beginning, so that little of it is learned as usual
 constexpr float kDoubt = 0.1F;

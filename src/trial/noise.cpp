@@ -89,7 +89,7 @@ void Noise::scrape(std::uint32_t n, Time utc, Inbox& out) {
     for (std::size_t s = 0; s < slots_; ++s) std::fill_n(&counter(n, s, 0), kOfTheGpu, 0.0);
   }
   if (x.prng.chance(rates_.clock_set * day)) x.boot_s += 1200 * x.prng.unit() - 600;
-  if (x.prng.chance(rates_.exporter_restarts * day)) x.mute_until = clock_.now().steady + from_seconds(30 + 120 * x.prng.unit());
+  if (x.prng.chance(rates_.exporter_restarts * day)) x.mute_until = clock_.now().steady + from_seconds(10 + 80 * x.prng.unit());
   const double wobble = x.prng.unit() < 0.5 ? 0 : 1;
   out.samples.push_back({utc, NodeId{n}, -1, Field::boot_time_s, x.boot_s + wobble});
   const std::array<double, kCounters> per_day = {rates_.corrected_ecc, rates_.pcie_replays, rates_.nvlink_errors,

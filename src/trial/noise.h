@@ -19,7 +19,7 @@ struct NoiseRates {            // of each GPU or its NIC, a day
   double symbol_errors = 34;   // a bit error rate of 1e-15 at 400 Gb/s
   double receive_errors = 1;
   double driver_reloads = 0.02;         // of a node: its GPUs' counters start anew
-  double exporter_restarts = 0.2;       // of a node: no scrapes for up to two minutes and a half
+  double exporter_restarts = 0.2;       // of a node: no scrapes for up to a minute and a half
   double clock_set = 0.01;              // of a node: by up to ten minutes
   double corrected_pcie = 0.05;         // of a node: a kernel record
   double lost_scrapes = 0.5;            // of a node

@@ -67,7 +67,8 @@ def ask(*args, **more):
 for noun in ('nodes', 'gpus', 'jobs', 'findings', 'incidents', 'actions'):
     for form in ('table', 'wide', 'json', 'jsonl', 'yaml', 'csv', 'name'):
         ran = ask('get', noun, '-o', form)
-        check(ran.code == 0 and ran.out and not ran.err and '\x1b' not in ran.out and '\u202e' not in ran.out,
+        told = noun == 'findings' and form == 'table'  # how many a common cause stands for
+        check(ran.code == 0 and ran.out and bool(ran.err) == told and '\x1b' not in ran.out and '\u202e' not in ran.out,
               f'get {noun} -o {form} answers', ran)
 
 ran = ask('get', 'nodes')

@@ -47,6 +47,9 @@ struct Outcome {
 Outcome play(const std::vector<std::string>& records, bool trusted) {
   twin::Config config = twin::plain_config(16, 1);
   config.workload.mix = "llm";
+  // Those of the fixtures.
+  for (const char* bus : {"1b", "43", "52", "61", "9d", "c3", "d1", "df"})
+    config.site.gpu_pci.push_back(fmt::format("0000:{}:00", bus));
   const Site site = config.site;
   twin::Twin twin(std::move(config));
   Agent agent(twin);
