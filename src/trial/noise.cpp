@@ -127,15 +127,16 @@ void Noise::poll(Inbox& out) {
     return m.field == Field::boot_time_s || m.field == Field::ib_up || m.field == Field::pcie_width ||
            std::find(kFieldOf.begin(), kFieldOf.end(), m.field) != kFieldOf.end();
   };
+  const auto begin = out.samples.begin() + static_cast<std::ptrdiff_t>(before);
+  out.samples.erase(std::remove_if(begin, out.samples.end(),
+                                   [&](const Sample& m) { return ours(m) || now.steady < nodes_[m.node.v].mute_until; }),
+                    out.samples.end());
+  // Of what is heard: an exporter tells load and link in the same breath.
   for (std::size_t i = before; i < out.samples.size(); ++i) {
     const Sample& m = out.samples[i];
     if (m.field == Field::gpu_util_pct && m.slot >= 0)
       busy_[m.node.v * slots_ + static_cast<std::size_t>(m.slot)] = m.value >= 50;
   }
-  const auto begin = out.samples.begin() + static_cast<std::ptrdiff_t>(before);
-  out.samples.erase(std::remove_if(begin, out.samples.end(),
-                                   [&](const Sample& m) { return ours(m) || now.steady < nodes_[m.node.v].mute_until; }),
-                    out.samples.end());
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
     Node& x = nodes_[n];
     if (now.steady < x.next) continue;
