@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <set>
 #include <thread>
 
 #include "base/node_list.h"
@@ -140,15 +141,26 @@ bool wants_ages(const GetOptions& o) {
   return o.output.format == Format::table || o.output.format == Format::wide || !o.output.sort_by.empty();
 }
 
+// In the plain table a common cause stands for the findings it explains: one thing to look at, not one a node. Returns how many
+// were left out.
+std::size_t fold_members(const GetOptions& o, Value::Array& items) {
+  if (o.kind != Kind::findings || o.output.format != Format::table || !o.names.empty()) return 0;
+  std::set<std::string> shown;
+  for (const auto& i : items) shown.insert(report::text_of(i, "id"));
+  return std::erase_if(items, [&](const Value& i) { return shown.count(report::text_of(i, "part_of")) != 0; });
+}
+
 Result<void> show_once(const Client& client, const GetOptions& o) {
   auto list = fetch(client, o);
   if (!list) return tl::unexpected(list.error());
+  const std::size_t folded = fold_members(o, list->items);
   const bool empty = list->items.empty();
   const auto text = render(o, std::move(*list), wants_ages(o) ? client.cluster_now() : std::nullopt);
   if (!text) return tl::unexpected(text.error());
   put(*text);
   const bool for_people = o.output.format == Format::table || o.output.format == Format::wide;
   if (empty && for_people) say(fmt::format("no {} to show", report::kNounNames[static_cast<std::size_t>(o.kind)]));
+  if (folded > 0) say(fmt::format("{} more are part of a common cause above: -o wide shows them", folded));
   return {};
 }
 
@@ -161,6 +173,7 @@ int watch(const Client& client, const GetOptions& o) {
   for (bool first = true;; first = false) {
     auto list = fetch(client, o);
     if (!list) return say_error(list.error());
+    fold_members(o, list->items);
     std::map<std::string, std::string> seen;
     Value::Array changed;
     for (const auto& item : list->items) {

@@ -15,7 +15,7 @@ std::uint32_t bit_of(std::int16_t slot) { return slot >= 0 && slot < 31 ? 1u << 
 // Findings about jobs and the site say nothing about a node.
 bool about_hardware(FindingKind k) {
   return k != FindingKind::storage_stall && k != FindingKind::app_error && k != FindingKind::job_failed &&
-         k != FindingKind::hearsay;
+         k != FindingKind::hearsay && k != FindingKind::common_cause;
 }
 
 std::vector<Marks> marks(const State& s) {

@@ -8,6 +8,7 @@
 
 #include "base/node_list.h"
 #include "base/text.h"
+#include "report/finding_view.h"
 #include "report/job_note.h"
 
 namespace muster::api {
@@ -217,6 +218,26 @@ void write_array(JsonWriter& w, const State& s, const std::vector<JobId>& member
 
 // ---------------------------------------------------------------- findings, incidents, actions
 
+double rounded(double x) { return static_cast<double>(static_cast<std::int64_t>(x * 100 + 0.5)) / 100; }
+
+void write_where(JsonWriter& w, const State& s, const Finding& f) {
+  const report::Whereabouts at = report::whereabouts(s, f);
+  w.key("where").object().field("rack", at.rack).field("row", at.row).field("pci", at.pci).field("nic", at.nic);
+  w.field("uuid", at.uuid).field("serial", at.serial);
+  const auto index = [&](std::string_view name, std::int64_t v) {
+    w.key(name);
+    if (v < 0) {
+      w.null();
+    } else {
+      w.value(v);
+    }
+  };
+  index("leaf", at.leaf);
+  index("pod", at.pod);
+  index("nvlink_domain", at.domain);
+  w.field("words", report::say(at, f.slot)).end_object();
+}
+
 void write_finding(JsonWriter& w, const State& s, const Finding& f) {
   w.object().field("id", f.id.v).field("kind", name_of(f.kind)).field("severity", name_of(f.severity));
   w.field("node", node_name(s, f.node));
@@ -225,6 +246,20 @@ void write_finding(JsonWriter& w, const State& s, const Finding& f) {
   w.field("code", static_cast<std::int64_t>(f.code));
   time_field(w, "opened_utc", f.opened);
   time_field(w, "cleared_utc", f.cleared);
+  time_field(w, "since_utc", f.began());
+  w.field("subject", f.subject).field("part_of", f.part_of.v).field("confidence", rounded(confidence(f)));
+  w.field("suggestion", suggestion(f.kind)).field("loss_pct", f.loss_pct);
+  write_where(w, s, f);
+  const account::FindingCost cost = account::cost_of(s, f, s.now.utc);
+  w.key("cost")
+      .object()
+      .field("gpu_hours", rounded(static_cast<double>(cost.gpu_ms) / 3.6e6))
+      .field("money", rounded(cost.money));
+  w.end_object();
+  if (f.kind == FindingKind::common_cause || f.kind == FindingKind::storage_stall) {
+    const report::Members m = report::members_of(s, f.id);
+    w.field("members", m.findings.size()).field("member_nodes", compress_node_list(m.nodes));
+  }
   w.key("evidence").array();
   for (const Evidence& e : f.evidence) {
     w.object().field("witness", name_of(e.witness));

@@ -33,6 +33,8 @@ std::string_view say(FindingKind k) {
     case FindingKind::failure_predicted: return "errors that foretell a failure";
     case FindingKind::host_fault: return "a fault of the host's memory or processors";
     case FindingKind::mount_stalled: return "a file system that does not answer";
+    case FindingKind::common_cause: return "a common cause on many nodes";
+    case FindingKind::sdc_suspected: return "a GPU that may compute wrongly";
     case FindingKind::hearsay: return "a fault that only a log file tells of";
   }
   return "trouble";

@@ -4,6 +4,7 @@
 
 namespace muster::detect {
 namespace {
+constexpr std::size_t kSubjectMax = 128;  // bytes
 
 void on_word(const AgentSaid& a, Time utc, Signs& out) {
   switch (a.word) {
@@ -12,9 +13,14 @@ void on_word(const AgentSaid& a, Time utc, Signs& out) {
                      fmt::format("the probe '{}' does not come back: {}", a.subject, a.text));
     case AgentWord::probe_back: return out.clear(FindingKind::driver_hang, a.node, -1, "the probe answers again");
     case AgentWord::mount_stalled:
-      return out.see(FindingKind::mount_stalled, Severity::warning, a.node, -1, Witness::silence, utc,
-                     fmt::format("{} does not answer: {}", a.subject, a.text));
-    case AgentWord::mount_back: return out.clear(FindingKind::mount_stalled, a.node, -1, "the mount answers again");
+      out.see(FindingKind::mount_stalled, Severity::warning, a.node, -1, Witness::silence, utc,
+              fmt::format("{} does not answer: {}", a.subject, a.text));
+      out.seen.back().subject = a.subject.substr(0, kSubjectMax);
+      return;
+    case AgentWord::mount_back:
+      out.clear(FindingKind::mount_stalled, a.node, -1, "the mount answers again");
+      out.gone.back().subject = a.subject.substr(0, kSubjectMax);
+      return;
     case AgentWord::started:  // it says again what still hangs
       out.clear(FindingKind::driver_hang, a.node, -1, "the agent was started anew");
       return out.clear(FindingKind::mount_stalled, a.node, -1, "the agent was started anew");

@@ -22,6 +22,7 @@ bool passing(FindingKind k) {
     case FindingKind::clock_drop:
     case FindingKind::ib_degraded:
     case FindingKind::nccl_hang:
+    case FindingKind::sdc_suspected:
     case FindingKind::failure_predicted: return true;
     default: return false;
   }
@@ -41,28 +42,33 @@ Detectors::Detectors(const State& s)
       clocks_(s.site),
       trend_(s.site),
       driver_(s.site),
+      host_(s.site),
       drift_(s.site),
       xids_(s.site),
       heat_(s.site),
       silence_(s.site),
-      slow_(s.site) {
+      slow_(s.site),
+      outbreaks_(s.site) {
   for (const auto& [id, f] : s.findings) {
     if (f.cleared.ns != 0) continue;
     Open o{id, 0, static_cast<std::uint32_t>(f.evidence.size()), s.mono()};
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
-    open_[{f.kind, f.node, f.slot, f.job}] = o;
     heat_.take_over(f);
+    outbreaks_.take_over(f);
+    const bool of_many = f.kind == FindingKind::common_cause || (f.kind == FindingKind::storage_stall && !f.subject.empty());
+    if (of_many) continue;  // they end with their members
+    open_[{f.kind, f.node, f.slot, f.job, f.subject}] = o;
     if (f.node.some() && f.node.v >= s.nodes.size()) continue;
     silence_.take_over(f);
     visible_.take_over(f);
     links_.take_over(f);
     jobs_.take_over(f);
-    if (passing(f.kind)) passing_.emplace_back(s.mono(), Key{f.kind, f.node, f.slot, f.job});
+    if (passing(f.kind)) passing_.emplace_back(s.mono(), Key{f.kind, f.node, f.slot, f.job, f.subject});
   }
 }
 
 void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std::uint64_t& next_id, std::vector<Body>& out) {
-  const Key key{sign.kind, sign.node, sign.slot, sign.job};
+  const Key key{sign.kind, sign.node, sign.slot, sign.job, sign.subject};
   const auto it = open_.find(key);
   const Finding* known = it == open_.end() ? nullptr : find_finding(s, it->second.id);
   // `known` may be absent because it was opened in this very turn and is not folded yet: its id is then the state's next or
@@ -79,6 +85,9 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std
     f.code = sign.code;
     f.opened = utc;
     f.evidence = {sign.evidence};
+    f.since = sign.since;
+    f.subject = sign.subject;
+    f.loss_pct = sign.loss_pct;
     open_[key] = {f.id, bit(sign.evidence.witness), 1, mono};
     if (passing(sign.kind)) passing_.emplace_back(mono, key);
     out.push_back(FindingOpened{std::move(f)});
@@ -91,9 +100,9 @@ void Detectors::merge(const Sign& sign, const State& s, Time utc, Time mono, std
   if (!momentary(sign.kind)) o.last = mono;
   const bool new_witness = (o.witnesses & bit(sign.evidence.witness)) == 0;
   const bool doubled = (o.signs & (o.signs - 1)) == 0;
-  if (!new_witness && !doubled) return;
+  if (!new_witness && !doubled && !sign.tell) return;
   o.witnesses |= bit(sign.evidence.witness);
-  out.push_back(FindingGrew{o.id, sign.severity, sign.evidence});
+  out.push_back(FindingGrew{o.id, sign.severity, sign.evidence, {}});
 }
 
 void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
@@ -130,6 +139,7 @@ void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
     case Field::pcie_gen: return pcie_.on_sample(m, gauges_, mono, signs_);
     case Field::recovery_action:
     case Field::driver_answers: return driver_.on_sample(m, s, signs_);
+    case Field::host_uncorrected_total: return host_.on_sample(m, mono, signs_);
     case Field::driver_version:
     case Field::nic_firmware: return drift_.on_sample(m, mono);
     case Field::ib_up: return links_.on_sample(m, mono, signs_);
@@ -166,8 +176,22 @@ void Detectors::let_pass(Time mono) {
       passing_.emplace_back(it->second.last, key);
       continue;
     }
-    const auto& [kind, node, slot, job] = key;
-    signs_.gone.push_back({kind, node, slot, job, "nothing more of it"});
+    const auto& [kind, node, slot, job, subject] = key;
+    signs_.gone.push_back({kind, node, slot, job, "nothing more of it", subject});
+  }
+}
+
+// Ends what the relief names; where it names no subject, whatever the subject.
+void Detectors::end(const Relief& r, const State& s, std::vector<Body>& out) {
+  auto it = open_.lower_bound({r.kind, r.node, r.slot, r.job, r.subject});
+  while (it != open_.end()) {
+    const auto& [kind, node, slot, job, subject] = it->first;
+    if (kind != r.kind || node != r.node || slot != r.slot || job != r.job) return;
+    if (!r.subject.empty() && subject != r.subject) return;
+    const Finding* f = find_finding(s, it->second.id);
+    if (it->second.id.v >= s.next_finding || (f != nullptr && f->cleared.ns == 0))
+      out.push_back(FindingCleared{it->second.id, r.why});
+    it = open_.erase(it);
   }
 }
 
@@ -188,7 +212,9 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
     if (m.node.v < s.nodes.size() && m.slot < slots) on_sample(m, s, mono);
   }
   for (const JobLogRecord& r : logs) {
-    if (find_job(s, r.job) != nullptr && r.slot < slots) collectives_.on_record(r, signs_);
+    if (find_job(s, r.job) == nullptr || r.slot >= slots || r.gpu >= slots) continue;
+    collectives_.on_record(r, s, mono, signs_);
+    sdc_.on_record(r, s, mono);
   }
   for (const StepReport& r : steps) slow_.on_step(r, s, signs_);
   for (const Body& b : events) {
@@ -204,6 +230,8 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   pcie_.on_turn(signs_);
   links_.on_turn(s, utc, mono, signs_);
   xids_.on_turn(s, utc, mono, signs_);
+  collectives_.on_turn(s, utc, mono, signs_);
+  sdc_.on_turn(s, utc, mono, signs_);
   drift_.on_turn(s, utc, mono, signs_);
   std::vector<Body> measured;
   heat_.on_turn(s, utc, mono, signs_, measured);
@@ -213,21 +241,16 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   std::vector<Body> out;
   std::uint64_t next_id = s.next_finding;
   for (const Sign& sign : signs_.seen) merge(sign, s, utc, mono, next_id, out);
-  for (const Relief& r : signs_.gone) {
-    const auto it = open_.find({r.kind, r.node, r.slot, r.job});
-    if (it == open_.end()) continue;
-    const Finding* f = find_finding(s, it->second.id);
-    if (it->second.id.v >= s.next_finding || (f != nullptr && f->cleared.ns == 0))
-      out.push_back(FindingCleared{it->second.id, r.why});
-    open_.erase(it);
-  }
+  for (const Relief& r : signs_.gone) end(r, s, out);
+  outbreaks_.on_turn(out, s, drift_, utc, mono, next_id);
   out.insert(out.end(), std::make_move_iterator(measured.begin()), std::make_move_iterator(measured.end()));
   return out;
 }
 
 Time Detectors::next(const State& s) const {
   const Time over = passing_.empty() ? kNever : passing_.front().first + kPassingKept;
-  return std::min({silence_.next(s), links_.next(), heat_.next(), xids_.next(), over});
+  return std::min(
+      {silence_.next(s), links_.next(), heat_.next(), xids_.next(), collectives_.next(), sdc_.next(), outbreaks_.next(), over});
 }
 
 }  // namespace muster::detect

@@ -13,11 +13,14 @@
 #include "detect/ecc.h"
 #include "detect/gauges.h"
 #include "detect/heat_row.h"
+#include "detect/host.h"
 #include "detect/infiniband.h"
 #include "detect/jobs.h"
 #include "detect/links.h"
 #include "detect/nvlink.h"
+#include "detect/outbreaks.h"
 #include "detect/pcie.h"
+#include "detect/sdc.h"
 #include "detect/silence.h"
 #include "detect/slow.h"
 #include "detect/thermal.h"
@@ -42,7 +45,7 @@ class Detectors {
   Time next(const State& s) const;
 
  private:
-  using Key = std::tuple<FindingKind, NodeId, std::int16_t, JobId>;
+  using Key = std::tuple<FindingKind, NodeId, std::int16_t, JobId, std::string>;  // the last: the subject
   struct Open {
     FindingId id;
     std::uint32_t witnesses = 0;  // bit set
@@ -53,6 +56,7 @@ class Detectors {
   // Signs that another finding explains.
   void drop_explained(const State& s);
   void let_pass(Time mono);
+  void end(const Relief& r, const State& s, std::vector<Body>& out);
   void merge(const Sign& sign, const State& s, Time utc, Time mono, std::uint64_t& next_id, std::vector<Body>& out);
 
   Gauges gauges_;
@@ -65,14 +69,17 @@ class Detectors {
   Clocks clocks_;
   Trend trend_;
   Driver driver_;
+  Host host_;
   Drift drift_;
   Xids xids_;
   Collectives collectives_;
+  Sdc sdc_;
   HeatRow heat_;
   Silence silence_;
   Links links_;
   Slow slow_;
   Jobs jobs_;
+  Outbreaks outbreaks_;
   Signs signs_;
   std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time of their last sign
   std::map<Key, Open> open_;

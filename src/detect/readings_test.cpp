@@ -218,5 +218,34 @@ TEST(Findings, WhatIsRepeatedStaysAndWhatIsNotPasses) {
   EXPECT_EQ(w.open(FindingKind::power_brake), nullptr);
 }
 
+TEST(Drift, AnUpdateThatRollsThroughTheSiteIsNone) {
+  Watch w(20);
+  const auto tell = [&](std::uint32_t n, double v) { w.sample(NodeId{n}, -1, Field::driver_version, v); };
+  for (std::uint32_t n = 0; n < 20; ++n) tell(n, version_number(580, 159, 4));
+  w.look();
+  for (std::uint32_t n = 0; n < 20; ++n) {  // half an hour for each
+    w.everybody_reports();
+    tell(n, version_number(590, 44, 1));
+    w.look(minutes(30));
+    EXPECT_EQ(w.open(FindingKind::version_drift), nullptr) << n;
+  }
+  for (int i = 0; i < 8; ++i) {
+    w.everybody_reports();
+    tell(7, version_number(580, 159, 4));  // one goes back, and stays there
+    w.look(hours(1));
+  }
+  EXPECT_NE(w.open(FindingKind::version_drift), nullptr);
+}
+
+TEST(Host, OneUncorrectedErrorOfItsMemoryIsEnough) {
+  Watch w;
+  w.sample(kN0, -1, Field::host_uncorrected_total, 3);
+  w.look();
+  EXPECT_EQ(w.findings(), 0U) << "what was before counts for nothing";
+  w.sample(kN0, -1, Field::host_uncorrected_total, 4);
+  w.look();
+  EXPECT_NE(w.open(FindingKind::host_fault), nullptr);
+}
+
 }  // namespace
 }  // namespace muster::detect

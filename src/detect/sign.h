@@ -18,6 +18,10 @@ struct Sign {
   JobId job;
   std::int32_t code = 0;
   Evidence evidence;
+  Time since;           // utc: when it began, where that is not when it was seen
+  std::string subject;  // what neither node nor slot says: a mount
+  std::uint32_t loss_pct = 0;
+  bool tell = false;  // worth an event even if the same witness has spoken before
 };
 
 // Where a kernel record can be found again.
@@ -34,6 +38,7 @@ struct Relief {
   std::int16_t slot = -1;
   JobId job;
   const char* why = "";  // a literal: most reliefs concern nothing and must cost nothing
+  std::string subject;   // empty: whatever the subject
 };
 
 struct Signs {

@@ -3,6 +3,10 @@
 #include <fmt/core.h>
 
 namespace muster::detect {
+namespace {
+// A person has taken it out of service, and nothing runs on it: what they do with it is theirs.
+bool in_hands(const State& s, std::uint32_t n) { return s.nodes[n].hold == Hold::person && !s.nodes[n].busy(); }
+}  // namespace
 
 Silence::Silence(const Site& site)
     : links_(site.nodes.size() + 1),
@@ -42,7 +46,7 @@ void Silence::on_sample(const Sample& m, const State& s, Time mono, Signs& out) 
     boot_told_s_[n] = m.at.ns / 1e9;
     // A boot that Muster ordered may be reported only after the order has ended.
     const Incident* i = find_incident(s, s.nodes[n].incident);
-    const bool ordered = taken_down(s, m.node) || (i != nullptr && i->repaired);
+    const bool ordered = taken_down(s, m.node) || (i != nullptr && i->repaired) || in_hands(s, n);
     // A minute of slack: exporters compute the boot time from the uptime, and it wobbles. A boot that lies before the last report
     // of the old one is none: the node's clock was set.
     constexpr double kWobble_s = 60, kSkew_s = 300;
@@ -71,7 +75,7 @@ void Silence::on_turn(const State& s, Time utc, Time mono, Signs& out) {
     // The window begins anew when a repair ends: a node that has just booted has not reported yet.
     const Incident* i = find_incident(s, s.nodes[n].incident);
     const bool just_back = i != nullptr && i->repaired && mono - i->since < s.policy.silent_after;
-    if (taken_down(s, NodeId{n}) || just_back) {
+    if (taken_down(s, NodeId{n}) || just_back || in_hands(s, n)) {
       heard_[n] = mono;
       to_back(n);
     } else {

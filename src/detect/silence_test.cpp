@@ -157,5 +157,33 @@ TEST(Silence, TheNodesFoundSilentAreThoseNotHeardForLongEnough) {
   }
 }
 
+TEST(Silence, ANodeInAPersonsHandsMayBeSilentAndBoot) {
+  Watch w;
+  w.everybody_reports();
+  w.sample(kN0, -1, Field::boot_time_s, 1e9);
+  w.look();
+  w.t.s.nodes[0].hold = Hold::person;
+  for (int i = 0; i < 20; ++i) {
+    for (std::uint32_t n = 1; n < 4; ++n) w.sample(NodeId{n}, -1, Field::up, 1);
+    w.look(minutes(1));
+  }
+  w.sample(kN0, -1, Field::boot_time_s, static_cast<double>(w.t.now().utc.ns) / 1e9);
+  w.look();
+  EXPECT_EQ(w.findings(), 0U);
+}
+
+TEST(Silence, ADrainedNodeWhoseJobStillRunsIsMissedAllTheSame) {
+  Watch w;
+  w.t.running({kN0});
+  w.everybody_reports();
+  w.look();
+  w.t.s.nodes[0].hold = Hold::person;
+  for (int i = 0; i < 5; ++i) {
+    for (std::uint32_t n = 1; n < 4; ++n) w.sample(NodeId{n}, -1, Field::up, 1);
+    w.look(minutes(1));
+  }
+  EXPECT_NE(w.open(FindingKind::node_silent), nullptr);
+}
+
 }  // namespace
 }  // namespace muster::detect

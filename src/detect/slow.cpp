@@ -25,19 +25,20 @@ void Slow::on_step(const StepReport& r, const State& s, Signs& out) {
   if (j == nullptr || j->phase != JobPhase::running || r.step_s <= 0) return;
   Pace& p = jobs_[r.job];
   if (p.attempt != r.attempt) p = {r.attempt, p.best_s, 0, false, {}};
+  if (p.lately.size() == kLately) p.lately.erase(p.lately.begin());
+  p.lately.push_back({r.at, r.step_s});
   p.best_s = p.best_s == 0 ? r.step_s : std::min(p.best_s, r.step_s);
   const double reference_s = std::min(p.best_s, j->spec.step_s);
   if (r.step_s <= reference_s * (1 + s.policy.slow_step_pct / 100)) {
     p.slow = 0;
     return;
   }
-  if (++p.slow == 1) p.since = r.at;
-  if (p.slow < kReports || p.said) return;
+  if (++p.slow < kReports || p.said) return;
   // A gang with a known fault in it needs no further suspect.
   for (NodeId n : j->nodes) {
     if (s.nodes[n.v].incident.some() || in_hot_row(s, n)) return;
   }
-  accuse(r, *j, reference_s, p.since, out);
+  accuse(r, *j, reference_s, onset(p.lately), out);
   p.said = true;
 }
 
@@ -71,12 +72,14 @@ void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Time si
             r.job,
             0,
             {Witness::job,
-             since,
+             r.at,
              {},
              fmt::format(
                  "job {} steps in {:.2f} s instead of {:.2f} s; this GPU's tensor activity is {:.2f} where its peers' is {:.2f}: "
                  "they wait for it",
                  render(r.job), r.step_s, reference_s, worst->first, median)}};
+  sign.since = since;
+  sign.loss_pct = static_cast<std::uint32_t>(std::lround(100 * (1 - reference_s / r.step_s)));
   out.seen.push_back(std::move(sign));
 }
 

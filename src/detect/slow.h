@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "detect/onset.h"
 #include "detect/sign.h"
 
 namespace muster::detect {
@@ -21,9 +22,11 @@ class Slow {
     double best_s = 0;       // fastest mean step seen
     std::uint32_t slow = 0;  // reports in a row that were too slow
     bool said = false;
-    Time since;  // utc, of the first of them
+    std::vector<Pacepoint> lately;  // the newest kLately reports
   };
   void accuse(const StepReport& r, const Job& j, double reference_s, Time since, Signs& out);
+
+  static constexpr std::size_t kLately = 24;
 
   std::uint32_t slots_;
   std::vector<float> tensor_;  // newest tensor activity per GPU; negative: unknown

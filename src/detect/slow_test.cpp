@@ -82,5 +82,17 @@ TEST_F(SlowGpu, NothingIsSaidWithoutMeasurementsOrForAStrangerJob) {
   EXPECT_EQ(w.findings(), 0U);
 }
 
+TEST_F(SlowGpu, ItIsDatedFromWhenTheGangSlowedDownAndSaysWhatThatCosts) {
+  activity(0.3, 0.45);
+  report(10, 5);
+  const Time before = w.t.now().utc;
+  report(13, 3);
+  const Finding* f = w.open(FindingKind::slow_gpu);
+  ASSERT_NE(f, nullptr);
+  EXPECT_GE(f->since, before - minutes(2));
+  EXPECT_LT(f->since, f->opened - seconds(1));
+  EXPECT_EQ(f->loss_pct, 23U);  // 3 of 13 seconds
+}
+
 }  // namespace
 }  // namespace muster::detect

@@ -37,8 +37,8 @@ void expect_whole(const Site& s) {
 }
 
 TEST(ClusterFile, ReadsACompactOne) {
-  const auto s = parse_cluster(
-      "name: c\ngpu: H100\nnodes: 10\nnodes_per_rack: 4\nnodes_per_leaf: 3\nleaves_per_pod: 2\n", "c.yaml");
+  const auto s =
+      parse_cluster("name: c\ngpu: H100\nnodes: 10\nnodes_per_rack: 4\nnodes_per_leaf: 3\nleaves_per_pod: 2\n", "c.yaml");
   ASSERT_TRUE(s) << s.error().what;
   expect_whole(*s);
   EXPECT_EQ(s->gpus(), 80u);
@@ -123,12 +123,10 @@ TEST(ClusterFile, PlainOnesTakeMultiplesOfEight) {
 }
 
 TEST(ClusterFile, SaysFileLineAndReason) {
-  EXPECT_EQ(error("nodes: 8\nnode_per_rack: 4\n"),
-            "c.yaml:2: unknown key \"node_per_rack\"; did you mean nodes_per_rack?");
+  EXPECT_EQ(error("nodes: 8\nnode_per_rack: 4\n"), "c.yaml:2: unknown key \"node_per_rack\"; did you mean nodes_per_rack?");
   EXPECT_EQ(error("name: c\nnodse: 8\n"), "c.yaml:2: unknown key \"nodse\"; did you mean nodes?");
   EXPECT_EQ(error("name: c\n"), "c.yaml:1: give nodes (a number or a list) or groups, and not both");
-  EXPECT_EQ(error("nodes: 8\ngroups:\n  - nodes: 3\n"),
-            "c.yaml:3: give nodes (a number or a list) or groups, and not both");
+  EXPECT_EQ(error("nodes: 8\ngroups:\n  - nodes: 3\n"), "c.yaml:3: give nodes (a number or a list) or groups, and not both");
   EXPECT_EQ(error("nodes: 0\n"), "c.yaml:1: nodes must be 1 to 131072, is 0");
   EXPECT_EQ(error("nodes: -3\n"), "c.yaml:1: nodes must be 1 to 131072, is -3");
   EXPECT_EQ(error("nodes: many\n"), "c.yaml:1: nodes must be a whole number, is text");
@@ -139,12 +137,10 @@ TEST(ClusterFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("nodes: 8\nname_format: node\n"),
             "c.yaml:2: name_format must be a host name with one run of # for the number, as node####, is \"node\"");
   EXPECT_EQ(error("nodes: 8\ngpu_pci: [\"0000:1b:00\"]\n"), "c.yaml:2: gpu_pci has 1 addresses, gpus_per_node is 8");
-  EXPECT_EQ(error("gpus_per_node: 1\nnodes: 8\ngpu_pci: [1b]\n"),
-            "c.yaml:3: gpu_pci must be PCI addresses as \"0000:1b:00\"");
+  EXPECT_EQ(error("gpus_per_node: 1\nnodes: 8\ngpu_pci: [1b]\n"), "c.yaml:3: gpu_pci must be PCI addresses as \"0000:1b:00\"");
   EXPECT_EQ(error("nodes:\n  - {name: a}\n  - {name: a}\n"), "c.yaml:1: two nodes have the name \"a\"");
   EXPECT_EQ(error("nodes:\n  - {rack: a}\n"), "c.yaml:2: nodes[].name is missing");
-  EXPECT_EQ(error("nodes:\n  - {name: \"<b>\"}\n"),
-            "c.yaml:2: name must be a host name or a range as gpu[001-016], is \"<b>\"");
+  EXPECT_EQ(error("nodes:\n  - {name: \"<b>\"}\n"), "c.yaml:2: name must be a host name or a range as gpu[001-016], is \"<b>\"");
   EXPECT_EQ(error("nodes:\n  - {name: a, leaf: x, pod: p}\n  - {name: b, leaf: x, pod: q}\n"),
             "c.yaml:3: leaf \"x\" is in two pods");
   EXPECT_EQ(error("nodes: [a]\n"), "c.yaml:1: nodes[] must be a mapping (key: value), is text");

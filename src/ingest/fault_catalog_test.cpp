@@ -34,8 +34,7 @@ TEST(FaultCatalog, EveryRowIsWholeAndItsCodeUnique) {
 
 TEST(FaultCatalog, FindsCodesAsPeopleWriteThem) {
   const Fault* f = find_fault("Xid 79");
-  for (const char* word : {"xid79", "XID: 79", "79", " 79 ", "xid-79", "off_bus"})
-    EXPECT_EQ(find_fault(word), f) << word;
+  for (const char* word : {"xid79", "XID: 79", "79", " 79 ", "xid-79", "off_bus"}) EXPECT_EQ(find_fault(word), f) << word;
   EXPECT_EQ(find_fault("sxid 12028")->code, "SXid 12028");
   EXPECT_EQ(find_fault("xid 177"), nullptr);
   EXPECT_EQ(find_fault(""), nullptr);

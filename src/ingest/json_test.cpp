@@ -8,8 +8,8 @@ namespace muster {
 namespace {
 
 TEST(Json, ReadsEveryKindOfValueInOrder) {
-  const auto v = parse_json(
-      R"( {"b":true,"a":[1,-2.5,"x\u00e9\n",null,{}],"big":12345678901234567890123,"i":-9223372036854775808} )");
+  const auto v =
+      parse_json(R"( {"b":true,"a":[1,-2.5,"x\u00e9\n",null,{}],"big":12345678901234567890123,"i":-9223372036854775808} )");
   ASSERT_TRUE(v) << v.error().what;
   const auto& o = *v->object();
   ASSERT_EQ(o.size(), 4u);

@@ -17,7 +17,8 @@ std::optional<KernelKind> kind_of(const KernelText& k) {
   // Without an address these begin like something that a program's name can be made to look like.
   if (k.pci && k.code == "NVRM init failed") return KernelKind::gpu_init;
   if (k.pci && (k.code == "NVRM GSP heartbeat" || k.code == "NVRM GSP crash")) return KernelKind::gsp_dead;
-  for (const std::string_view code : {"mlx5 slot power", "mlx5 health miss", "mlx5 unrecoverable", "mlx5 cmd timeout"}) {
+  for (const std::string_view code :
+       {"mlx5 slot power", "mlx5 health miss", "mlx5 unrecoverable", "mlx5 cmd timeout", "mlx5 module hot"}) {
     if (k.code == code) return KernelKind::nic_fault;
   }
   if (k.code == "HOST MCE uncorrected" || k.code == "HOST EDAC UE") return KernelKind::host_memory;

@@ -99,7 +99,8 @@ TEST(KernelLog, ReadsLinksAtTheAddressTheTwinGivesThem) {
   EXPECT_EQ(nic_pci(s, 8), "");
   EXPECT_EQ(line("mlx5_core 0000:5c:00.0 ibp92s0: Link down")->slot, -1);
   EXPECT_FALSE(line("mlx5_core 0000:5c:00.0 ibp92s0: Link down soon"));
-  EXPECT_FALSE(line("mlx5_core 0000:5c:00.0: Port module event[error]: module 2, Cable error, High Temperature"));
+  EXPECT_EQ(line("mlx5_core 0000:5c:00.0: Port module event[error]: module 2, Cable error, High Temperature")->kind,
+            KernelKind::nic_fault);
 }
 
 TEST(KernelLog, ReadsPcieErrorsOldAndNew) {

@@ -205,6 +205,7 @@ Result<Policy> parse_policy(std::string_view text, std::string_view file) {
   f.duration("silent_after", p.silent_after, seconds(10), days(1));
   f.number("temp_throttle_c", p.temp_throttle_c, 40, 120);
   f.number("slow_step_pct", p.slow_step_pct, 1, 1000);
+  f.number("gpu_hour_price", p.gpu_hour_price, 0, 1e6);
   f.flag("heat_aware", p.heat_aware);
   if (const Value* v = f.object("scheduling")) read_scheduling(f, *v, file, p.scheduling);
   constexpr std::size_t kQueuesMax = 1000;

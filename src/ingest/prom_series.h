@@ -76,6 +76,8 @@ constexpr Series kSeries[] = {
     {"node_infiniband_rate_bytes_per_second", Field::ib_rate_bytes, Entity::nic, 0, 1e13},
     {"node_infiniband_info", Field::nic_firmware, Entity::nic, 0, 1},  // the version is in a label
     {"node_pcidevice_current_link_width", Field::pcie_width, Entity::pci, 0, 32},
+    {"node_pcidevice_current_link_transfers_per_second", Field::pcie_gen, Entity::pci, 0, 1e13},  // see keep()
+    {"node_edac_uncorrectable_errors_total", Field::host_uncorrected_total, Entity::node, 0, kCounterMax},
     {"muster_probe_hung", Field::driver_answers, Entity::node, 0, 1},           // turned round in keep()
     {"ipmi_temperature_celsius", Field::inlet_temp_c, Entity::node, -50, 150},  // ipmi_exporter: of one sensor, see keep()
 };

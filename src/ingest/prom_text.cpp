@@ -25,6 +25,13 @@ constexpr auto kNameChar = [] {
 bool is_name_char(char c) { return kNameChar[static_cast<unsigned char>(c)]; }
 bool blank(char c) { return c == ' ' || c == '\t'; }
 
+// A generation's transfers a second are about twice those of the one before it, from 2.5e9 on.
+double pcie_generation(double transfers_s) {
+  double gen = 0;
+  for (double t = 2e9; t <= transfers_s && gen < 16; t *= 2) ++gen;
+  return gen;
+}
+
 // DCGM's marks for "no value" (not found, not supported, not permitted), as int64, int32 and double.
 bool sentinel(double v) {
   return v >= 9223372036854775000.0 || (v >= 2147483632.0 && v <= 2147483635.0) ||
@@ -80,6 +87,8 @@ class Scrape {
   bool keep(const Series& s, const Labels& l, double value);
 
   NodeId node_;
+  double edac_ = 0;
+  bool edac_seen_ = false;
   Time at_;
   const Site& site_;
   std::vector<Sample>& out_;
@@ -258,6 +267,12 @@ bool Scrape::keep(const Series& s, const Labels& l, double value) {
     nvlink_seen_ |= 1u << slot;
     return true;
   }
+  if (s.field == Field::host_uncorrected_total) {  // of several memory controllers
+    edac_ += value;
+    edac_seen_ = true;
+    return true;
+  }
+  if (s.field == Field::pcie_gen && s.entity == Entity::pci) value = pcie_generation(value);
   if (s.field == Field::ib_up) value = value == 4 ? 1 : 0;  // 4: the port is active
   out_.push_back({at_, node_, static_cast<std::int16_t>(slot), s.field, value});
   return true;
@@ -322,6 +337,7 @@ void Scrape::finish(bool full) {
     if ((nvlink_seen_ >> slot & 1u) == 0) continue;
     out_.push_back({at_, node_, static_cast<std::int16_t>(slot), Field::nvlink_errors_total, nvlink_[slot]});
   }
+  if (edac_seen_) out_.push_back({at_, node_, -1, Field::host_uncorrected_total, edac_});
   if (full) out_.push_back({at_, node_, -1, Field::gpus_visible, static_cast<double>(visible_)});
 }
 

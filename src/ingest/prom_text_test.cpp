@@ -309,5 +309,35 @@ TEST(PromText, IsFast) {
   EXPECT_GT(mb_per_s, 20);
 }
 
+TEST(PromText, AddsUpWhatSeveralMemoryControllersCount) {
+  std::vector<Sample> out;
+  const Site s = site();
+  EXPECT_EQ(parse_scrape("node_edac_uncorrectable_errors_total{controller=\"0\"} 1\n"
+                         "node_edac_uncorrectable_errors_total{controller=\"1\"} 2\n",
+                         NodeId{0}, Time{1}, s, out),
+            0U);
+  ASSERT_EQ(out.size(), 1U);
+  EXPECT_EQ(out[0].field, Field::host_uncorrected_total);
+  EXPECT_EQ(out[0].value, 3);
+}
+
+TEST(PromText, TurnsTransfersASecondIntoAGeneration) {
+  const Site s = site();
+  const struct {
+    const char* speed;
+    double gen;
+  } all[] = {{"2.5e9", 1}, {"5e9", 2}, {"8e9", 3}, {"16e9", 4}, {"32e9", 5}, {"64e9", 6}, {"0", 0}};
+  for (const auto& x : all) {
+    std::vector<Sample> out;
+    const std::string pci = s.gpu_pci[1];
+    const std::string line = "node_pcidevice_current_link_transfers_per_second{segment=\"" + pci.substr(0, 4) + "\",bus=\"" +
+                             pci.substr(5, 2) + "\",device=\"" + pci.substr(8, 2) + "\",function=\"0\"} " + x.speed + "\n";
+    parse_scrape(line, NodeId{0}, Time{1}, s, out);
+    ASSERT_EQ(out.size(), 1U) << line;
+    EXPECT_EQ(out[0].field, Field::pcie_gen);
+    EXPECT_EQ(out[0].value, x.gen) << line;
+  }
+}
+
 }  // namespace
 }  // namespace muster

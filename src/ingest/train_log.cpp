@@ -103,7 +103,10 @@ std::optional<TrainEvent> nccl_line(std::string_view line, std::size_t mark) {
 void read_torch_prefix(std::string_view s, TrainEvent& e) {
   const std::size_t at = s.rfind("Rank ");
   if (at != npos) e.rank = small(number_after(s.substr(at), "Rank "));
-  if (const auto global = number_after(s, "[rank")) e.rank = small(global);
+  if (const auto global = number_after(s, "[rank")) {
+    e.rank = small(global);
+    e.whole_job = true;
+  }
   std::string_view group;
   if (const std::size_t guid = s.rfind("PG GUID "); guid != npos) {
     group = s.substr(guid + 8);
@@ -171,6 +174,41 @@ std::optional<TrainEvent> torch_line(std::string_view line) {
   return std::nullopt;
 }
 
+// What follows `key`, up to a blank or a mark: "n1" of "node n1, device 5".
+std::string word_after(std::string_view s, std::string_view key) {
+  const std::size_t at = s.find(key);
+  if (at == npos) return {};
+  const std::string_view rest = s.substr(at + key.size());
+  return kept(rest.substr(0, std::min<std::size_t>(rest.find_first_of(" ,:;"), 255)));
+}
+
+// Megatron's checks of its own results. "Rank 13, node n1, device 5: Possible transient error!!", "Rank 13: found NaN in local
+// grad norm in backward pass ... Device: 5, node: n1", "[Rank 13] Hash not matching for ...". What it finds to be right in the
+// end ("Correct result") and a loss scale that overflows are none.
+std::optional<TrainEvent> result_line(std::string_view line) {
+  const std::size_t rank = line.find("Rank ");
+  if (rank == npos) return std::nullopt;
+  const std::string_view s = line.substr(rank);
+  TrainEvent e;
+  if (has(s, ": Possible transient error!") || has(s, ": Possible persistent error!") || has(s, "] Hash not matching for ")) {
+    e.kind = TrainKind::not_repeatable;
+  } else if (has(s, ": found NaN in local ") || has(s, ": found Inf in local ") || has(s, ": Unexpected result nan ") ||
+             has(s, ": Unexpected result inf ")) {
+    e.kind = TrainKind::not_a_number;
+  } else {
+    return std::nullopt;
+  }
+  e.rank = small(number_after(s.substr(0, 20), "Rank "));
+  if (e.rank < 0) return std::nullopt;
+  e.whole_job = true;
+  e.host = word_after(s, ", node ");
+  if (e.host.empty()) e.host = word_after(s, ", node: ");
+  e.gpu = small(number_after(s, ", device "));
+  if (e.gpu < 0) e.gpu = small(number_after(s, " Device: "));
+  e.text = kept(s);
+  return e;
+}
+
 // The line has our words, but not what they promise.
 bool incomplete(const TrainEvent& e) {
   switch (e.kind) {
@@ -193,9 +231,11 @@ std::optional<TrainEvent> parse_train_line(std::string_view line) {
   line = line.substr(0, kTrainLineMax);
   if (const std::size_t mark = line.find(" NCCL WARN "); mark != npos) return nccl_line(line, mark);
   // Cheap words first: nearly all lines of a log are about something else.
-  if (!has(line, "NCCL") && !has(line, "atchdog") && !has(line, "Heartbeat") && !has(line, "dump signal")) return std::nullopt;
-  if (has(line, " NCCL INFO ")) return std::nullopt;
-  return torch_line(line);
+  if (has(line, "NCCL") || has(line, "atchdog") || has(line, "Heartbeat") || has(line, "dump signal"))
+    return has(line, " NCCL INFO ") ? std::nullopt : torch_line(line);
+  if (has(line, "Possible ") || has(line, "in local ") || has(line, "Unexpected result ") || has(line, "Hash not matching"))
+    return result_line(line);
+  return std::nullopt;
 }
 
 TrainLog parse_train_log(std::string_view text) {

@@ -1,6 +1,6 @@
-// What a training job's own log says of its communication: NCCL's warnings and PyTorch's watchdog. Everything else in the log
-// (losses, progress bars, argument dumps) is passed over. A job writes its log itself, so nothing here may lead to an action on
-// its own.
+// What a training job's own log says of its communication, NCCL's warnings and PyTorch's watchdog, and of results that cannot be
+// right, as Megatron checks them. Everything else in the log (losses, progress bars, argument dumps) is passed over. A job writes
+// its log itself, so nothing here may lead to an action on its own.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -30,11 +30,13 @@ enum class TrainKind : std::uint8_t {
   watchdog_failure,     // where a rank stood then: last enqueued, last completed
   heartbeat_timeout,    // PyTorch's watchdog itself hangs: a call into the driver or the interpreter's lock
   dump_signal,          // told by another rank to write down what it was doing
+  not_a_number,         // a rank's loss or gradient is no number
+  not_repeatable,       // a step computed again gave another result, or a replica's weights differ from the others'
 };
-constexpr std::array<std::string_view, 13> names(TrainKind) {
-  return {"ib_completion",       "ib_port_error",     "ib_port_active", "ib_event",   "peer_closed",
-          "collective_mismatch", "cuda_failure",      "nccl_warning",   "nccl_error", "watchdog_timeout",
-          "watchdog_failure",    "heartbeat_timeout", "dump_signal"};
+constexpr std::array<std::string_view, 15> names(TrainKind) {
+  return {"ib_completion",       "ib_port_error",     "ib_port_active", "ib_event",     "peer_closed",
+          "collective_mismatch", "cuda_failure",      "nccl_warning",   "nccl_error",   "watchdog_timeout",
+          "watchdog_failure",    "heartbeat_timeout", "dump_signal",    "not_a_number", "not_repeatable"};
 }
 
 struct TrainEvent {
@@ -43,7 +45,8 @@ struct TrainEvent {
   std::uint32_t repeats = 0;  // lines folded into this one
   std::string host;           // of NCCL's prefix; untrusted
   int rank = -1;              // global where the line has "[rankN]", else of the group
-  int gpu = -1;               // CUDA device, of NCCL's prefix
+  bool whole_job = false;     // the rank is the job's, not the group's
+  int gpu = -1;               // CUDA device, of NCCL's or Megatron's prefix
   std::string group;          // process group: "0", "7", "0(default_pg)"
   std::int64_t seq = -1;      // of the collective
   std::string op;             // "ALLREDUCE"

@@ -47,6 +47,10 @@ Finding finding() {
   f.code = -74;
   f.opened = Time{1};
   f.cleared = Time{2};
+  f.since = Time{5};
+  f.subject = kNasty;
+  f.part_of = FindingId{8};
+  f.loss_pct = 30;
   f.evidence = {{Witness::kernel_log, Time{3}, "kmsg:1/2", kNasty}, {Witness::test, Time{4}, "", ""}};
   return f;
 }
@@ -83,7 +87,7 @@ std::vector<Body> one_of_each() {
           NodeChanged{NodeId{1}, NodeCondition::booting, kNasty},
           GpuSwapped{NodeId{1}, 5, "GPU-1"},
           FindingOpened{finding()},
-          FindingGrew{FindingId{9}, Severity::critical, {Witness::job, Time{1}, "r", "t"}},
+          FindingGrew{FindingId{9}, Severity::critical, {Witness::job, Time{1}, "r", "t"}, FindingId{4}},
           FindingCleared{FindingId{9}, "gone"},
           OrderEnded{"j-1", Status::not_received, kNasty},
           c,

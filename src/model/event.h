@@ -94,7 +94,8 @@ struct FindingOpened {
 struct FindingGrew {
   FindingId id;
   Severity severity = Severity::warning;
-  Evidence evidence;
+  Evidence evidence;  // of no witness's when its text is empty: only what follows is new
+  FindingId part_of;  // the common cause that explains it, from now on
 };
 struct FindingCleared {
   FindingId id;

@@ -25,7 +25,9 @@ template <class V> void fields(V& v, JobGone& b) { v("job", b.job); v("end", b.e
 template <class V> void fields(V& v, NodeChanged& b) { v("node", b.node); v("condition", b.condition); v("detail", b.detail); }
 template <class V> void fields(V& v, GpuSwapped& b) { v("node", b.node); v("slot", b.slot); v("uuid", b.uuid); }
 template <class V> void fields(V& v, FindingOpened& b) { v("finding", b.finding); }
-template <class V> void fields(V& v, FindingGrew& b) { v("id", b.id); v("severity", b.severity); v("evidence", b.evidence); }
+template <class V> void fields(V& v, FindingGrew& b) {
+  v("id", b.id); v("severity", b.severity); v("evidence", b.evidence); v("part_of", b.part_of);
+}
 template <class V> void fields(V& v, FindingCleared& b) { v("id", b.id); v("why", b.why); }
 template <class V> void fields(V& v, OrderEnded& b) { v("key", b.key); v("status", b.status); v("detail", b.detail); }
 template <class V> void fields(V& v, CommandGiven& b) {

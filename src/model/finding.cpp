@@ -21,12 +21,14 @@ double confidence(const Finding& f) {
   if ((witnesses >> static_cast<unsigned>(Witness::test) & 1U) != 0) return 0.99;
   const bool two = (witnesses & (witnesses - 1)) != 0;
   switch (f.kind) {
+    case FindingKind::common_cause:
     case FindingKind::failure_predicted: return std::clamp(f.code / 100.0, 0.0, 1.0);
     // Inferred from how it compares with others, not stated by any part.
     case FindingKind::slow_gpu:
     case FindingKind::gpu_suspect:
     case FindingKind::clock_drop: return two ? 0.8 : 0.6;
-    case FindingKind::hearsay: return 0.3;
+    case FindingKind::hearsay:
+    case FindingKind::sdc_suspected: return two ? 0.5 : 0.3;
     case FindingKind::link_flap:
     case FindingKind::mount_stalled:
     case FindingKind::nccl_hang:
@@ -68,6 +70,9 @@ std::string_view suggestion(FindingKind k) {
     case FindingKind::host_fault: return "drain; replace the memory module or the processor named";
     case FindingKind::mount_stalled:
       return "look at the store and the network to it; leave the node alone while others hang as well";
+    case FindingKind::common_cause: return "look at what the nodes share; leave the nodes alone until it is known to be sound";
+    case FindingKind::sdc_suspected:
+      return "test the GPU's arithmetic and memory once its job has ended; compare with a replay elsewhere";
     case FindingKind::hearsay: return "read /dev/kmsg on the node: a log file can be written by its users";
   }
   return {};

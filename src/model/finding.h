@@ -40,13 +40,16 @@ enum class FindingKind : std::uint8_t {
   host_fault,         // the machine itself: processor or memory errors that were not corrected
   mount_stalled,      // a file system on the node does not answer
   hearsay,            // a log file that users may write to tells of a fault: shown, never acted on
+  common_cause,       // the same trouble on many nodes that share something: `subject` names it, `code` is how sure, in percent
+  sdc_suspected,      // results that do not repeat: a GPU that computes wrongly without saying so, perhaps
 };
-constexpr std::array<std::string_view, 30> names(FindingKind) {
+constexpr std::array<std::string_view, 32> names(FindingKind) {
   return {"gpu_lost",         "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap",         "link_down",         "gsp_timeout",      "node_silent",     "host_rebooted",
           "slow_gpu",         "storage_stall",     "app_error",         "job_failed",       "row_hot",         "driver_hang",
           "gpu_fault",        "gpu_suspect",       "ecc_correctable",   "power_brake",      "clock_drop",      "ib_degraded",
-          "nccl_hang",        "version_drift",     "failure_predicted", "host_fault",       "mount_stalled",   "hearsay"};
+          "nccl_hang",        "version_drift",     "failure_predicted", "host_fault",       "mount_stalled",   "hearsay",
+          "common_cause",     "sdc_suspected"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };
@@ -70,10 +73,16 @@ struct Finding {
   NodeId node;             // none: the site
   std::int16_t slot = -1;  // GPU slot; of row_hot: the row
   JobId job;
-  std::int32_t code = 0;           // Xid number where there is one; of failure_predicted: percent
+  std::int32_t code = 0;           // Xid number where there is one; of failure_predicted and common_cause: percent
   Time opened;                     // utc
   Time cleared;                    // utc; 0 while open
   std::vector<Evidence> evidence;  // at most kEvidenceMax, the first and the newest kept
+  Time since;                      // utc: when it began as far as can be told; 0: when it was found
+  std::string subject;             // what neither node nor slot says: a mount, what many nodes share; untrusted
+  FindingId part_of;               // the common cause it is explained by
+  std::uint32_t loss_pct = 0;      // of the work of its GPUs, or of its job's, that is lost while it lasts
+
+  Time began() const { return since.ns != 0 ? since : opened; }
 };
 constexpr std::size_t kEvidenceMax = 8;
 
@@ -105,6 +114,10 @@ void fields(V& v, Finding& f) {
   v("opened", f.opened);
   v("cleared", f.cleared);
   v("evidence", f.evidence);
+  v("since", f.since);
+  v("subject", f.subject);
+  v("part_of", f.part_of);
+  v("loss_pct", f.loss_pct);
 }
 
 }  // namespace muster

@@ -401,6 +401,8 @@ struct Folder {
     if (it == s.findings.end()) return;
     Finding& f = it->second;
     f.severity = std::max(f.severity, b.severity);
+    if (b.part_of.some()) f.part_of = b.part_of;
+    if (b.evidence.text.empty()) return;
     f.evidence.push_back(b.evidence);
     if (f.evidence.size() > kEvidenceMax) f.evidence.erase(f.evidence.begin() + kEvidenceMax / 2);
     if (NodeState* n = node(f.node); n != nullptr && n->incident.some()) s.dirty_incidents.insert(n->incident);

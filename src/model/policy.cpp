@@ -37,6 +37,8 @@ Policy default_policy() {
       {K::host_fault, true, JobCare::wait, true, {replace_node}},
       {K::mount_stalled, false, JobCare::wait, false, {}},
       {K::hearsay, false, JobCare::wait, false, {}},
+      {K::common_cause, false, JobCare::wait, false, {}},
+      {K::sdc_suspected, false, JobCare::wait, true, {}},
   };
   return p;
 }

@@ -100,6 +100,7 @@ struct Policy {
   double temp_throttle_c = 87;
   bool heat_aware = true;               // a row that grows hot is slowed before its GPUs throttle, and avoided
   double slow_step_pct = 15;            // slow_gpu: job slower than its own baseline by this
+  double gpu_hour_price = 0;            // what a lost GPU-hour costs, in the site's money; 0: not said
   Scheduling scheduling;
   std::vector<QueueSpec> queues;        // empty: every account is one, with equal weight
   std::vector<FaultOverride> faults;    // none: the catalogue as it ships
@@ -190,6 +191,7 @@ void fields(V& v, Policy& p) {
   v("silent_after", p.silent_after);
   v("temp_throttle_c", p.temp_throttle_c);
   v("slow_step_pct", p.slow_step_pct);
+  v("gpu_hour_price", p.gpu_hour_price);
   v("heat_aware", p.heat_aware);
   v("scheduling", p.scheduling);
   v("queues", p.queues);

@@ -50,15 +50,16 @@ enum class Field : std::uint8_t {
   ib_rate_bytes,               // bytes a second that the link is trained to
   nic_firmware,                // as a number, see render_version
   driver_answers,              // node: 1 a question to the driver was answered in time, 0 it was not
+  host_uncorrected_total,      // node, counter: memory errors of the host that were not corrected
 };
-constexpr std::array<std::string_view, 38> names(Field) {
+constexpr std::array<std::string_view, 39> names(Field) {
   return {"up", "boot_time_s", "gpus_visible", "gpu_temp_c", "memory_temp_c", "power_w", "sm_clock_mhz", "gpu_util_pct",
           "tensor_active", "thermal_violation_us", "ecc_sbe_total", "ecc_dbe_total", "remapped_rows", "remap_pending",
           "remap_failed", "nvlink_errors_total", "pcie_replay_total", "pcie_width", "ib_link_downed_total", "ib_up",
           "inlet_temp_c", "clock_reasons", "pcie_gen", "sram_exceeded", "recovery_action", "driver_version",
           "ib_symbol_errors_total", "ib_recoveries_total", "ib_receive_errors_total", "ib_integrity_errors_total",
           "ib_overrun_errors_total", "ib_discards_total", "ib_ack_timeouts_total", "ib_rnr_retries_total",
-          "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers"};
+          "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers", "host_uncorrected_total"};
 }
 constexpr std::size_t kFields = names(Field{}).size();
 
@@ -117,15 +118,28 @@ void fields(V& v, KernelRecord& r) {
 }
 
 // What a job's own log says of its communication. Written by the job: never enough to act on alone.
-enum class JobLogKind : std::uint8_t { timed_out, heartbeat_lost, transfer_failed, port_error, port_active, mismatch };
+enum class JobLogKind : std::uint8_t {
+  timed_out,        // a collective did not end in time
+  standing,         // how far a rank had come then
+  heartbeat_lost,
+  transfer_failed,
+  port_error,
+  port_active,
+  mismatch,         // ranks do not do the same: a defect of the program
+  rank_dead,        // a rank does not answer any more, as NCCL's own watch says
+  not_a_number,     // a rank's loss or gradient is no number: the data, the program, or the GPU
+  not_repeatable,   // the same step computed again gave another result, or replicas of the same weights differ
+};
 struct JobLogRecord {
   Time at;
   JobId job;
   NodeId node;             // none: the line does not say
   std::int16_t slot = -1;  // of the NIC named
   JobLogKind kind = JobLogKind::timed_out;
-  int rank = -1;
+  int rank = -1;           // of the whole job
   std::string text;        // untrusted
+  std::int16_t gpu = -1;   // CUDA device that the line names: among the job's own GPUs of `node`
+  std::int64_t seq = -1;   // of the collective: timed out, or (standing) last enqueued
 };
 
 // Versions travel as numbers: 580.159.04 is 580 * 1e8 + 159 * 1e5 + 4.

@@ -255,11 +255,26 @@ void describe_finding(Writer& w, const Value& f) {
   w.line("Finding", text_of(f, "id"));
   w.line("Kind", text_of(f, "kind"));
   w.line("Severity", text_of(f, "severity"), tone_of(text_of(f, "severity")));
-  w.line("Where", where(f));
+  const Value* place = f.find("where");
+  w.line("Where", place != nullptr && !text_of(*place, "words").empty() ? text_of(*place, "words") : where(f));
+  w.line("What", text_of(f, "subject"));
   w.line("Job", unless_zero(f, "job"));
-  w.line("Xid", unless_zero(f, "code"));
+  const bool percent = text_of(f, "kind") == "failure_predicted" || text_of(f, "kind") == "common_cause";
+  if (!percent) w.line("Xid", unless_zero(f, "code"));
+  w.time("Since", f, "since_utc");
   w.time("Opened", f, "opened_utc");
   w.time("Cleared", f, "cleared_utc");
+  w.line("Confidence", text_of(f, "confidence"));
+  w.line("Suggestion", text_of(f, "suggestion"));
+  if (const Value* cost = f.find("cost")) {
+    const auto money = unless_zero(*cost, "money");
+    w.line("Cost so far",
+           text_of(*cost, "gpu_hours") + " GPU-hours" + (money.empty() ? "" : ", " + money + " at the site's price"));
+  }
+  const auto cause = unless_zero(f, "part_of");
+  if (!cause.empty()) w.line("Part of", "finding " + cause + " (muster describe finding " + cause + ")");
+  if (const auto members = unless_zero(f, "members"); !members.empty())
+    w.line("Explains", members + " findings on " + text_of(f, "member_nodes"));
   if (!list_of(f, "evidence").empty()) w.section("Evidence");
   add_evidence(w, f);
 }

@@ -20,8 +20,7 @@ std::string escape_steering(std::string_view json) {
       i += 1;
     } else if (at(0) == 0xE2 && (at(1) == 0x80 || at(1) == 0x81)) {  // marks and overrides of direction
       const unsigned cp = 0x2000 + ((at(1) & 0x3F) << 6) + (at(2) & 0x3F);
-      const bool steers =
-          cp == 0x200E || cp == 0x200F || (cp >= 0x202A && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069);
+      const bool steers = cp == 0x200E || cp == 0x200F || (cp >= 0x202A && cp <= 0x202E) || (cp >= 0x2066 && cp <= 0x2069);
       if (steers) {
         out += fmt::format("\\u{:04x}", cp);
         i += 2;
@@ -44,8 +43,10 @@ std::string indented(std::string_view json) {
     const char c = json[i];
     if (inside) {
       out += c;
-      if (c == '\\') out += json[++i];
-      else if (c == '"') inside = false;
+      if (c == '\\')
+        out += json[++i];
+      else if (c == '"')
+        inside = false;
       continue;
     }
     const bool opens = c == '{' || c == '[';
@@ -81,8 +82,7 @@ bool plain_in_yaml(std::string_view s) {
   }
   std::string lower(s);
   for (auto& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  for (const std::string_view word :
-       {"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf", "infinity"}) {
+  for (const std::string_view word : {"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf", "infinity"}) {
     if (lower == word) return false;
   }
   return true;

@@ -9,8 +9,8 @@
 namespace muster::report {
 
 void write_value(JsonWriter& w, const Value& value);
-std::string render_json_line(const Value& value);    // one line, no line end
-std::string render_json(const Value& value);         // indented by two, ends with a line end
-std::string render_yaml(const Value& value);         // block style, ends with a line end
+std::string render_json_line(const Value& value);  // one line, no line end
+std::string render_json(const Value& value);       // indented by two, ends with a line end
+std::string render_yaml(const Value& value);       // block style, ends with a line end
 
 }  // namespace muster::report

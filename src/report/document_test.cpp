@@ -29,27 +29,26 @@ TEST(Json, SteeringCharactersAreEscapedAndKeepTheirMeaning) {
 }
 
 TEST(Yaml, BlocksAndScalars) {
-  EXPECT_EQ(
-      render_yaml(json(
-          R"({"kind":"NodeList","items":[{"name":"node001","gpus":[1,2],"o":{"x":1.5}},{"name":"b"}],"none":[],"z":{}})")),
-      "kind: NodeList\n"
-      "items:\n"
-      "- name: node001\n"
-      "  gpus:\n"
-      "  - 1\n"
-      "  - 2\n"
-      "  o:\n"
-      "    x: 1.5\n"
-      "- name: b\n"
-      "none: []\n"
-      "z: {}\n");
+  EXPECT_EQ(render_yaml(json(
+                R"({"kind":"NodeList","items":[{"name":"node001","gpus":[1,2],"o":{"x":1.5}},{"name":"b"}],"none":[],"z":{}})")),
+            "kind: NodeList\n"
+            "items:\n"
+            "- name: node001\n"
+            "  gpus:\n"
+            "  - 1\n"
+            "  - 2\n"
+            "  o:\n"
+            "    x: 1.5\n"
+            "- name: b\n"
+            "none: []\n"
+            "z: {}\n");
 }
 
 TEST(Yaml, WhatCouldBeMisreadIsQuoted) {
-  EXPECT_EQ(render_yaml(json(
-                R"({"a":"no","b":"17","c":"","d":"x: y","e":"- z","f":"1e3","g":"True","h":"2026-01-01","i":"a\nb"})")),
-            "a: \"no\"\nb: \"17\"\nc: \"\"\nd: \"x: y\"\ne: \"- z\"\nf: \"1e3\"\ng: \"True\"\nh: \"2026-01-01\"\ni: "
-            "\"a\\nb\"\n");
+  EXPECT_EQ(
+      render_yaml(json(R"({"a":"no","b":"17","c":"","d":"x: y","e":"- z","f":"1e3","g":"True","h":"2026-01-01","i":"a\nb"})")),
+      "a: \"no\"\nb: \"17\"\nc: \"\"\nd: \"x: y\"\ne: \"- z\"\nf: \"1e3\"\ng: \"True\"\nh: \"2026-01-01\"\ni: "
+      "\"a\\nb\"\n");
   EXPECT_EQ(render_yaml(json("[]")), "[]\n");
   EXPECT_EQ(render_yaml(json("[[1,2],\"x\"]")), "- [1,2]\n- x\n");
 }

@@ -12,6 +12,7 @@
 #include "decide/outlook.h"
 #include "decide/words.h"
 #include "ingest/fault_catalog.h"
+#include "report/finding_view.h"
 #include "report/job_note.h"
 #include "report/queues.h"
 
@@ -299,9 +300,17 @@ Explanation of_finding(const State& s, const Finding& f) {
   e.kind = "finding";
   e.title = fmt::format("finding {}: {} on {}", f.id.v, decide::say(f.kind), node_name(s, f.node));
   e.sentences = {
-      fmt::format("{}, opened {}; {}.", name_of(f.severity), ago(s, f.opened), f.cleared.ns == 0 ? "still open" : "cleared")};
+      fmt::format("{}, opened {}; {}.", name_of(f.severity), ago(s, f.opened), f.cleared.ns == 0 ? "still open" : "cleared"),
+      fmt::format("Where: {}{}.", say(whereabouts(s, f), f.slot), f.subject.empty() ? "" : "; what: " + printable(f.subject)),
+      fmt::format("Since {}; {:.0f} % sure; it has cost {}.", render_utc(f.began()), 100 * confidence(f),
+                  say(account::cost_of(s, f, s.now.utc)))};
+  if (f.part_of.some()) e.sentences.push_back(fmt::format("Part of finding {}, which explains it.", f.part_of.v));
+  if (const Members m = members_of(s, f.id); !m.findings.empty())
+    e.sentences.push_back(fmt::format("It explains {} findings on {}.", m.findings.size(), compress_node_list(m.nodes)));
+  e.sentences.push_back(fmt::format("Suggested: {}.", suggestion(f.kind)));
   add_findings(s, {f.id}, e);
-  if (const Fault* fault = f.code == 0 ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
+  const bool percent = f.kind == FindingKind::failure_predicted || f.kind == FindingKind::common_cause;
+  if (const Fault* fault = f.code == 0 || percent ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
     e.sentences.push_back(fault->meaning);
   return e;
 }

@@ -232,6 +232,17 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
            {"AGE"},
            {"LASTED"},
            {"STATE"},
+           {"SUBJECT"},
+           {"PART OF", kRight, kWide},
+           {"SINCE", false, kWide},
+           {"RACK", false, kWide},
+           {"PCI", false, kWide},
+           {"UUID", false, kWide},
+           {"SERIAL", false, kWide},
+           {"SURE", kRight, kWide},
+           {"GPU-HOURS", kRight, kWide},
+           {"COST", kRight, kWide},
+           {"SUGGESTION", false, kWide},
            {"NEWEST EVIDENCE", false, kWide}},
           {}};
   for (const auto& i : items) {
@@ -241,10 +252,32 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
     Cell seen(std::to_string(witnesses.size()));
     seen.key = static_cast<double>(witnesses.size());
     const bool open = text_of(i, "cleared_utc").empty();
-    t.rows.push_back({whole(i, "id"), field(i, "kind"), state(i, "severity"), field(i, "node"), whole(i, "gpu_slot"),
-                      field(i, "job"), whole(i, "code", 1), std::move(seen), age(i, "opened_utc", now),
+    static const Value kNone;
+    const Value* const at = i.find("where");
+    const Value* const paid = i.find("cost");
+    const Value &where = at != nullptr ? *at : kNone, &cost = paid != nullptr ? *paid : kNone;
+    t.rows.push_back({whole(i, "id"),
+                      field(i, "kind"),
+                      state(i, "severity"),
+                      field(i, "node"),
+                      whole(i, "gpu_slot"),
+                      field(i, "job"),
+                      whole(i, "code", 1),
+                      std::move(seen),
+                      age(i, "opened_utc", now),
                       lasted(i, "opened_utc", "cleared_utc", now),
                       open ? words("open", Tone::warn) : words("cleared", Tone::good),
+                      field(i, "subject"),
+                      whole(i, "part_of", 1),
+                      field(i, "since_utc"),
+                      words(text_of(where, "rack")),
+                      words(text_of(where, "pci")),
+                      words(text_of(where, "uuid")),
+                      words(text_of(where, "serial")),
+                      reading(number_of(i, "confidence"), 2),
+                      reading(number_of(cost, "gpu_hours"), 1),
+                      reading(number_of(cost, "money"), 2),
+                      field(i, "suggestion"),
                       words(evidence.empty() ? "" : text_of(evidence.back(), "text"))});
   }
   return t;

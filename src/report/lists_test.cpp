@@ -22,8 +22,8 @@ TEST(Units, UtcReadsBackWhatTimeRenders) {
   for (const std::int64_t ns : {0LL, 1'767'225'600'000'000'000LL, 1'767'225'600'123'000'000LL, -86'400'000'000'000LL}) {
     ASSERT_EQ(parse_utc(render_utc(Time{ns})), Time{ns}) << render_utc(Time{ns});
   }
-  for (const auto* bad : {"", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z",
-                          "x026-01-01T00:00:00Z"}) {
+  for (const auto* bad :
+       {"", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "x026-01-01T00:00:00Z"}) {
     EXPECT_FALSE(parse_utc(bad)) << bad;
   }
 }
@@ -102,8 +102,7 @@ TEST(Describe, AnIncidentTellsEvidenceThenActionThenCourse) {
 }
 
 TEST(Explain, SentencesFirstThenWhatTheyRestOn) {
-  const auto answer =
-      json(R"({"title":"node017 is being repaired","kind":"node","sentences":["It lost a GPU.","\u001b[2Jx"],
+  const auto answer = json(R"({"title":"node017 is being repaired","kind":"node","sentences":["It lost a GPU.","\u001b[2Jx"],
     "evidence":["kernel record 12",{"witness":"scrape","at_utc":"2026-01-01T00:59:00Z","text":"7 of 8 GPUs"}],
     "rule":"recover/gpu_lost/drain","alternatives":["wait: the job is dead already"],
     "actions":[{"verb":"drain_node","node":"node017","status":"done","sentence":"because",

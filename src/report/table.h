@@ -22,9 +22,9 @@ struct Cell {
 };
 
 struct Column {
-  std::string name;     // in capitals, as shown
-  bool right = false;   // aligned right: numbers
-  bool wide = false;    // shown only on request; always in CSV
+  std::string name;    // in capitals, as shown
+  bool right = false;  // aligned right: numbers
+  bool wide = false;   // shown only on request; always in CSV
 };
 
 struct Table {

@@ -15,8 +15,7 @@ Table people(std::vector<std::vector<std::string>> rows) {
 }
 
 TEST(Table, ColumnsAlignAndLinesEndWithoutBlanks) {
-  EXPECT_EQ(render_table(people({{"a", "7", "x"}, {"longer", "1234", ""}}), {}),
-            "NAME    COUNT\na           7\nlonger   1234\n");
+  EXPECT_EQ(render_table(people({{"a", "7", "x"}, {"longer", "1234", ""}}), {}), "NAME    COUNT\na           7\nlonger   1234\n");
   EXPECT_EQ(render_table(people({{"a", "7", "x"}, {"b", "", ""}}), {.headers = false, .wide = true}), "a  7  x\nb\n");
 }
 
@@ -41,8 +40,8 @@ TEST(Table, ColourOnlyWhenWanted) {
 }
 
 TEST(Csv, QuotesAndHoldsBackFormulas) {
-  const auto text = render_csv(
-      people({{"a,b", "1", "say \"hi\""}, {"=HYPERLINK(1)", "-5", "@x"}, {"+1+1", "-5e3", "two\nlines"}}), true);
+  const auto text =
+      render_csv(people({{"a,b", "1", "say \"hi\""}, {"=HYPERLINK(1)", "-5", "@x"}, {"+1+1", "-5e3", "two\nlines"}}), true);
   EXPECT_EQ(text, "name,count,note\n\"a,b\",1,\"say \"\"hi\"\"\"\n'=HYPERLINK(1),-5,'@x\n'+1+1,-5e3,two\\x0alines\n");
 }
 

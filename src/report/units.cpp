@@ -1,8 +1,8 @@
 #include "report/units.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "base/text.h"
 

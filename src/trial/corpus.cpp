@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kPci[] = {"1b", "2c", "3d", "4e", "9b", "ac", "bd", "ce"};
 constexpr std::string_view kPciUpper[] = {"1B", "2C", "3D", "4E", "9B", "AC", "BD", "CE"};
 constexpr std::uint32_t kSlots = 8;
-constexpr std::uint32_t kNodesMax = 64;
+constexpr std::uint32_t kNodesMax = 256;
 constexpr Duration kWatchOn = minutes(4);  // after the last input, unless the case says otherwise
 
 std::vector<std::string> words_of(std::string_view s) {
@@ -92,6 +92,10 @@ std::string exposition(std::string_view series, NodeId node, int slot, bool new_
         node.v);
   } else if (series.substr(0, 16) == "node_infiniband_") {
     labels = fmt::format("{{device=\"mlx5_{}\",port=\"1\"}}", slot);
+  } else if (series == "ipmi_temperature_celsius") {
+    labels = "{id=\"4\",name=\"Inlet Temp\"}";
+  } else if (series == "muster_probe_hung") {
+    labels = "{probe=\"nvml\"}";
   }
   return fmt::format("{}{} {}\n", series, labels, value);
 }
@@ -113,11 +117,13 @@ class Reader {
     return fail(Code::bad_input, fmt::format("{}:{}: {}", file_, line, what), "see tests/corpus/README.md for the format");
   }
   bool place(std::string_view s, Place& out) const;
-  bool label(const std::vector<std::string>& w, Label& out) const;
+  bool labels(const std::vector<std::string>& w, std::vector<Label>& into) const;
+  bool agent(const std::vector<std::string>& w, std::string_view rest);
   bool directive(const std::vector<std::string>& w, std::string_view rest);
   bool series(const std::vector<std::string>& w);
   bool job(const std::vector<std::string>& w, std::string_view rest);
   void add(Input i) { now_->inputs.push_back(std::move(i)); }
+  void add_block(Input i);
   void flush();
 
   std::string_view file_;
@@ -126,19 +132,27 @@ class Reader {
   Duration at_;
   bool new_labels_ = false;
   bool ended_ = false;
+  std::map<JobId, std::uint32_t> attempt_;
+  std::map<JobId, std::int64_t> saved_ms_;                                 // writing checkpoints, of this attempt
   std::optional<Input> block_;                                             // kmsg or scrape whose lines follow
+  std::uint32_t block_last_ = 0;                                           // last node it is of
   std::map<std::pair<std::int64_t, std::uint32_t>, std::string> scrapes_;  // of series: (time, node) -> text
 };
 
-// "n0", "n0/3", "n0/*", "*/*".
+// "n0", "n0-31", "n0/3", "n0/*", "*/*".
 bool Reader::place(std::string_view s, Place& out) const {
   const std::size_t slash = s.find('/');
   const std::string_view node = s.substr(0, slash);
   if (node == "*") {
     out.node_last = now_->nodes - 1;
   } else {
-    if (node.size() < 2 || node[0] != 'n' || !read(node.substr(1), out.node_first) || out.node_first >= now_->nodes) return false;
+    const std::size_t dash = node.find('-');
+    if (node.size() < 2 || node[0] != 'n' ||
+        !read(node.substr(1, dash == std::string_view::npos ? dash : dash - 1), out.node_first))
+      return false;
     out.node_last = out.node_first;
+    if (dash != std::string_view::npos && !read(node.substr(dash + 1), out.node_last)) return false;
+    if (out.node_first > out.node_last || out.node_last >= now_->nodes) return false;
   }
   if (slash == std::string_view::npos) return true;
   const std::string_view slot = s.substr(slash + 1);
@@ -152,14 +166,28 @@ bool Reader::place(std::string_view s, Place& out) const {
   return true;
 }
 
-bool Reader::label(const std::vector<std::string>& w, Label& out) const {
-  if (w.size() != 3 || !parse_name(w[1], out.kind)) return false;
-  if (w[2] == "site") return true;
-  if (w[2].substr(0, 4) == "job:") return read(std::string_view(w[2]).substr(4), out.job.number);
+bool Reader::labels(const std::vector<std::string>& w, std::vector<Label>& into) const {
+  Label out;
+  if (w.size() < 3 || !parse_name(w[1], out.kind)) return false;
+  for (std::size_t i = 3; i < w.size(); ++i) out.subject += (i > 3 ? " " : "") + w[i];
+  if (w[2] == "site") return into.push_back(out), true;
+  if (w[2].substr(0, 4) == "row:") {
+    if (!read(std::string_view(w[2]).substr(4), out.slot)) return false;
+    return into.push_back(out), true;
+  }
+  if (w[2].substr(0, 4) == "job:") {
+    if (!read(std::string_view(w[2]).substr(4), out.job.number)) return false;
+    return into.push_back(out), true;
+  }
   Place p;
-  if (!place(w[2], p) || p.node_first != p.node_last || p.slot_first != p.slot_last) return false;
-  out.node = NodeId{p.node_first};
-  out.slot = static_cast<std::int16_t>(p.slot_first);
+  if (!place(w[2], p)) return false;
+  for (std::uint32_t n = p.node_first; n <= p.node_last; ++n) {
+    for (int s = p.slot_first; s <= p.slot_last; ++s) {
+      out.node = NodeId{n};
+      out.slot = static_cast<std::int16_t>(s);
+      into.push_back(out);
+    }
+  }
   return true;
 }
 
@@ -180,7 +208,7 @@ bool Reader::series(const std::vector<std::string>& w) {
   return true;
 }
 
-// @job 1 starts n0 n1 | @job 1 ends completed|app_failed|node_failed TEXT | @job 1 steps 2.5
+// @job 1 starts n0 n1 | @job 1 ends completed|app_failed|node_failed TEXT | @job 1 steps 2.5 | @job 1 saves 30 (seconds)
 bool Reader::job(const std::vector<std::string>& w, std::string_view rest) {
   JobId id;
   if (w.size() < 4 || !read(w[1], id.number)) return false;
@@ -191,8 +219,17 @@ bool Reader::job(const std::vector<std::string>& w, std::string_view rest) {
     i.kind = Input::Kind::step;
     i.job = id;
     if (!read(w[3], i.step_s)) return false;
+  } else if (w[2] == "saves") {
+    double took_s = 0;
+    if (!read(w[3], took_s) || took_s < 0 || took_s > 1e6) return false;
+    saved_ms_[id] += static_cast<std::int64_t>(took_s * 1000);
+    JobProgressed b{id, attempt_[id], {}};
+    b.progress.checkpoint_ms = saved_ms_[id];
+    i.event = std::move(b);
   } else if (w[2] == "starts") {
-    JobStarted b{id, 1, {}, {}};
+    const bool again = ++attempt_[id] > 1;
+    saved_ms_[id] = 0;
+    JobStarted b{id, attempt_[id], {}, {}};
     for (std::size_t k = 3; k < w.size(); ++k) {
       Place p;
       if (!place(w[k], p)) return false;
@@ -208,10 +245,11 @@ bool Reader::job(const std::vector<std::string>& w, std::string_view rest) {
     spec.name = "job";
     spec.nodes = static_cast<std::uint32_t>(b.nodes.size());
     submitted.event = JobSubmitted{id, spec};
+    if (again) submitted.event = JobRequeued{id};
     add(std::move(submitted));
     i.event = std::move(b);
   } else {
-    JobEnded b{id, 1, JobEnd::completed, {}, {}};
+    JobEnded b{id, attempt_[id], JobEnd::completed, {}, {}};
     if (w[2] != "ends" || !parse_name(w[3], b.end)) return false;
     b.detail = trimmed(rest.substr(std::min(rest.size(), rest.find(w[3]) + w[3].size())));
     i.event = std::move(b);
@@ -220,14 +258,35 @@ bool Reader::job(const std::vector<std::string>& w, std::string_view rest) {
   return true;
 }
 
+// @agent n0-3 mount_stalled /lustre TEXT
+bool Reader::agent(const std::vector<std::string>& w, std::string_view rest) {
+  Place p;
+  AgentSaid said;
+  if (w.size() < 4 || !place(w[1], p) || !parse_name(w[2], said.word)) return false;
+  said.subject = w[3];
+  said.text = trimmed(rest.substr(std::min(rest.size(), rest.find(w[3]) + w[3].size())));
+  for (std::uint32_t n = p.node_first; n <= p.node_last; ++n) {
+    said.node = NodeId{n};
+    Input i;
+    i.kind = Input::Kind::event;
+    i.at = at_;
+    i.event = said;
+    add(std::move(i));
+  }
+  return true;
+}
+
 bool Reader::directive(const std::vector<std::string>& w, std::string_view rest) {
   const std::string& d = w[0];
-  Label l;
   Place p;
   if (d == "@note") return true;
   if (d == "@nodes") return w.size() == 2 && read(w[1], now_->nodes) && now_->nodes >= 1 && now_->nodes <= kNodesMax;
-  if (d == "@expect") return label(w, l) && (now_->expected.push_back(l), true);
-  if (d == "@may") return label(w, l) && (now_->allowed.push_back(l), true);
+  if (d == "@per_rack") return w.size() == 2 && read(w[1], now_->per_rack);
+  if (d == "@per_leaf") return w.size() == 2 && read(w[1], now_->per_leaf);
+  if (d == "@per_row") return w.size() == 2 && read(w[1], now_->per_row);
+  if (d == "@expect") return labels(w, now_->expected);
+  if (d == "@may") return labels(w, now_->allowed);
+  if (d == "@agent") return agent(w, rest);
   if (d == "@labels") return w.size() == 2 && (w[1] == "old" || w[1] == "new") && (new_labels_ = w[1] == "new", true);
   if (d == "@series") return series(w);
   if (d == "@job") return job(w, rest);
@@ -246,23 +305,33 @@ bool Reader::directive(const std::vector<std::string>& w, std::string_view rest)
     block_ = std::move(i);
     return true;
   }
-  if (w.size() != 2 || !place(w[1], p) || p.node_first != p.node_last) return false;
+  if (w.size() != 2 || !place(w[1], p)) return false;
   Input i;
   i.at = at_;
-  i.node = NodeId{p.node_first};
-  if (d == "@silent") {
-    i.kind = Input::Kind::up_stops;
-    add(std::move(i));
+  if (d == "@silent" || d == "@back") {
+    i.kind = d == "@silent" ? Input::Kind::up_stops : Input::Kind::up_again;
+    for (std::uint32_t n = p.node_first; n <= p.node_last; ++n) {
+      i.node = NodeId{n};
+      add(i);
+    }
     return true;
   }
-  if (d != "@kmsg" && d != "@scrape") return false;
-  i.kind = d == "@kmsg" ? Input::Kind::kmsg : Input::Kind::scrape;
+  if (d != "@kmsg" && d != "@scrape" && d != "@logfile") return false;
+  i.kind = d == "@kmsg" ? Input::Kind::kmsg : d == "@scrape" ? Input::Kind::scrape : Input::Kind::logfile;
+  i.node = NodeId{p.node_first};
+  block_last_ = p.node_last;
   block_ = std::move(i);
   return true;
 }
 
+// Adds what the block holds, once for each of its nodes.
+void Reader::add_block(Input i) {
+  if (i.kind == Input::Kind::log) return add(std::move(i));
+  for (; i.node.v <= block_last_; ++i.node.v) add(i);
+}
+
 void Reader::flush() {
-  if (block_ && block_->kind == Input::Kind::scrape) add(*block_);
+  if (block_ && block_->kind == Input::Kind::scrape) add_block(*block_);
   block_.reset();
 }
 
@@ -274,6 +343,8 @@ Result<void> Reader::read_case(const std::vector<std::pair<std::uint32_t, std::s
   at_ = Duration{};
   new_labels_ = ended_ = false;
   scrapes_.clear();
+  attempt_.clear();
+  saved_ms_.clear();
   for (const auto& [number, text] : lines) {
     if (text.empty() || text[0] != '@') {
       if (!block_) {
@@ -285,7 +356,7 @@ Result<void> Reader::read_case(const std::vector<std::pair<std::uint32_t, std::s
       else if (!text.empty()) {
         Input i = *block_;
         i.text = text + "\n";
-        add(std::move(i));
+        add_block(std::move(i));
       }
       continue;
     }
@@ -358,21 +429,31 @@ Result<void> expand(const Lines& lines, Reader& reader, std::string_view file) {
 }  // namespace
 
 std::string render(const Label& l) {
+  if (!l.subject.empty()) {
+    Label bare = l;
+    bare.subject.clear();
+    return render(bare) + " " + l.subject;
+  }
   if (l.job.some()) return fmt::format("{} job:{}", name_of(l.kind), muster::render(l.job));
+  if (!l.node.some() && l.slot >= 0) return fmt::format("{} row:{}", name_of(l.kind), l.slot);
   if (!l.node.some()) return fmt::format("{} site", name_of(l.kind));
   if (l.slot < 0) return fmt::format("{} n{}", name_of(l.kind), l.node.v);
   return fmt::format("{} n{}/{}", name_of(l.kind), l.node.v, l.slot);
 }
 
-Site corpus_site(std::uint32_t nodes) {
+Site corpus_site(const Case& c) {
   Site site;
   site.name = "corpus";
   site.gpu_model = "H200";
   for (const std::string_view bus : kPci) site.gpu_pci.push_back(fmt::format("0000:{}:00", bus));
-  for (std::uint32_t i = 0; i < nodes; ++i) site.nodes.push_back({fmt::format("n{}", i), 0, 0, 0, i});
-  site.racks = {"r0"};
-  site.leaves = site.pods = 1;
-  site.domains = nodes;
+  const std::uint32_t per_rack = c.per_rack == 0 ? c.nodes : c.per_rack, per_leaf = c.per_leaf == 0 ? c.nodes : c.per_leaf;
+  for (std::uint32_t i = 0; i < c.nodes; ++i) site.nodes.push_back({fmt::format("n{}", i), i / per_rack, i / per_leaf, 0, i});
+  for (std::uint32_t r = 0; r <= (c.nodes - 1) / per_rack; ++r) site.racks.push_back(fmt::format("r{}", r));
+  for (std::size_t r = 0; c.per_row != 0 && r < site.racks.size(); ++r)
+    site.rack_row.push_back(static_cast<std::uint32_t>(r) / c.per_row);
+  site.leaves = (c.nodes - 1) / per_leaf + 1;
+  site.pods = 1;
+  site.domains = c.nodes;
   return site;
 }
 

@@ -38,7 +38,9 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::failure_predicted:
     case FindingKind::host_fault:
     case FindingKind::mount_stalled:
-    case FindingKind::hearsay: return std::nullopt;
+    case FindingKind::hearsay:
+    case FindingKind::common_cause:  // its members are what is wrong
+    case FindingKind::sdc_suspected: return std::nullopt;
   }
   return std::nullopt;
 }

@@ -30,6 +30,13 @@ JOBS = [{'id': '17', 'name': 'train', 'user': 'ada', 'account': 'lab', 'phase': 
 FINDING = {'id': 4, 'kind': 'gpu_lost', 'severity': 'critical', 'node': 'node009', 'gpu_slot': 1, 'job': '17', 'code': 79,
            'opened_utc': '2026-01-01T00:58:00Z', 'cleared_utc': None,
            'evidence': [{'witness': 'kernel_log', 'at_utc': '2026-01-01T00:58:00Z', 'ref': 'kmsg:1/2', 'text': 'Xid 79'}]}
+CAUSE = {'id': 6, 'kind': 'common_cause', 'severity': 'critical', 'node': '', 'gpu_slot': None, 'job': '', 'code': 99,
+         'opened_utc': '2026-01-01T00:58:00Z', 'cleared_utc': None, 'since_utc': '2026-01-01T00:57:00Z',
+         'subject': 'leaf switch 2', 'part_of': 0, 'confidence': 0.99, 'suggestion': 'look at what the nodes share',
+         'members': 1, 'member_nodes': 'node[009]',
+         'where': {'rack': '', 'words': 'the whole site'}, 'cost': {'gpu_hours': 12.5, 'money': 31.25},
+         'evidence': [{'witness': 'scrape', 'at_utc': '2026-01-01T00:58:00Z', 'ref': '', 'text': 'link_down on 1 of 1 nodes'}]}
+MEMBER = {**FINDING, 'id': 5, 'kind': 'link_down', 'part_of': 6}
 ACTION = {'key': 't1-9', 'verb': 'drain_node', 'node': 'node009', 'gpu_slot': None, 'job': '', 'status': 'done', 'detail': '',
           'intended_utc': '2026-01-01T00:58:01Z', 'ended_utc': '2026-01-01T00:58:02Z', 'sentence': 'GPU 1 is lost.',
           'rule': 'recover/gpu_lost/drain',
@@ -43,7 +50,8 @@ server = StandIn({
     '/api/v1/nodes': listing('NodeList', NODES), '/api/v1/nodes/node009': (200, NODES[1]),
     '/api/v1/gpus': listing('GpuList', [{'node': 'node009', 'job': '17', **GPU}]),
     '/api/v1/jobs': listing('JobList', JOBS), '/api/v1/jobs/17': (200, JOBS[0]),
-    '/api/v1/findings': listing('FindingList', [FINDING]), '/api/v1/incidents': listing('IncidentList', [INCIDENT]),
+    '/api/v1/findings': listing('FindingList', [CAUSE, MEMBER, FINDING]),
+    '/api/v1/incidents': listing('IncidentList', [INCIDENT]),
     '/api/v1/incidents/2': (200, INCIDENT), '/api/v1/actions': listing('ActionList', [ACTION]),
     '/api/v1/explain': (200, {'title': 'node009 is being repaired', 'kind': 'node', 'sentences': ['It lost a GPU.'],
                               'evidence': ['Xid 79'], 'rule': 'recover/gpu_lost/drain', 'alternatives': [],
@@ -59,7 +67,8 @@ def ask(*args, **more):
 for noun in ('nodes', 'gpus', 'jobs', 'findings', 'incidents', 'actions'):
     for form in ('table', 'wide', 'json', 'jsonl', 'yaml', 'csv', 'name'):
         ran = ask('get', noun, '-o', form)
-        check(ran.code == 0 and ran.out and not ran.err and '\x1b' not in ran.out and '\u202e' not in ran.out,
+        told = noun == 'findings' and form == 'table'  # how many a common cause stands for
+        check(ran.code == 0 and ran.out and bool(ran.err) == told and '\x1b' not in ran.out and '\u202e' not in ran.out,
               f'get {noun} -o {form} answers', ran)
 
 ran = ask('get', 'nodes')
@@ -102,11 +111,18 @@ check(ran.code == 3 and "there is no node 'node011'" in ran.err and not ran.out,
 ran = ask('get', 'jobs', '99')
 check(ran.code == 3 and not ran.out, 'a job that is not there: exit 3', ran)
 check(ask('get', 'findings', '4', '-o', 'name').out == '4\n', 'ids can be given')
+ran = ask('get', 'findings')
+check('common_cause' in ran.out and 'link_down' not in ran.out and '1 more' in ran.err,
+      'a common cause stands for the findings it explains', ran)
+check('link_down' in ask('get', 'findings', '-o', 'wide').out, '-o wide shows them')
+check(len(json.loads(ask('get', 'findings', '-o', 'json').out)['items']) == 3, 'and so does -o json')
 ask('get', 'incidents', '--open', '--limit', '5')
 check('/api/v1/incidents?limit=5&open=1' in server.asked, 'filters are sent to the server', server.asked[-3:])
 
 for kind, name, words in (('node', 'node009', ['State:', 'busy', '4m ago']), ('job', '17', ['node[009-010]', 'step 50 of 100']),
                           ('incident', '2', ['Xid 79', 'reset ordered', 'drain_node']), ('finding', '4', ['kernel_log']),
+                          ('finding', '6', ['leaf switch 2', '12.5 GPU-hours', '31.25', 'node[009]']),
+                          ('finding', '5', ['finding 6']),
                           ('action', 't1-9', ['Why:', 'GPU 1 is lost.', 'wait: no'])):
     ran = ask('describe', kind, name)
     check(ran.code == 0 and all(w in ran.out for w in words), f'describe {kind} tells {words}', ran)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 LEAST = 0.97
-CASES = 400
+CASES = 750
 
 muster = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))
@@ -36,6 +36,15 @@ for line in r["false_alarm_list"][:20]:
     print("#   false alarm " + line)
 check(r["precision"] >= LEAST, f"precision {r['precision']:.3f}")
 check(r["recall"] >= LEAST, f"recall {r['recall']:.3f}")
+p = r["prediction"]
+print(f"#   warnings: precision {p['precision']:.3f}, recall {p['recall']:.3f}, median lead {p['lead_h_p50']:.1f} h, "
+      f"said {p['said_pct']} %")
+check(p["precision"] >= 0.75 and p["recall"] >= 0.6 and p["lead_h_p50"] >= 4, "warnings come true, and in time")
+check(abs(100 * p["precision"] - p["said_pct"]) <= 8, "and as often as they say")
+few = [name for name, c in r["classes"].items() if c["expected"] < 8]
+check(not few and len(r["classes"]) >= 32, f"each class has at least 8 planted faults: {few}")
+worst = min(r["classes"].values(), key=lambda c: min(c["precision"], c["recall"]))
+check(min(worst["precision"], worst["recall"]) >= 0.9, "no class is far below the others")
 check(bench("--corpus", here, "-o", "json").stdout == out.stdout, "twice the same bytes")
 check("CLASS" in bench("--corpus", here).stdout, "the table has a head")
 

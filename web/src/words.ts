@@ -25,6 +25,8 @@ const kCauses: Record<string, string> = {
   driver_hang: 'Driver does not answer',
   mount_stalled: 'File system does not answer',
   hearsay: 'Told by a log file only',
+  common_cause: 'Common cause on many nodes',
+  sdc_suspected: 'May compute wrongly',
 };
 export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
 

@@ -8,6 +8,7 @@
 
 #include "adapters/agent/host_probes.h"
 #include "adapters/agent/nvml.h"
+#include "adapters/agent/zero_pages.h"
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -17,6 +18,7 @@ namespace muster::agent {
 namespace {
 
 constexpr std::size_t kPiecesATurn = 5000;
+constexpr int kSettled = 5;  // seconds after the start when all that is done once was done
 constexpr std::string_view kMountPrefix = "mount ";
 constexpr std::string_view kCommandPrefix = "command ";
 
@@ -289,6 +291,7 @@ void Agent::each_second(Time now) {
   tell(untold_dropped_, AgentWord::dropped, "the spool is full");
   if (source_ && !spool_->in_memory()) cursor_->save(source_->position());
   spool_->sync();
+  if (++seconds_ == kSettled) release_code();
 }
 
 Result<void> Agent::turn() {

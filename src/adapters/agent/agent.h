@@ -67,6 +67,7 @@ class Agent {
   std::unique_ptr<Sender> sender_;
   RecordBudget budget_;
   Time second_;
+  int seconds_ = 0;
   bool more_ = false;  // the kernel log has more to read at once
   std::map<std::string, std::string> told_facts_;
   std::uint64_t untold_held_back_ = 0;

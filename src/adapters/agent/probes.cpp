@@ -57,6 +57,7 @@ bool write_all(int fd, std::string_view bytes) {
     if (!send(spec.ask(), false)) break;
     if (!first) continue;
     release_zero_pages();  // before there is a second thread
+    release_code();
     if (!spec.watch) continue;
     std::thread([&] {
       spec.watch([&](const std::string& text) {

@@ -31,23 +31,32 @@ std::string slurp(const char* path) {
   return out;
 }
 
-// Private writable memory without a file behind it, but for stacks: "7f00-7f40 rw-p 00000000 00:00 0 [heap]".
-std::vector<Region> plain_memory() {
-  std::vector<Region> out;
+struct Mapping : Region {
+  std::string mode;  // "rw-p"
+  unsigned long inode = 0;
+  std::string name;  // first word of it
+};
+
+// "7f00-7f40 rw-p 00000000 00:00 0 [heap]"
+std::vector<Mapping> mappings() {
+  std::vector<Mapping> out;
   const std::string maps = slurp("/proc/self/maps");
   for (const std::string_view view : split(maps, '\n')) {
     const std::string line(view);
-    Region r;
+    Mapping m;
     char mode[8] = {}, name[32] = {};
-    unsigned long inode = 1;
     const int words =
-        std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %lu %31s", &r.from, &r.to, mode, &inode, name);
-    const bool plain =
-        words >= 4 && std::strcmp(mode, "rw-p") == 0 && inode == 0 && (words == 4 || std::strcmp(name, "[heap]") == 0);
-    if (plain) out.push_back(r);
+        std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %lu %31s", &m.from, &m.to, mode, &m.inode, name);
+    if (words < 4) continue;
+    m.mode = mode;
+    m.name = name;
+    out.push_back(std::move(m));
   }
   return out;
 }
+
+// Private writable memory without a file behind it, but for stacks.
+bool plain(const Mapping& m) { return m.mode == "rw-p" && m.inode == 0 && (m.name.empty() || m.name == "[heap]"); }
 
 bool zero(const char* page, std::size_t size) { return page[0] == 0 && std::memcmp(page, page + 1, size - 1) == 0; }
 
@@ -57,7 +66,8 @@ std::size_t release_zero_pages() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   constexpr std::size_t kAtOnce = 1024;
   std::size_t released = 0;
-  for (const Region& r : plain_memory()) {
+  for (const Mapping& r : mappings()) {
+    if (!plain(r)) continue;
     for (std::uintptr_t at = r.from; at < r.to; at += kAtOnce * page) {
       // Looking at a page that is not there would bring it.
       unsigned char there[kAtOnce] = {};
@@ -70,6 +80,12 @@ std::size_t release_zero_pages() {
     }
   }
   return released;
+}
+
+void release_code() {
+  for (const Mapping& m : mappings()) {
+    if (m.mode == "r-xp" && m.inode != 0) madvise(reinterpret_cast<void*>(m.from), m.to - m.from, MADV_DONTNEED);
+  }
 }
 
 }  // namespace muster::agent

@@ -1,5 +1,5 @@
-// NVIDIA's library leaves megabytes of pages that it wrote nothing but zeros to. The kernel can have those back: a page of
-// private memory that is given back reads as zeros again.
+// Memory that a process has and does not need. NVIDIA's library leaves megabytes of pages that it wrote nothing but zeros to. The
+// kernel can have those back: a page of private memory that is given back reads as zeros again.
 #pragma once
 #include <cstddef>
 
@@ -7,5 +7,9 @@ namespace muster::agent {
 
 // Returns how many bytes were given back. Call while the process has one thread: nobody may write meanwhile.
 std::size_t release_zero_pages();
+
+// Lets go of code that has run: what is needed again comes back from the file's cache. Most of what libraries run at their start
+// is never run again. May be called at any time.
+void release_code();
 
 }  // namespace muster::agent

@@ -39,15 +39,18 @@ check(exporters.connections - before <= 2, f'connections stay open: {exporters.c
 moments = sorted(asked[-1][0] % 1 for asked in exporters.asked.values())
 check(moments[-1] - moments[0] > 0.2, 'targets are asked at different moments of the interval', moments)
 check(all(e == '' for asked in exporters.asked.values() for _, e in asked), 'small pages are not asked for compressed')
-exporters.pages['/node0006'] = page('node0006') + '# ' + 'x' * 100_000 + '\n'
+exporters.pages['/node0006'] = page('node0006', pending={1: 1}) + '# ' + 'x' * 100_000 + '\n'
 check(until(lambda: exporters.asked['/node0006'][-1][1] == 'gzip', 5), 'large ones are', exporters.asked['/node0006'][-3:])
+exporters.pages['/node0006'] = page('node0006', dbe={4: 1}) + '# ' + 'x' * 100_000 + '\n'
+check(until(lambda: [f for f in town.findings('ecc_uncorrectable') if f['node'] == 'node0006']),
+      'and what comes compressed is read', town.findings())
 
 # ---- a page that is too large, a status, nonsense
 exporters.pages['/node0006'] = 'x' * (17 << 20)
 exporters.pages['/node0007'] = 500
 exporters.pages['/node0008'] = '<html>not metrics</html>\n' * 20
-check(until(lambda: town.metric('muster_scrape_targets', '{state="down"}') == 2, 10), 'a page of 17 MB and a 500 count as down',
-      town.metrics())
+check(until(lambda: town.metric('muster_scrape_targets', '{state="down"}') == 2, 10),
+      'a page of 17 MB (17 kB compressed) and a 500 count as down', town.metrics())
 check((town.metric('muster_scrape_lines_refused_total') or 0) >= 20, 'lines that are none are counted', town.metrics())
 asked = len(exporters.asked['/node0007'])
 time.sleep(3)

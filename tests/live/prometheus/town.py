@@ -1,5 +1,6 @@
 """What the scripts here share: exporters that are told what to say, real servers, a controller, and checks."""
 import atexit
+import gzip
 import http.client
 import http.server
 import json
@@ -158,6 +159,9 @@ class Exporters(http.server.ThreadingHTTPServer):
                 status, body = (said, b'') if isinstance(said, int) else (200, said.encode())
                 self.send_response(status)
                 self.send_header('Content-Type', 'text/plain; version=0.0.4')
+                if 'gzip' in self.headers.get('Accept-Encoding', ''):
+                    body = gzip.compress(body)
+                    self.send_header('Content-Encoding', 'gzip')
                 self.send_header('Content-Length', str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -1,0 +1,353 @@
+#include "detect/outbreaks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/math.h"
+#include "base/node_list.h"
+
+namespace muster::detect {
+namespace {
+
+using K = FindingKind;
+constexpr Duration kDay = days(1);
+constexpr Duration kSettles = seconds(20);   // no further one for so long: now it is worth a look
+constexpr Duration kWaitsMax = seconds(90);  // but no longer than this after the third
+constexpr std::size_t kLeast = 3;            // nodes
+constexpr std::size_t kKept = 4096;
+constexpr double kFaultsPerNodeDay = 0.0237;  // Meta's measured rate of small jobs, the highest published: of all kinds together
+constexpr double kOften = 20;                 // times that, of what is frequent everywhere: flaps and users' bugs
+constexpr double kChance = 1e-3;              // at most so likely that nothing is behind it
+constexpr double kShared = 0.05;              // ... and so likely that those nodes share it by chance
+constexpr double kMost = 0.8;                 // of the struck nodes must share it, or of its nodes be struck
+
+// What says nothing about a node, or is about many nodes already.
+bool counts(K k) {
+  switch (k) {
+    case K::common_cause:
+    case K::storage_stall:
+    case K::row_hot:
+    case K::job_failed:
+    case K::nccl_hang:
+    case K::version_drift:
+    case K::hearsay: return false;
+    default: return true;
+  }
+}
+
+// What such trouble comes from first of all, where two groups have the same nodes.
+bool likely(K k, std::size_t bond) {
+  const bool power = k == K::node_silent || k == K::host_rebooted || k == K::power_brake || k == K::thermal_throttle;
+  return bond == (power ? 1U : 0U);  // the rack, else the leaf switch
+}
+
+// P(X >= k) of a Poisson distribution.
+double at_least(std::size_t k, double mean) {
+  double term = det_exp(-mean), below = 0;
+  for (std::size_t i = 0; i < k; ++i) {
+    below += term;
+    term *= mean / static_cast<double>(i + 1);
+  }
+  if (below < 0.9999) return 1 - below;
+  double tail = 0;  // 1 - below has no digits left: sum the tail itself
+  for (std::size_t i = k; i < k + 60; ++i) {
+    tail += term;
+    term *= mean / static_cast<double>(i + 1);
+  }
+  return tail;
+}
+
+// P(at least k of n nodes drawn without return are among `good` of `all`).
+double drawn(std::size_t k, std::size_t n, std::size_t good, std::size_t all) {
+  double sum = 0;
+  for (std::size_t i = k; i <= std::min(n, good); ++i) {
+    if (n - i > all - good) continue;
+    double p = 1;  // C(good, i) C(all - good, n - i) / C(all, n), factor by factor
+    std::size_t g = 0, b = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      const bool from_good = g < i;
+      p *= static_cast<double>(from_good ? good - g : all - good - b) / static_cast<double>(all - j);
+      (from_good ? g : b) += 1;
+      p *= from_good ? static_cast<double>(n - j) / static_cast<double>(i - g + 1) : 1;
+      if (p == 0) break;
+    }
+    sum += p;
+  }
+  return std::min(1.0, sum);
+}
+
+}  // namespace
+
+Outbreaks::Outbreaks(const Site& site) {
+  const auto add = [&](std::size_t i, std::uint32_t v) {
+    value_[i].push_back(v);
+    if (v == kNoRow) return;
+    if (size_[i].size() <= v) size_[i].resize(v + 1);
+    ++size_[i][v];
+  };
+  for (std::uint32_t n = 0; n < site.nodes.size(); ++n) {
+    const NodeSpec& x = site.nodes[n];
+    add(0, x.leaf);
+    add(1, x.rack);
+    add(2, x.domain);
+    add(3, row_of(site, NodeId{n}));
+    add(4, x.pod);
+  }
+}
+
+void Outbreaks::take_over(const Finding& f) {
+  if (f.part_of.some()) {
+    causes_[f.part_of].members.insert(f.id);
+    causes_[f.part_of].id = f.part_of;
+    member_of_[f.id] = f.part_of;
+  }
+  // What the nodes shared is not read back from its words: it goes on until its members are gone, and takes no new ones.
+  if (f.kind == K::common_cause || (f.kind == K::storage_stall && !f.subject.empty())) {
+    causes_[f.id].id = f.id;
+    causes_[f.id].subject = f.subject;
+  }
+}
+
+double Outbreaks::value_of(Bond b, NodeId n, double job, const Drift& versions) const {
+  const auto i = static_cast<std::size_t>(b);
+  switch (b) {
+    case Bond::driver: return versions.driver(n);
+    case Bond::firmware: return versions.firmware(n);
+    case Bond::job: return job;
+    case Bond::site: return 0;
+    default: return value_[i][n.v] == kNoRow ? -1.0 : static_cast<double>(value_[i][n.v]);
+  }
+}
+
+bool Outbreaks::in(const Group& g, NodeId n, double job, const Drift& versions) const {
+  return value_of(g.bond, n, job, versions) == g.value;
+}
+
+std::size_t Outbreaks::size_of(const Group& g, const State& s, const Drift& versions) const {
+  switch (g.bond) {
+    case Bond::site: return s.nodes.size();
+    case Bond::driver:
+    case Bond::firmware: return versions.nodes_with(g.bond == Bond::driver, g.value);
+    case Bond::job: {
+      const Job* j = find_job(s, JobId{static_cast<std::uint32_t>(g.value), 0});
+      return j == nullptr || j->nodes.empty() ? 0 : j->nodes.size();
+    }
+    default: return size_[static_cast<std::size_t>(g.bond)][static_cast<std::size_t>(g.value)];
+  }
+}
+
+// Of the groups that hold most of the struck nodes, the one that fits them best.
+std::optional<Outbreaks::Choice> Outbreaks::choose(const Kin& kin, const State& s, const Drift& versions, Time mono) const {
+  const std::deque<Struck>& all = lately_.at(kin);
+  const Duration window = s.policy.limits.cause_window;
+  std::map<NodeId, const Struck*> struck;
+  std::size_t before = 0;
+  for (const Struck& x : all) {
+    if (mono - x.at <= window + kWaitsMax)
+      struck.emplace(x.node, &x);
+    else
+      ++before;
+  }
+  if (struck.size() < kLeast) return std::nullopt;
+  const auto nodes = static_cast<double>(s.nodes.size());
+  const bool often = kin.first == K::app_error || kin.first == K::link_flap;
+  const double rate = std::max((often ? kOften : 1) * kFaultsPerNodeDay, static_cast<double>(before) / nodes);
+  std::optional<Choice> best;
+  for (std::size_t b = 0; b < kBonds; ++b) {
+    const auto bond = static_cast<Bond>(b);
+    std::map<double, std::size_t> held;
+    for (const auto& [n, x] : struck) {
+      const double v = value_of(bond, n, x->job, versions);
+      const bool known = bond == Bond::site || (bond >= Bond::driver ? v > 0 : v >= 0);
+      if (known) ++held[v];
+    }
+    for (const auto& [v, k] : held) {
+      Choice c{{bond, v}, k, size_of({bond, v}, s, versions), struck.size(), 1, 0};
+      if (k < kLeast || c.nodes < k) continue;
+      const bool whole = c.nodes >= s.nodes.size();
+      if (whole != (bond == Bond::site)) continue;  // what all nodes share explains nothing
+      const bool most = static_cast<double>(k) >= kMost * static_cast<double>(struck.size()) ||
+                        static_cast<double>(k) >= kMost * static_cast<double>(c.nodes);
+      if (!most) continue;
+      const double groups = std::max(1.0, nodes / static_cast<double>(c.nodes));
+      const double shared = whole ? 0 : groups * drawn(k, struck.size(), c.nodes, s.nodes.size());
+      const double alone =
+          groups * at_least(k, rate * static_cast<double>(c.nodes) * (window + kWaitsMax).seconds() / kDay.seconds());
+      if (shared > kShared || alone > kChance) continue;
+      c.chance = std::min(1.0, alone + shared);
+      c.fit = static_cast<double>(k) / static_cast<double>(c.nodes + struck.size() - k) + (likely(kin.first, b) ? 1e-6 : 0);
+      if (!best || c.fit > best->fit) best = c;
+    }
+  }
+  return best;
+}
+
+std::string Outbreaks::name_of_group(const Group& g, const State& s, const Drift& versions, Time utc, Time mono) const {
+  const auto i = static_cast<std::size_t>(g.value);
+  switch (g.bond) {
+    case Bond::leaf: return fmt::format("leaf switch {}", i);
+    case Bond::rack: return fmt::format("rack {}, its power or cooling", i < s.site.racks.size() ? s.site.racks[i] : "?");
+    case Bond::domain: return fmt::format("NVLink domain {}", i);
+    case Bond::row: return fmt::format("row {}", i);
+    case Bond::pod: return fmt::format("pod {}, its spine switches", i);
+    case Bond::driver:
+    case Bond::firmware: {
+      const bool driver = g.bond == Bond::driver;
+      const auto pushed = versions.pushed(driver, g.value);
+      return fmt::format("{} {}{}", driver ? "driver" : "NIC firmware", render_version(g.value),
+                         pushed ? fmt::format(", first seen {}", render_utc(utc - (mono - *pushed))) : "");
+    }
+    case Bond::job: return fmt::format("job {}", i);
+    case Bond::site: return "the site: nothing less that they share is known";
+  }
+  return {};
+}
+
+void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Time mono) {
+  if (!f.node.some() || !counts(f.kind)) return;
+  const auto job = static_cast<double>(s.nodes[f.node.v].first_job().number);
+  for (auto& [id, c] : causes_) {
+    if (c.kinds.count(f.kind) == 0 || mono - c.last > s.policy.limits.cause_window || !in(c.group, f.node, job, versions))
+      continue;
+    f.part_of = id;
+    c.members.insert(f.id);
+    member_of_[f.id] = id;
+    c.last = mono;
+  }
+  const Kin kin{f.kind, f.kind == K::mount_stalled ? f.subject : std::string()};
+  std::deque<Struck>& all = lately_[kin];
+  while (!all.empty() && (mono - all.front().at > kDay || all.size() >= kKept)) all.pop_front();
+  all.push_back({mono, f.node, f.id, f.began(), job, f.evidence.front().witness});
+  if (f.part_of.some() || all.size() < kLeast) return;
+  const auto [due, first] = due_.try_emplace(kin, Due{mono + kSettles, mono + kWaitsMax});
+  if (!first) due->second.at = std::min(mono + kSettles, due->second.latest);  // each further one puts it off
+}
+
+void Outbreaks::on_cleared(FindingId id, std::vector<Body>& more) {
+  if (const auto own = causes_.find(id); own != causes_.end()) causes_.erase(own);
+  const auto it = member_of_.find(id);
+  if (it == member_of_.end()) return;
+  const auto cause = causes_.find(it->second);
+  member_of_.erase(it);
+  if (cause == causes_.end()) return;
+  cause->second.members.erase(id);
+  if (!cause->second.members.empty()) return;
+  more.push_back(FindingCleared{cause->first, "none of its findings is open any more"});
+  causes_.erase(cause);
+}
+
+// Those of the window that lie in the group and are still open point to the cause from now on.
+void Outbreaks::link(Cause& c, const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time mono) {
+  std::map<FindingId, Finding*> fresh;
+  for (Body& b : out) {
+    if (auto* o = std::get_if<FindingOpened>(&b)) fresh[o->finding.id] = &o->finding;
+  }
+  std::vector<Body> grown;
+  for (const Struck& x : lately_[kin]) {
+    if (mono - x.at > s.policy.limits.cause_window + kWaitsMax || !in(c.group, x.node, x.job, versions)) continue;
+    if (const auto it = fresh.find(x.id); it != fresh.end()) {
+      it->second->part_of = c.id;
+    } else {
+      const Finding* known = find_finding(s, x.id);
+      if (known == nullptr || known->cleared.ns != 0) continue;
+      grown.push_back(FindingGrew{x.id, known->severity, {}, c.id});
+    }
+    if (const auto was = member_of_.find(x.id); was != member_of_.end() && was->second != c.id) {
+      if (const auto old = causes_.find(was->second); old != causes_.end()) old->second.members.erase(x.id);
+    }
+    member_of_[x.id] = c.id;
+    c.members.insert(x.id);
+  }
+  out.insert(out.end(), std::make_move_iterator(grown.begin()), std::make_move_iterator(grown.end()));
+}
+
+void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
+                      std::uint64_t& next_id) {
+  const auto choice = choose(kin, s, versions, mono);
+  if (!choice) return;
+  // A program that fails on all of its nodes is one program.
+  if (choice->group.bond == Bond::job && kin.first == K::app_error) return;
+  const bool store = kin.first == K::mount_stalled && choice->group.bond == Bond::site;
+  Cause c;
+  c.group = choice->group;
+  c.subject = store ? kin.second : name_of_group(choice->group, s, versions, utc, mono);
+  c.kinds = {kin.first};
+  c.last = mono;
+  std::vector<std::string> names;
+  std::set<NodeId> seen;
+  Time since = utc;
+  Witness witness = Witness::scrape;
+  for (const Struck& x : lately_[kin]) {
+    if (mono - x.at > s.policy.limits.cause_window + kWaitsMax || !in(c.group, x.node, x.job, versions)) continue;
+    if (seen.insert(x.node).second) names.push_back(s.site.nodes[x.node.v].name);
+    since = std::min(since, x.began);
+    witness = x.witness;
+  }
+  const int sure = static_cast<int>(std::lround(100 * (1 - choice->chance)));
+  std::string text = fmt::format("{}{} on {} of {} nodes: {}", name_of(kin.first), kin.second.empty() ? "" : " of " + kin.second,
+                                 choice->struck, choice->nodes, compress_node_list(std::move(names)));
+  if (choice->all > choice->struck) text += fmt::format("; on {} others", choice->all - choice->struck);
+  constexpr std::size_t kTextMax = 480;
+  if (text.size() > kTextMax) text = text.substr(0, kTextMax) + "...";
+  const Evidence e{witness, utc, {}, std::move(text)};
+  // The same thing may show in several ways: that is still one cause.
+  for (auto& [id, open] : causes_) {
+    if (open.subject != c.subject) continue;
+    open.kinds.insert(kin.first);
+    open.group = c.group;
+    open.last = mono;
+    out.push_back(FindingGrew{id, Severity::warning, e, {}});
+    return link(open, kin, out, s, versions, mono);
+  }
+  Finding f;
+  f.id = c.id = FindingId{next_id++};
+  f.kind = store ? K::storage_stall : K::common_cause;
+  f.severity = Severity::critical;
+  f.code = store ? 0 : std::clamp(sure, 1, 99);
+  f.opened = utc;
+  f.since = since;
+  f.subject = c.subject;
+  f.evidence = {e};
+  const FindingId id = c.id;
+  Cause& kept = causes_[id] = std::move(c);
+  out.push_back(FindingOpened{std::move(f)});
+  link(kept, kin, out, s, versions, mono);
+  // Narrower causes whose members have all gone over to this one are over.
+  for (auto it = causes_.begin(); it != causes_.end();) {
+    if (it->first == id || !it->second.members.empty()) {
+      ++it;
+      continue;
+    }
+    out.push_back(FindingCleared{it->first, "part of a wider cause"});
+    it = causes_.erase(it);
+  }
+}
+
+void Outbreaks::on_turn(std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
+                        std::uint64_t& next_id) {
+  std::vector<Body> more;
+  for (Body& b : out) {
+    if (auto* o = std::get_if<FindingOpened>(&b)) on_opened(o->finding, s, versions, mono);
+    if (const auto* c = std::get_if<FindingCleared>(&b)) on_cleared(c->id, more);
+  }
+  out.insert(out.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  for (auto it = due_.begin(); it != due_.end();) {
+    if (it->second.at > mono) {
+      ++it;
+      continue;
+    }
+    const Kin kin = it->first;
+    it = due_.erase(it);
+    judge(kin, out, s, versions, utc, mono, next_id);
+  }
+}
+
+Time Outbreaks::next() const {
+  Time t = kNever;
+  for (const auto& [kin, due] : due_) t = std::min(t, due.at);
+  return t;
+}
+
+}  // namespace muster::detect

@@ -1,0 +1,67 @@
+#include "report/finding_view.h"
+
+#include <fmt/core.h>
+
+#include <set>
+
+namespace muster::report {
+namespace {
+// Findings whose slot is the NIC of a GPU.
+bool of_link(FindingKind k) {
+  return k == FindingKind::link_flap || k == FindingKind::link_down || k == FindingKind::ib_degraded;
+}
+}  // namespace
+
+Whereabouts whereabouts(const State& s, const Finding& f) {
+  Whereabouts w;
+  if (f.kind == FindingKind::row_hot && f.slot >= 0) w.row = std::to_string(f.slot + 1);
+  if (f.node.v >= s.site.nodes.size()) return w;
+  const NodeSpec& n = s.site.nodes[f.node.v];
+  w.node = n.name;
+  if (n.rack < s.site.racks.size()) w.rack = s.site.racks[n.rack];
+  w.leaf = n.leaf;
+  w.pod = n.pod;
+  w.domain = n.domain;
+  if (const std::uint32_t row = row_of(s.site, f.node); row != kNoRow) w.row = std::to_string(row + 1);
+  if (f.slot < 0) return w;
+  if (of_link(f.kind)) w.nic = fmt::format("mlx5_{}", f.slot);
+  if (static_cast<std::size_t>(f.slot) < s.site.gpu_pci.size()) w.pci = s.site.gpu_pci[static_cast<std::size_t>(f.slot)];
+  if (const GpuIdentity* g = find_gpu(s, f.node, f.slot)) {
+    w.uuid = g->uuid;
+    w.serial = g->serial;
+    if (!g->pci.empty()) w.pci = g->pci;
+  }
+  return w;
+}
+
+std::string say(const Whereabouts& w, std::int16_t slot) {
+  if (w.node.empty()) return w.row.empty() ? "the whole site" : "row " + w.row;
+  std::string out = w.node;
+  if (!w.nic.empty())
+    out += fmt::format(", NIC {}", w.nic);
+  else if (slot >= 0)
+    out += fmt::format(", GPU {}{}", slot, w.pci.empty() ? "" : " at " + w.pci);
+  if (w.nic.empty() && !w.uuid.empty()) out += fmt::format(" ({}{})", w.uuid, w.serial.empty() ? "" : ", serial " + w.serial);
+  if (!w.rack.empty()) out += ", rack " + w.rack;
+  return w.leaf >= 0 ? out + fmt::format(", leaf switch {}", w.leaf) : out;
+}
+
+Members members_of(const State& s, FindingId cause) {
+  Members out;
+  std::set<NodeId> seen;
+  for (const auto& [id, f] : s.findings) {
+    if (f.part_of != cause) continue;
+    out.findings.push_back(id);
+    if (f.node.v < s.site.nodes.size() && seen.insert(f.node).second) out.nodes.push_back(s.site.nodes[f.node.v].name);
+  }
+  return out;
+}
+
+std::string say(const account::FindingCost& c) {
+  const double hours = static_cast<double>(c.gpu_ms) / 3.6e6;
+  std::string out = fmt::format("{:.{}f} GPU-hours", hours, hours < 10 ? 2 : 0);
+  if (c.money > 0) out += fmt::format(", {:.2f} at the site's price", c.money);
+  return out;
+}
+
+}  // namespace muster::report

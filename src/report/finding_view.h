@@ -1,0 +1,31 @@
+// A finding in full, for people: where its part sits and what it is, since when, how sure, what it has cost, what it belongs to.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "account/finding_cost.h"
+#include "model/state.h"
+
+namespace muster::report {
+
+// Where something is, as far as the site's file and the state know; what is not known is empty or -1.
+struct Whereabouts {
+  std::string node, rack, pci, nic, row;
+  std::string uuid, serial;  // of the GPU, where its agent has said so
+  std::int64_t leaf = -1, pod = -1, domain = -1;
+};
+Whereabouts whereabouts(const State& s, const Finding& f);
+// "node017, GPU 3 at 0000:4e:00 (GPU-1234..., serial 165...), rack r4, leaf switch 2"
+std::string say(const Whereabouts& w, std::int16_t slot);
+
+// The findings that a common cause explains, and the names of their nodes, each once.
+struct Members {
+  std::vector<FindingId> findings;
+  std::vector<std::string> nodes;
+};
+Members members_of(const State& s, FindingId cause);
+
+// "12.5 GPU-hours", with money where the policy has a price.
+std::string say(const account::FindingCost& c);
+
+}  // namespace muster::report

@@ -1,0 +1,57 @@
+#include "report/finding_view.h"
+
+#include <gtest/gtest.h>
+
+#include "model/story.h"
+
+namespace muster::report {
+namespace {
+
+Finding finding(FindingKind kind, NodeId node, std::int16_t slot) {
+  Finding f;
+  f.id = FindingId{7};
+  f.kind = kind;
+  f.node = node;
+  f.slot = slot;
+  return f;
+}
+
+TEST(FindingView, SaysWhereAGpuIsAndWhoItIs) {
+  Story t(8);
+  const Finding f = finding(FindingKind::gpu_lost, NodeId{5}, 3);
+  EXPECT_EQ(say(whereabouts(t.s, f), 3), "n5, GPU 3 at 0000:13:00, rack r1, leaf switch 1");
+  t.tell(GpuIdentified{NodeId{5}, {3, "GPU-1", "1650", "", ""}});
+  EXPECT_EQ(say(whereabouts(t.s, f), 3), "n5, GPU 3 at 0000:13:00 (GPU-1, serial 1650), rack r1, leaf switch 1");
+}
+
+TEST(FindingView, NamesTheNicOfALink) {
+  Story t(8);
+  EXPECT_EQ(say(whereabouts(t.s, finding(FindingKind::link_down, NodeId{5}, 3)), 3), "n5, NIC mlx5_3, rack r1, leaf switch 1");
+}
+
+TEST(FindingView, TheSiteIsTheWholeSite) {
+  Story t(8);
+  EXPECT_EQ(say(whereabouts(t.s, finding(FindingKind::common_cause, {}, -1)), -1), "the whole site");
+}
+
+TEST(FindingView, CountsTheNodesOfACauseOnce) {
+  Story t(8);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    Finding f = finding(FindingKind::link_down, NodeId{static_cast<std::uint32_t>(i / 2)}, static_cast<std::int16_t>(i % 2));
+    f.id = FindingId{100 + i};
+    f.part_of = FindingId{7};
+    f.evidence = {{Witness::scrape, t.now().utc, {}, "x"}};
+    t.tell(FindingOpened{f});
+  }
+  const Members m = members_of(t.s, FindingId{7});
+  EXPECT_EQ(m.findings.size(), 4U);
+  EXPECT_EQ(m.nodes, (std::vector<std::string>{"n0", "n1"}));
+}
+
+TEST(FindingView, CostIsToldInMoneyWhereThereIsAPrice) {
+  EXPECT_EQ(say(account::FindingCost{3'600'000, 0}), "1.00 GPU-hours");
+  EXPECT_EQ(say(account::FindingCost{360'000'000, 250}), "100 GPU-hours, 250.00 at the site's price");
+}
+
+}  // namespace
+}  // namespace muster::report
