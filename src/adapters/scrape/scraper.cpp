@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -18,6 +19,9 @@ namespace muster {
 namespace {
 
 constexpr Duration kLookEvery = seconds(1);
+// Targets are asked in small groups, and their answers are waited for a moment: waking up costs more than reading a page.
+constexpr Duration kTick = milliseconds(100);
+constexpr auto kGather = std::chrono::milliseconds(5);
 constexpr std::size_t kFileMax = std::size_t{64} << 20;
 constexpr std::size_t kLargePage = 64 << 10;  // below, a compressed answer costs the node more than it saves the network
 constexpr Duration kBackOffMost = minutes(1);
@@ -103,7 +107,8 @@ void Scraper::use(const std::vector<ScrapeTarget>& specs) {
     // Who is named must be right: a label that names no node of ours is not overruled by an address that does.
     t->node = names_.find(!spec.node.empty() ? spec.node : !spec.instance.empty() ? spec.instance : spec.address);
     // Each has its own moment of the interval, the same after a restart, so that they never come all at once.
-    t->due = now + nanoseconds(static_cast<std::int64_t>(xxh64(spec.url) % static_cast<std::uint64_t>(options_.every.ns)));
+    const auto ticks = static_cast<std::uint64_t>(std::max<std::int64_t>(1, options_.every.ns / kTick.ns));
+    t->due = now + kTick * static_cast<std::int64_t>(xxh64(spec.url) % ticks);
     queue_.push({t->due, t});
     next[spec.url] = std::move(t);
   }
@@ -173,7 +178,9 @@ void Scraper::run() {
     Duration rest = looked_ + kLookEvery - now;
     // When all places are taken the next free one wakes us, not the clock.
     if (!queue_.empty() && fan_.in_flight() < options_.in_flight_max) rest = std::min(rest, queue_.top().at - now);
+    if (fan_.in_flight() > 1) std::this_thread::sleep_for(kGather);
     fan_.poll(std::chrono::milliseconds(std::clamp<std::int64_t>(rest.ns / 1'000'000 + 1, 1, 1000)));
+    deliver();
   }
 }
 
@@ -218,15 +225,16 @@ void Scraper::answered(const std::shared_ptr<Target>& t, const Result<http::Resp
     samples.emplace();
     if (t->node.some()) samples->push_back({Time{}, t->node, -1, Field::up, 0});
   }
-  if (!samples->empty()) deliver(std::move(*samples));
+  read_.insert(read_.end(), samples->begin(), samples->end());
   again(t);
 }
 
-void Scraper::deliver(std::vector<Sample> samples) {
-  const std::size_t count = samples.size();
+void Scraper::deliver() {
+  if (read_.empty()) return;
+  const std::size_t count = read_.size();
   Parcel parcel;
   parcel.records = count;
-  parcel.open = [all = std::make_shared<std::vector<Sample>>(std::move(samples))](Time utc, Inbox& out) {
+  parcel.open = [all = std::make_shared<std::vector<Sample>>(std::exchange(read_, {}))](Time utc, Inbox& out) {
     for (Sample& s : *all) s.at = utc;
     out.samples.insert(out.samples.end(), all->begin(), all->end());
   };

@@ -63,7 +63,7 @@ class Scraper {
   void ask(const std::shared_ptr<Target>& target);
   void answered(const std::shared_ptr<Target>& target, const Result<http::Response>& answer);
   Result<std::vector<Sample>> read(Target& target, const Result<http::Response>& answer);
-  void deliver(std::vector<Sample> samples);
+  void deliver();
   void again(const std::shared_ptr<Target>& target);
   void count_unknown();
 
@@ -76,6 +76,7 @@ class Scraper {
   Time looked_;
   std::map<std::string, std::shared_ptr<Target>> targets_;  // by URL
   std::priority_queue<Due> queue_;
+  std::vector<Sample> read_;  // in this round, not yet delivered: one parcel wakes the controller once
   std::size_t unknown_said_ = 0;
 
   std::atomic<bool> stop_{false};
