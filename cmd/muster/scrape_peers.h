@@ -24,8 +24,8 @@ struct PeerBench {
   int interval_s = 5;   // between two scrapes of a target
 };
 
-// `muster up --scrape`, prometheus and victoria-metrics, one after the other, with default settings, a target for each node on loopback, and their
-// storage in a folder that is removed afterwards.
+// `muster up --scrape`, prometheus and victoria-metrics, one after the other, with default settings, a target for each node on
+// loopback, and their storage in a folder that is removed afterwards.
 std::vector<PeerFigures> measure_peers(const PeerBench& bench);
 
 }  // namespace muster::cmd

@@ -43,10 +43,11 @@ for p in r['scraping']:
         check(p['name'] != 'muster' and shutil.which(p['name']) is None, f"{what}: {p['absent']}")
         continue
     # Of 125 series every 10 s: 8 s see half of a round or more.
-    check(p['samples'] >= 0.4 * 800 * p['series'] and p['cpu_s'] > 0, f"{what}: {p['samples']} samples, {p['cpu_s']:.2f} CPU-seconds, "
-          f"{p['samples_per_cpu_s'] / 1e3:.0f} k in one")
+    check(p['samples'] >= 0.4 * 800 * p['series'] and p['cpu_s'] > 0,
+          f"{what}: {p['samples']} samples, {p['cpu_s']:.2f} CPU-seconds, {p['samples_per_cpu_s'] / 1e3:.0f} k in one")
 for f in r['ingest']:
     if sum(p['series'] == f['series'] and not p['absent'] for p in r['scraping']) > 1:
-        check(f['times_best_peer'] > 2, f"with {f['series']} series Muster scrapes {f['times_best_peer']:.1f} times what the better one does")
+        check(f['times_best_peer'] > 2,
+              f"with {f['series']} series Muster scrapes {f['times_best_peer']:.1f} times what the better one does in a CPU-second")
 check(len(r['scraping']) == 6, 'each program is named with its figures, or with why there are none')
 sys.exit(1 if failed else 0)
