@@ -48,6 +48,6 @@ for p in r['scraping']:
 for f in r['ingest']:
     if sum(p['series'] == f['series'] and not p['absent'] for p in r['scraping']) > 1:
         check(f['times_best_peer'] > 2,
-              f"with {f['series']} series Muster scrapes {f['times_best_peer']:.1f} times what the better one does in a CPU-second")
+              f"with {f['series']} series Muster scrapes {f['times_best_peer']:.1f} times what the better does in a CPU-second")
 check(len(r['scraping']) == 6, 'each program is named with its figures, or with why there are none')
 sys.exit(1 if failed else 0)
