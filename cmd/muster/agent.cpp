@@ -31,6 +31,9 @@ Result<std::string> read_agent_token(const AgentOptions& o) {
     auto text = read_file(o.token_file);
     if (!text) return tl::unexpected(text.error());
     while (!text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
+    if (text->empty() || text->find_first_of(" \t\r\n") != std::string::npos) {
+      return fail(Code::bad_input, fmt::format("{} holds no token", o.token_file), "it should be one word on one line");
+    }
     return *text;
   }
   const char* from_environment = std::getenv("MUSTER_TOKEN");

@@ -37,7 +37,8 @@ int show(const ExplainOptions& options, const Value& answer, std::optional<Time>
 // "xid 999": meant as a code even when it is not a known one.
 bool is_code(std::string_view what) {
   return what.size() > 3 && (what.substr(0, 3) == "xid" || what.substr(0, 3) == "Xid" || what.substr(0, 4) == "sxid" ||
-                             what.substr(0, 4) == "SXid" || what.substr(0, 5) == "DCGM_");
+                             what.substr(0, 4) == "SXid" || what.substr(0, 5) == "DCGM_" ||
+                             what.find("Xid") != std::string_view::npos || what.find(' ') != std::string_view::npos);
 }
 
 }  // namespace
@@ -68,8 +69,10 @@ int run_explain(const ExplainOptions& options) {
     if (answer) return show(options, *answer, client->cluster_now());
     if (!fault) return say_error(is_code(what) && answer.error().code == Code::unreachable ? fault.error() : answer.error());
   }
-  if (!fault) return say_error(client.error());
-  const auto answer = parse_json(report::render_json(*fault));
+  if (!fault && is_code(what)) return say_error(fault.error());
+  const auto code = fault ? fault : number ? report::explain_fault(what, nullptr) : fault;
+  if (!code) return say_error(client.error());
+  const auto answer = parse_json(report::render_json(*code));
   if (!answer) return say_error(answer.error());
   return show(options, *answer, {});
 }

@@ -81,7 +81,10 @@ Result<std::string> parse_server(std::string_view flag, std::string_view text, b
     if (clean) return std::string(text.ends_with('/') ? text.substr(0, text.size() - 1) : text);
   }
   return bad(flag, text, unix_allowed ? "http://HOST:PORT or unix:PATH" : "http://HOST:PORT",
-             fmt::format("for example {} http://127.0.0.1:7070", flag));
+             fmt::format("for example {} http://head:{}", flag,
+                         flag == "--alertmanager"                             ? 9093
+                         : flag == "--prometheus" || flag == "--remote-write" ? 9090
+                                                                              : 7070));
 }
 
 Result<std::string> parse_listen(std::string_view text) {

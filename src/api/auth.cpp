@@ -158,7 +158,7 @@ Result<Identity> Auth::identify(const HttpRequest& r) {
     const Grant* g = bearer ? find(tokens_, trim(std::string_view(authorization).substr(kBearer.size()))) : nullptr;
     if (g == nullptr) {
       return fail(Code::not_allowed, "the token is not one of ours",
-                  "the right one is in the file `token` of the state directory");
+                  "the state directory holds two: `token` for people, `agent-token` for agents and nothing else");
     }
     return Identity{g->name, g->role};
   }

@@ -144,7 +144,7 @@ void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
     case Field::nic_firmware: return drift_.on_sample(m, mono);
     case Field::ib_up: return links_.on_sample(m, mono, signs_);
     case Field::ib_symbol_errors_total: trend_.on_sample(m, mono, signs_); return infiniband_.on_sample(m, s, mono, signs_);
-    case Field::ib_link_downed_total:
+    case Field::ib_link_downed_total: links_.on_sample(m, mono, signs_); return infiniband_.on_sample(m, s, mono, signs_);
     case Field::ib_recoveries_total:
     case Field::ib_receive_errors_total:
     case Field::ib_integrity_errors_total:

@@ -26,7 +26,7 @@ void Driver::on_sample(const Sample& m, const State& s, Signs& out) {
     silent = static_cast<std::uint8_t>(std::min<int>(silent + 1, kSilent));
     if (silent >= kSilent && !under_repair(s, m.node))
       out.see(FindingKind::driver_hang, Severity::warning, m.node, -1, Witness::scrape, m.at,
-              "a question to the driver was not answered in time, twice in a row");
+              "the driver did not answer in time, or shows no GPU any more, twice in a row");
     return;
   }
   if (m.field != Field::recovery_action || m.slot < 0 || under_repair(s, m.node)) return;

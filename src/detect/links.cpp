@@ -34,16 +34,41 @@ void Links::on_kernel_record(const KernelRecord& r, Time mono, Signs& out) {
 }
 
 void Links::on_sample(const Sample& m, Time mono, Signs& out) {
-  if (m.field != Field::ib_up || m.slot < 0) return;
+  if (m.slot < 0) return;
   const Port p{m.node, m.slot};
-  if (m.value > 0) return came_up(p, mono, m.at, out);
+  if (m.field == Field::ib_link_downed_total && m.value > 0) note(p, true);  // what went down was up
+  if (m.field != Field::ib_up) return;
+  if (m.value > 0) {
+    note(p, true);
+    return came_up(p, mono, m.at, out);
+  }
   Evidence e{Witness::scrape, m.at, {}, fmt::format("NIC {} reports its port as not active", m.slot)};
   const auto it = down_.find(p);
-  if (it == down_.end()) return went_down(p, mono, std::move(e));
+  if (it == down_.end()) {
+    note(p, false);
+    if (in_use(p)) went_down(p, mono, std::move(e));
+    return;
+  }
   if (it->second.said)
     out.seen.push_back({FindingKind::link_down, Severity::critical, m.node, m.slot, {}, 0, std::move(e)});
   else
     it->second.evidence = std::move(e);  // the better witness
+}
+
+void Links::note(Port p, bool active) {
+  const auto [it, added] = ports_.try_emplace(p, false);
+  Peers& peers = peers_[p.second];
+  peers.seen += added;
+  if (!active || it->second) return;
+  it->second = true;
+  ++peers.active;
+}
+
+// One that never was active has no cable, unless the same one of most other nodes has.
+bool Links::in_use(Port p) const {
+  constexpr int kPeersMin = 3;
+  const Peers& peers = peers_.at(p.second);
+  return ports_.at(p) || (peers.active >= kPeersMin && peers.active * 2 > peers.seen - 1);
 }
 
 void Links::on_turn(const State& s, Time utc, Time mono, Signs& out) {

@@ -25,6 +25,13 @@ class Links {
   void went_down(Port p, Time mono, Evidence e);
   void came_up(Port p, Time mono, Time at, Signs& out);
   std::map<Port, Down> down_;
+  struct Peers {
+    int seen = 0, active = 0;  // nodes
+  };
+  void note(Port p, bool active);
+  bool in_use(Port p) const;
+  std::map<Port, bool> ports_;           // known to have been active, or only ever seen down
+  std::map<std::int16_t, Peers> peers_;  // of the same NIC on all nodes
 };
 
 }  // namespace muster::detect

@@ -40,6 +40,22 @@ bool speaks_of_xid(std::string_view s) {
   return false;
 }
 
+// What `dmesg --color=always` puts between words: ESC [ ... m.
+std::string without_colours(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
+      const std::size_t end = text.find_first_not_of("0123456789;", i + 2);
+      if (end != std::string_view::npos && text[end] == 'm') {
+        i = end;
+        continue;
+      }
+    }
+    out += text[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 double LogEvent::confidence() const {
@@ -77,6 +93,10 @@ void LogReader::feed(std::string_view bytes) {
 void LogReader::finish() {
   if (!carry_.empty()) line(carry_);
   carry_.clear();
+  close_all();
+}
+
+void LogReader::close_all() {
   for (Open& o : open_) done_.push_back(std::move(o.event));
   open_.clear();
 }
@@ -94,7 +114,16 @@ void LogReader::line(std::string_view text) {
   }
   while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
   if (text.empty()) return;
+  std::string plain;
+  if (text.find('\x1b') != std::string_view::npos) {
+    plain = without_colours(text);
+    text = plain;
+  }
   const LogPrefix p = read_log_prefix(text);
+  // The kernel's clock begins anew with a boot: nothing of before belongs to what follows.
+  constexpr std::int64_t kDisorderNs = 1'000'000'000;
+  if (p.clock == LogClock::boot && now_.clock == LogClock::boot && p.ns + kDisorderNs < now_.ns && p.host == host_) close_all();
+  if (p.clock != LogClock::none) host_ = p.host;
   if (p.clock == LogClock::step) {
     constexpr std::int64_t kRoom = (std::int64_t{1} << 62) - 1;
     now_.ns = ((now_.clock == LogClock::step ? now_.ns : 0) + std::min(p.ns, kRoom)) & kRoom;
@@ -134,7 +163,7 @@ void LogReader::message(std::string_view text, const LogPrefix& p, bool bare_lin
     if (part_last_ == 0 || counts_.lines - part_last_ > kPartLinesApart) return;
     k->pci = part_pci_;
   }
-  if (Open* o = find(*k, at)) {
+  if (Open* o = find(*k, p, at)) {
     fold(*o, *k, p);
   } else if (k->kind != TextKind::aer_detail) {
     open(*k, p, at);
@@ -187,6 +216,7 @@ bool LogReader::same(const Open& o, const KernelText& k) const {
       if (k.number == 79 && o.kind == TextKind::off_bus) return place || o.event.pci.empty();
       if (o.kind != TextKind::xid || o.number != k.number) return false;
       if (o.event.pci.empty() && o.event.vague && !pci.empty() && o.event.words.empty() && o.event.pid < 0) return true;
+      if (o.event.pid >= 0 && k.pid >= 0 && o.event.pid != k.pid) return false;  // another program's
       return place && o.event.mig == k.mig && o.event.verdict == k.verdict;
     case TextKind::off_bus: return lost(o.kind, o.number) && (place || o.event.pci.empty());
     case TextKind::lost_words: return lost(o.kind, o.number);
@@ -204,9 +234,9 @@ bool LogReader::same(const Open& o, const KernelText& k) const {
   return o.event.code == k.code && (o.event.pid == k.pid || o.event.pid < 0);
 }
 
-LogReader::Open* LogReader::find(const KernelText& k, const Moment& at) {
+LogReader::Open* LogReader::find(const KernelText& k, const LogPrefix& p, const Moment& at) {
   for (auto o = open_.rbegin(); o != open_.rend(); ++o) {
-    if (near(*o, at) && same(*o, k)) return &*o;
+    if (o->host == p.host && near(*o, at) && same(*o, k)) return &*o;
   }
   return nullptr;
 }
@@ -247,6 +277,7 @@ void LogReader::open(const KernelText& k, const LogPrefix& p, const Moment& at) 
   o.number = k.number;
   o.cut = k.cut;
   o.prefixed = p.size > 0;
+  o.host = p.host;
   o.at = at;
   LogEvent& e = o.event;
   e.line_first = part_last_ != 0 && k.kind == TextKind::off_bus && k.pci && *k.pci == part_pci_ ? part_first_ : counts_.lines;

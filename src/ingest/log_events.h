@@ -62,6 +62,7 @@ class LogReader {
     int number = 0;
     bool cut = false;       // the rest of its line may be on the next
     bool prefixed = false;  // its line had a prefix
+    std::string host;       // whose log, where it says so
     Moment at;
   };
 
@@ -70,7 +71,8 @@ class LogReader {
   bool continues(std::string_view text, const LogPrefix& p);
   bool near(const Open& o, const Moment& at) const;
   bool same(const Open& o, const KernelText& k) const;
-  Open* find(const KernelText& k, const Moment& at);
+  Open* find(const KernelText& k, const LogPrefix& p, const Moment& at);
+  void close_all();
   void fold(Open& o, const KernelText& k, const LogPrefix& p);
   void open(const KernelText& k, const LogPrefix& p, const Moment& at);
   void part(const KernelText& k);
@@ -82,6 +84,7 @@ class LogReader {
   std::vector<LogEvent> done_;
   LogCounts counts_;
   Moment now_;           // of the last line that had a time
+  std::string host_;     // of that line
   PciAddress part_pci_;  // a GPU whose loss is being told over several lines
   std::uint64_t part_first_ = 0, part_last_ = 0;
 };

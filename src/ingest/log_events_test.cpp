@@ -376,5 +376,40 @@ TEST(LogEvents, IsFastEnoughForAGigabyte) {
   std::printf("LogReader: %.0f MB per CPU-second\n", static_cast<double>(text.size()) / 1e6 / s);
 }
 
+std::size_t events_in(std::string_view text) {
+  LogReader reader;
+  reader.feed(text);
+  reader.finish();
+  return reader.take().size();
+}
+
+TEST(LogEvents, OneHostsEventIsNotAnothers) {
+  EXPECT_EQ(events_in("Mar  4 10:11:12 n1 kernel: NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"
+                      "Mar  4 10:11:12 n2 kernel: NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"),
+            2U);
+  EXPECT_EQ(events_in("n1: [1.0] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"
+                      "n2: [1.0] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"),
+            2U);
+}
+
+TEST(LogEvents, ABootEndsWhatWasBefore) {
+  EXPECT_EQ(events_in("[5.000000] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"
+                      "[0.000000] Linux version 6.1\n"
+                      "[5.500000] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"),
+            2U);
+}
+
+TEST(LogEvents, OneProgramsErrorIsNotAnothers) {
+  EXPECT_EQ(events_in("[1.000000] NVRM: Xid (PCI:0000:1b:00): 31, pid=88, name=python, MMU Fault\n"
+                      "[1.100000] NVRM: Xid (PCI:0000:1b:00): 31, pid=99, name=other, MMU Fault\n"),
+            2U);
+}
+
+TEST(LogEvents, ColoursAreNotWords) {
+  EXPECT_EQ(
+      events_in("\x1b[32m[  100.100000] \x1b[0m\x1b[33mNVRM: \x1b[0mXid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"),
+      1U);
+}
+
 }  // namespace
 }  // namespace muster

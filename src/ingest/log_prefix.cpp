@@ -209,8 +209,10 @@ class Reader {
     const bool time =
         rest.starts_with("[") && close != std::string_view::npos && read_bracket_time(rest.substr(1, close - 1), ignored);
     if (time || rest.starts_with("kern:") || rest.starts_with("user:") || rest.starts_with("daemon:") ||
-        rest.starts_with("kernel: ") || read_syslog_time(probe, ignored) || read_iso(probe, ignored))
+        rest.starts_with("kernel: ") || read_syslog_time(probe, ignored) || read_iso(probe, ignored)) {
+      p_.host = name;
       c_ = t;
+    }
   }
 
   void priority() {
@@ -343,6 +345,7 @@ class Reader {
     t.blanks();
     Cursor behind = t;
     if (behind.take("kernel - - - ")) {  // RFC 5424
+      p_.host = name;
       c_ = behind;
       c_.take("- ");
       p_.origin = Origin::kernel;
@@ -352,6 +355,7 @@ class Reader {
       const bool number = !behind.take("[") || (behind.number(10) && behind.take("]"));
       if (number && behind.take(": ")) {
         c_ = t;
+        p_.host = name;
         if (!tag()) p_.origin = Origin::foreign;
       }
     }
@@ -360,7 +364,10 @@ class Reader {
   // "[123.4] host kernel: ", as journalctl -o short-monotonic has it.
   void host_behind_time() {
     Cursor t = c_;
-    if (!t.word(255).empty() && t.take(" kernel: ")) c_ = t;
+    const std::string_view name = t.word(255);
+    if (name.empty() || !t.take(" kernel: ")) return;
+    p_.host = name;
+    c_ = t;
   }
 
   // Times and the words of tools in brackets; then a GPU's name, then "XID: ".

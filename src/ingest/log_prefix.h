@@ -22,8 +22,9 @@ enum class LogClock : std::uint8_t { none, boot, wall, step };  // step: since t
 struct LogPrefix {
   Origin origin = Origin::bare;
   LogClock clock = LogClock::none;
-  std::int64_t ns = 0;   // on that clock; wall times of one file can be compared, but have no known zero
-  std::size_t size = 0;  // bytes before the message
+  std::int64_t ns = 0;    // on that clock; wall times of one file can be compared, but have no known zero
+  std::size_t size = 0;   // bytes before the message
+  std::string_view host;  // whose log it is, where the line says so; into the line
 };
 
 LogPrefix read_log_prefix(std::string_view line);

@@ -277,7 +277,7 @@ std::vector<Sample> PromReader::finish() {
     newest_ms_ = std::max(newest_ms_, page.ms);
     const std::size_t first = out.size();
     const Time at{page.ms * 1'000'000};
-    counts_.refused += parse_scrape(page.text, page.node, at, site_, out);
+    counts_.refused += parse_scrape(page.text, page.node, at, site_, out, &places_[key]);
     const std::uint32_t seen = gpus_in(std::span(out).subspan(first));
     if (seen == 0) continue;
     if (const auto visible = rolls_[key].call(seen, (1U << site_.gpus_per_node) - 1)) {

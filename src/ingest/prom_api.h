@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "ingest/node_names.h"
+#include "ingest/prom_text.h"
 #include "model/sample.h"
 
 namespace muster {
@@ -47,6 +48,7 @@ class GpuRoll {
  public:
   // Bit masks of the slots a page has, and of all there are. What is visible, where that is known.
   std::optional<std::uint32_t> call(std::uint32_t seen, std::uint32_t all);
+  bool whole() const { return whole_; }  // all of them were seen once
 
  private:
   bool whole_ = false;
@@ -89,6 +91,7 @@ class PromReader {
   std::int64_t newest_ms_ = 0;
   std::map<std::string, Page, std::less<>> pages_;  // by query and instance
   std::map<std::string, GpuRoll, std::less<>> rolls_;
+  std::map<std::string, GpuPlaces, std::less<>> places_;
   std::map<std::string, Sample, std::less<>> ups_;
   Counts counts_;
   std::string some_unknown_;

@@ -64,7 +64,8 @@ const char* read_number(const char* p, const char* end, double& out) {
 
 class Scrape {
  public:
-  Scrape(NodeId node, Time at, const Site& site, std::vector<Sample>& out) : node_(node), at_(at), site_(site), out_(out) {}
+  Scrape(NodeId node, Time at, const Site& site, std::vector<Sample>& out, GpuPlaces* places)
+      : node_(node), at_(at), site_(site), out_(out), places_(places) {}
 
   // One line without its end. False: refused.
   bool line(std::string_view s);
@@ -75,7 +76,7 @@ class Scrape {
   struct Labels {
     std::string_view gpu, device, pci, host, sensor;
     std::string_view bus, segment, probe, firmware, driver;
-    bool instance = false;  // of a partitioned GPU
+    std::string_view instance;  // of a partitioned GPU
   };
 
   static const char* read_labels(const char* p, const char* end, Labels& out);
@@ -97,6 +98,9 @@ class Scrape {
   bool driver_said_ = false;
   std::string_view last_name_;
   const Series* last_series_ = nullptr;
+  GpuPlaces* places_;
+  std::array<std::uint64_t, kSlotsMax> strange_{};      // addresses the cluster file does not have, by the exporter's index
+  std::array<std::string_view, kSlotsMax> instance_{};  // the one that is listened to
   std::array<double, kSlotsMax> nvlink_{};
   std::uint32_t nvlink_seen_ = 0;
   std::optional<PciTable> pci_;  // made when the first address is met
@@ -148,7 +152,7 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
         break;
       case 8:
         if (label == "Hostname" || label == "hostname") out.host = text;
-        if (label == "GPU_I_ID") out.instance = !text.empty();
+        if (label == "GPU_I_ID") out.instance = text;
         break;
       case 10:
         if (label == "pci_bus_id") out.pci = text;
@@ -165,16 +169,25 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
 }
 
 int Scrape::gpu_slot(const Labels& l) {
+  constexpr std::uint64_t kStrange = std::uint64_t{1} << 63;  // no address is 0
+  std::optional<std::uint64_t> strange;
   if (!l.pci.empty()) {
     if (!pci_) pci_.emplace(site_);
     if (const auto a = read_pci(l.pci)) {
       if (const int slot = pci_->gpu(*a); slot >= 0) return slot;
+      strange = std::uint64_t{a->domain} << 32 | std::uint64_t{a->bus} << 16 | a->device | kStrange;
+      if (places_ != nullptr && !places_->address.empty()) {
+        const auto it = std::find(places_->address.begin(), places_->address.end(), *strange);
+        return it == places_->address.end() ? -1 : static_cast<int>(it - places_->address.begin());
+      }
     }
   }
   unsigned slot = 0;
   const auto r = std::from_chars(l.gpu.data(), l.gpu.data() + l.gpu.size(), slot);
   if (l.gpu.empty() || r.ec != std::errc() || r.ptr != l.gpu.data() + l.gpu.size()) return -1;
-  return slot < site_.gpus_per_node && slot < kSlotsMax ? static_cast<int>(slot) : -1;
+  if (slot >= site_.gpus_per_node || slot >= kSlotsMax) return -1;
+  if (strange) strange_[slot] = *strange;
+  return static_cast<int>(slot);
 }
 
 int Scrape::nic_slot(const Labels& l) const {
@@ -249,6 +262,11 @@ bool Scrape::keep(const Series& s, const Labels& l, double value) {
     // InfiniBand devices beyond one per GPU (storage, management) are not ours to judge.
     if (slot < 0) return s.entity == Entity::nic && !l.device.empty();
     if (s.entity == Entity::gpu) visible_ |= 1u << slot;
+    if (s.entity == Entity::gpu && !l.instance.empty()) {
+      std::string_view& first = instance_[static_cast<std::size_t>(slot)];
+      if (first.empty()) first = l.instance;
+      if (first != l.instance) return true;
+    }
   }
   keep_versions(s, l, slot);
   if (s.field == Field::nic_firmware) return true;
@@ -261,7 +279,7 @@ bool Scrape::keep(const Series& s, const Labels& l, double value) {
   if (!std::isfinite(value) || sentinel(value)) return true;
   if (value < s.min || value > s.max) return false;
   // Activity of a slice of a GPU says nothing about the whole.
-  if (l.instance && (s.field == Field::tensor_active || s.field == Field::gpu_util_pct)) return true;
+  if (!l.instance.empty() && (s.field == Field::tensor_active || s.field == Field::gpu_util_pct)) return true;
   if (s.field == Field::nvlink_errors_total) {
     nvlink_[static_cast<std::size_t>(slot)] += value;
     nvlink_seen_ |= 1u << slot;
@@ -338,16 +356,20 @@ void Scrape::finish(bool full) {
     out_.push_back({at_, node_, static_cast<std::int16_t>(slot), Field::nvlink_errors_total, nvlink_[slot]});
   }
   if (edac_seen_) out_.push_back({at_, node_, -1, Field::host_uncorrected_total, edac_});
+  const auto known = strange_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(site_.gpus_per_node, kSlotsMax));
+  if (places_ != nullptr && places_->address.empty() && std::find(strange_.begin(), known, 0U) == known)
+    places_->address.assign(strange_.begin(), known);
   if (full) out_.push_back({at_, node_, -1, Field::gpus_visible, static_cast<double>(visible_)});
 }
 
 }  // namespace
 
-std::size_t parse_scrape(std::string_view text, NodeId node, Time at, const Site& site, std::vector<Sample>& out) {
+std::size_t parse_scrape(std::string_view text, NodeId node, Time at, const Site& site, std::vector<Sample>& out,
+                         GpuPlaces* places) {
   MUSTER_CHECK(node.v < site.nodes.size());
   constexpr std::string_view kFull = "# muster full";
   const bool full = text.substr(0, kFull.size()) == kFull && (text.size() == kFull.size() || text[kFull.size()] == '\n');
-  Scrape scrape(node, at, site, out);
+  Scrape scrape(node, at, site, out, places);
   std::size_t refused = 0;
   const char* p = text.data();
   const char* const end = p + text.size();

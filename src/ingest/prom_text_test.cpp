@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "ingest/cluster_file.h"
+
 namespace muster {
 namespace {
 
@@ -337,6 +339,41 @@ TEST(PromText, TurnsTransfersASecondIntoAGeneration) {
     EXPECT_EQ(out[0].field, Field::pcie_gen);
     EXPECT_EQ(out[0].value, x.gen) << line;
   }
+}
+
+TEST(PromText, AddressesTheClusterFileDoesNotHaveAreLearntFromAWholePage) {
+  const Site site = *plain_cluster(8);
+  const auto page = [](int missing) {
+    std::string text;
+    int index = 0;
+    for (int g = 0; g < 8; ++g) {
+      if (g == missing) continue;
+      text += fmt::format("DCGM_FI_DEV_GPU_TEMP{{gpu=\"{}\",pci_bus_id=\"00000000:0{}:00.0\"}} {}\n", index++, g + 1, 40 + g);
+    }
+    return text;
+  };
+  GpuPlaces places;
+  std::vector<Sample> out;
+  EXPECT_EQ(parse_scrape(page(-1), NodeId{0}, Time{1}, site, out, &places), 0U);
+  EXPECT_EQ(places.address.size(), 8U);
+  out.clear();
+  // The exporter numbers anew what is behind a lost GPU; the addresses stay.
+  EXPECT_EQ(parse_scrape(page(2), NodeId{0}, Time{1}, site, out, &places), 0U);
+  ASSERT_EQ(out.size(), 7U);
+  for (const Sample& s : out) {
+    EXPECT_NE(s.slot, 2);
+    EXPECT_EQ(s.value, 40 + s.slot);
+  }
+}
+
+TEST(PromText, OfAPartitionedGpuTheFirstInstanceSpeaks) {
+  const Site site = *plain_cluster(8);
+  std::vector<Sample> out;
+  parse_scrape(
+      "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\",GPU_I_ID=\"7\"} 0\nDCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"0\",GPU_I_ID=\"8\"} 4\n",
+      NodeId{0}, Time{1}, site, out);
+  ASSERT_EQ(out.size(), 1U);
+  EXPECT_EQ(out[0].value, 0);
 }
 
 }  // namespace

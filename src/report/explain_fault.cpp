@@ -70,15 +70,17 @@ std::optional<std::string> unknown_code(std::string_view what) {
 Result<Explanation> explain_fault(std::string_view what, const Policy* policy) {
   if (const auto line = parse_log_line(what)) return of_line(*line, policy);
   Explanation e;
-  if (const Fault* f = find_fault(trim(what))) {
-    tell(view_of(f->code, policy), e);
+  const auto code = unknown_code(what);  // "xid 079" is 79
+  const Fault* found = find_fault(trim(what));
+  if (found == nullptr && code) found = find_fault(*code);
+  if (found != nullptr) {
+    tell(view_of(found->code, policy), e);
     return e;
   }
   if (trim(what).substr(0, 8) == "DCGM_FI_") {
     if (const DcgmField* f = find_dcgm_field(what)) return of_field(*f);
   }
   const auto near = similar_faults(what);
-  const auto code = unknown_code(what);
   return fail(Code::not_found,
               code ? fmt::format("{} is not in the fault catalogue", *code)
                    : fmt::format("'{}' is no fault code or log line that Muster knows", printable(what.substr(0, 80))),

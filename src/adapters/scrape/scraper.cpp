@@ -132,9 +132,10 @@ void Scraper::count_unknown() {
   up_ = up;
   unknown_ = unknown;
   if (unknown > unknown_said_) {
-    log(LogLevel::warning, fmt::format("{} targets of {} belong to no node of the cluster file and are left out: {}{} (give them "
-                                       "a label \"node\")",
-                                       unknown, options_.file, some, unknown > 3 ? " ..." : ""));
+    log(LogLevel::warning,
+        fmt::format("{} targets of {} belong to no node of the cluster file and are left out: {}{} (their label "
+                    "\"node\" must be a name of that file)",
+                    unknown, options_.file, some, unknown > 3 ? " ..." : ""));
   }
   unknown_said_ = unknown;
 }
@@ -152,8 +153,7 @@ void Scraper::look_at_file() {
     ++reloads_failed_;
     trouble = fmt::format("{}; the {} targets of before stay in use", specs.error().what, targets_.size());
   }
-  const std::lock_guard hold(lock_);
-  trouble_ = trouble;
+  file_trouble_ = trouble;
 }
 
 std::string Scraper::trouble() const {
@@ -168,6 +168,7 @@ void Scraper::run() {
     if (now - looked_ >= kLookEvery) {
       look_at_file();
       count_unknown();
+      sum_up();
       looked_ = now;
     }
     while (!queue_.empty() && queue_.top().at <= now && fan_.in_flight() < options_.in_flight_max) {
@@ -201,10 +202,33 @@ Result<std::vector<Sample>> Scraper::read(Target& t, const Result<http::Response
   std::vector<Sample> samples;
   if (!t.node.some()) return samples;
   samples.push_back({Time{}, t.node, -1, Field::up, 1});
-  refused_ += parse_scrape(answer->body, t.node, Time{}, site_, samples);
+  const bool unlearnt = t.places.address.empty();
+  refused_ += parse_scrape(answer->body, t.node, Time{}, site_, samples, &t.places);
+  if (unlearnt && !t.places.address.empty() && !std::exchange(strange_said_, true)) {
+    log(LogLevel::warning,
+        fmt::format("{}: its GPUs are at other addresses than the cluster file says; they are placed by what its "
+                    "first whole page shows, and addresses in findings may be wrong (give gpu_pci in the cluster "
+                    "file)",
+                    printable(t.spec.address)));
+  }
+  // A page that says nothing of its node is no sign that the node lives: another node's page, an error in HTML, nothing at all.
+  if (samples.size() == 1) samples.front().value = 0;
+  if (const bool empty = samples.size() == 1; empty != std::exchange(t.empty, empty) && empty) {
+    const std::string_view host = hostname_in(answer->body);
+    complain(t, host.empty() ? "its page says nothing of a GPU or a node"
+                             : fmt::format("its page is of the host {}", printable(host.substr(0, 64))));
+  }
   // Our own agent says that its page is whole; of others it is inferred.
   if (samples.back().field == Field::gpus_visible) return samples;
-  if (const std::uint32_t seen = gpus_in(samples); seen != 0) {
+  // An exporter that outlives its driver has a page without GPUs. While one starts, so has it: twice in a row is a finding.
+  const std::uint32_t seen = gpus_in(samples);
+  if (seen == 0 && t.roll.whole()) {
+    t.dark = true;
+    samples.push_back({Time{}, t.node, -1, Field::driver_answers, 0});
+  } else if (seen != 0 && std::exchange(t.dark, false)) {
+    samples.push_back({Time{}, t.node, -1, Field::driver_answers, 1});
+  }
+  if (seen != 0) {
     const auto visible = t.roll.call(seen, (1U << site_.gpus_per_node) - 1);
     if (visible) samples.push_back({Time{}, t.node, -1, Field::gpus_visible, static_cast<double>(*visible)});
   }
@@ -221,12 +245,36 @@ void Scraper::answered(const std::shared_ptr<Target>& t, const Result<http::Resp
     t->failures = 0;
   } else {
     ++failed_;
-    ++t->failures;
+    if (++t->failures == 2) complain(*t, samples.error().what);
     samples.emplace();
     if (t->node.some()) samples->push_back({Time{}, t->node, -1, Field::up, 0});
   }
   read_.insert(read_.end(), samples->begin(), samples->end());
   again(t);
+}
+
+void Scraper::complain(const Target& t, const std::string& why) {
+  constexpr std::size_t kMost = 5;
+  const Time now = steady_now();
+  if (now - complaints_since_ >= minutes(1)) {
+    complaints_since_ = now;
+    complaints_ = 0;
+  }
+  last_complaint_ = why.starts_with(t.spec.url) ? why : fmt::format("{}: {}", t.spec.url, why);
+  if (++complaints_ <= kMost) log(LogLevel::warning, fmt::format("target {}", printable(last_complaint_)));
+}
+
+// What /healthz tells.
+void Scraper::sum_up() {
+  std::size_t down = 0;
+  for (const auto& [url, t] : targets_) down += t->asked && (!t->up || t->empty);
+  std::string trouble = file_trouble_;
+  if (down > 0) {
+    trouble += fmt::format("{}{} of {} targets bring nothing; the last: {}", trouble.empty() ? "" : "; ", down, targets_.size(),
+                           printable(last_complaint_));
+  }
+  const std::lock_guard hold(lock_);
+  trouble_ = trouble;
 }
 
 void Scraper::deliver() {

@@ -47,6 +47,9 @@ class Scraper {
     bool up = false;
     bool large = false;  // worth compressing
     GpuRoll roll;
+    GpuPlaces places;
+    bool dark = false;           // shows no GPU any more
+    bool empty = false;          // its last page said nothing of its node
     std::uint32_t failures = 0;  // in a row
     Time due;                    // steady
   };
@@ -65,6 +68,8 @@ class Scraper {
   Result<std::vector<Sample>> read(Target& target, const Result<http::Response>& answer);
   void deliver();
   void again(const std::shared_ptr<Target>& target);
+  void complain(const Target& target, const std::string& why);
+  void sum_up();
   void count_unknown();
 
   Mailbox& mailbox_;
@@ -78,6 +83,10 @@ class Scraper {
   std::priority_queue<Due> queue_;
   std::vector<Sample> read_;  // in this round, not yet delivered: one parcel wakes the controller once
   std::size_t unknown_said_ = 0;
+  std::size_t complaints_ = 0;  // in this minute: the log is for people
+  Time complaints_since_;
+  bool strange_said_ = false;
+  std::string file_trouble_, last_complaint_;
 
   std::atomic<bool> stop_{false};
   std::atomic<std::size_t> targets_count_{0}, up_{0}, unknown_{0};
