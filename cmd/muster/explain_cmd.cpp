@@ -64,14 +64,17 @@ int run_explain(const ExplainOptions& options) {
                                        : report::explain_fault(what, policy ? &*policy : nullptr);
   if (!fault && policy) return say_error(fault.error());
   const auto client = Client::open(options.connection);
+  std::optional<Error> unreachable;
+  if (!client) unreachable = client.error();
   if (client && !policy) {
     const auto answer = client->get("/api/v1/explain", {{"what", what}});
     if (answer) return show(options, *answer, client->cluster_now());
-    if (!fault) return say_error(is_code(what) && answer.error().code == Code::unreachable ? fault.error() : answer.error());
+    if (!fault && answer.error().code != Code::unreachable) return say_error(answer.error());
+    unreachable = answer.error();
   }
   if (!fault && is_code(what)) return say_error(fault.error());
-  const auto code = fault ? fault : number ? report::explain_fault(what, nullptr) : fault;
-  if (!code) return say_error(client.error());
+  const auto code = number && !fault ? report::explain_fault(what, nullptr) : fault;
+  if (!code) return say_error(*unreachable);
   const auto answer = parse_json(report::render_json(*code));
   if (!answer) return say_error(answer.error());
   return show(options, *answer, {});
