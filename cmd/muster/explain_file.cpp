@@ -89,6 +89,23 @@ class Listing {
   bool paged_ = false;
 };
 
+// Other packed forms are not unpacked here; read as text they would pass for a log without events.
+Result<void> refuse_packed(std::string_view head) {
+  constexpr std::pair<std::string_view, const char*> kForms[] = {{"\xfd"
+                                                                  "7zXZ",
+                                                                  "xz"},
+                                                                 {"BZh", "bzip2"},
+                                                                 {"\x28\xb5\x2f\xfd", "zstd"}};
+  for (const auto& [magic, name] : kForms) {
+    if (head.starts_with(magic))
+      return fail(Code::bad_input, fmt::format("the log is packed with {}", name),
+                  fmt::format("unpack it on the way: {} -dc LOG | muster explain --file -", name));
+  }
+  if (head.substr(0, 4096).find('\0') != std::string_view::npos)
+    say("it holds zero bytes, which no log in text has: is it a binary file, or in UTF-16?");
+  return {};
+}
+
 // Feeds the whole input, unpacked where it is a gzip file.
 Result<void> read_all(Input& in, LogReader& reader, Listing& out) {
   bool first = true;
@@ -97,7 +114,13 @@ Result<void> read_all(Input& in, LogReader& reader, Listing& out) {
     const auto bytes = in.next();
     if (!bytes) return tl::unexpected<Error>(bytes.error());
     if (bytes->empty()) break;
-    if (std::exchange(first, false) && is_gzip(*bytes)) zip.emplace();
+    if (std::exchange(first, false)) {
+      if (is_gzip(*bytes)) {
+        zip.emplace();
+      } else if (auto ok = refuse_packed(*bytes); !ok) {
+        return ok;
+      }
+    }
     if (!zip) {
       reader.feed(*bytes);
     } else if (const auto r = zip->feed(*bytes,

@@ -411,5 +411,9 @@ TEST(LogEvents, ColoursAreNotWords) {
       1U);
 }
 
+TEST(LogEvents, TheKernelHasNoPid) {
+  EXPECT_EQ(events_in("Mar  4 10:11:12 n1 kernel[321]: NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"), 0U);
+}
+
 }  // namespace
 }  // namespace muster

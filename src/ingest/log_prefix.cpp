@@ -275,9 +275,11 @@ class Reader {
     Cursor t = c_;
     const std::string_view name = t.word(64);
     if (name.empty() || name == "NVRM") return false;
-    if (t.take("[") && (!t.number(10) || !t.take("]"))) return false;
+    const bool numbered = t.take("[");
+    if (numbered && (!t.number(10) || !t.take("]"))) return false;
     if (!t.take(": ")) return false;
     tagged(name);
+    if (numbered && name == "kernel") p_.origin = Origin::foreign;  // the kernel has no pid: `logger -i -t kernel`
     c_ = t;
     return true;
   }

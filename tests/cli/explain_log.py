@@ -2,6 +2,7 @@
 """muster explain --file: one object per event of a kernel log, from a file, a gzip file or standard input."""
 import gzip
 import json
+import lzma
 import os
 import random
 import subprocess
@@ -60,6 +61,10 @@ with open(STATE + '/noise', 'wb') as f:
     f.write(random.randbytes(3_000_000) + b'\n' + b'x' * 1_000_000 + b'\n' + LOG.encode())
 ran = run('explain', '--file', STATE + '/noise', '-o', 'jsonl')
 check(ran.code == 0 and len(events(ran)) == 3 and 'longer than' in ran.err, 'noise harms nothing and is told', ran)
+with open(STATE + '/packed.xz', 'wb') as f:
+    f.write(lzma.compress(LOG.encode()))
+ran = run('explain', '--file', STATE + '/packed.xz')
+check(ran.code == 2 and 'packed with xz' in ran.err, 'a log packed otherwise is not taken for a quiet one', ran)
 for args in (['explain', 'xid', '79', '--file', plain], ['explain', 'xid', '79', '-o', 'jsonl'],
              ['explain', '--file', plain, '-o', 'yaml']):
     ran = run(*args)

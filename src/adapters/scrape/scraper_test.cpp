@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <set>
@@ -127,6 +128,39 @@ TEST_F(ScraperTest, AnExporterThatHangsIsGivenUpAndHoldsUpNobody) {
   EXPECT_EQ(up.size(), 19U);
   EXPECT_EQ(up.count(0), 0U);
   EXPECT_EQ(hear(0, 1, 10), std::set<std::uint32_t>{0});
+  scraper->reset();
+  server->stop();
+}
+
+TEST_F(ScraperTest, APageThatSaysNothingOfItsNodeIsNoSignOfLife) {
+  std::atomic<int> asked{0};
+  serve([&asked](const std::shared_ptr<HttpExchange>& x) {
+    const bool first = x->request().headers.at("host").rfind("127.1.0.1:", 0) == 0;
+    // Node 0 shows its GPUs once, and then an empty page; node 1's target is node 2's exporter.
+    x->respond({200, "text/plain", {}, !first ? page_of("node0002") : asked++ == 0 ? page_of("node0000") : std::string()});
+  });
+  write_targets(2);
+  ScrapeOptions o;
+  o.file = file;
+  o.every = seconds(1);
+  auto scraper = Scraper::start(mailbox, site, o);
+  ASSERT_TRUE(scraper);
+  std::set<std::uint32_t> alive;
+  int dark = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (dark < 2 && std::chrono::steady_clock::now() < end) {
+    Inbox inbox;
+    mailbox.wait_for(std::chrono::milliseconds(100));
+    mailbox.collect(Time{} + seconds(1000), inbox);
+    for (const Sample& s : inbox.samples) {
+      if (s.field == Field::up && s.value > 0) alive.insert(s.node.v);
+      dark += s.field == Field::driver_answers && s.value == 0 && s.node == NodeId{0};
+    }
+  }
+  EXPECT_GE(dark, 2) << "a page without GPUs after one with all of them";
+  EXPECT_EQ(alive, std::set<std::uint32_t>{0});
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  EXPECT_NE((*scraper)->trouble().find("2 of 2 targets bring nothing"), std::string::npos) << (*scraper)->trouble();
   scraper->reset();
   server->stop();
 }
