@@ -108,7 +108,7 @@ std::string read(const std::string& path) {
 
 TEST(OpenbFile, ReadsThePublishedLists) {
   const char* data = std::getenv("MUSTER_DATA");
-  if (data == nullptr) GTEST_SKIP() << "MUSTER_DATA is not set";
+  if (data == nullptr) GTEST_SKIP() << "MUSTER_DATA is not set: the published lists are not here";
   const std::string folder = std::string(data) + "/jobs/openb/";
   const std::string bytes = read(folder + "openb_node_list_gpu_node.csv.gz");
   if (bytes.empty()) GTEST_SKIP() << "no openb lists in MUSTER_DATA";

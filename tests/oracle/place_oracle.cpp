@@ -260,7 +260,7 @@ int run(std::uint64_t instances, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   if (!muster::oracle::solver_installed()) {
-    fmt::print("skipped: no cbc here (package coinor-cbc)\n");
+    fmt::print("skip - oracle: no cbc here (package coinor-cbc)\n");
     return 77;
   }
   const std::uint64_t instances = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 800;

@@ -25,7 +25,7 @@ def bench(name):
 
 
 if not os.path.exists(os.path.join(data, "dayahead_PJM_hourly.csv")):
-    print("skipped: MUSTER_DATA has no cost/dayahead_PJM_hourly.csv")
+    print("skip - sched_price: the public prices are not here (MUSTER_DATA is not set, or has no cost/dayahead_PJM_hourly.csv)")
     sys.exit(77)
 
 for market in ("PJM", "DE"):

@@ -123,12 +123,12 @@ def cpu_of(pids):
 
 
 class Controller:
-    def __init__(self, name='state'):
+    def __init__(self, name='state', gpus=8):
         self.state = os.path.join(DIR, name)
         self.port = free_port()
         self.cluster = os.path.join(DIR, 'cluster.yaml')
         with open(self.cluster, 'w') as f:
-            f.write(f'name: ward\ngpu: H200\nnodes: {NODES}\n')
+            f.write(f'name: ward\ngpu: H200\nnodes: {NODES}\ngpus_per_node: {gpus}\n')
         self.child = None
 
     def start(self):

@@ -54,7 +54,7 @@ if shutil.which('promtool'):
     unit = subprocess.run(['promtool', 'test', 'rules', path('rules_test.yml')], capture_output=True, text=True)
     check(unit.returncode != 0, 'with another limit those tests fail')
 else:
-    print('skip - promtool is not installed')
+    print('skip - the rules by promtool: it is not installed (package prometheus)')
 
 
 # ---- the dashboard
@@ -112,7 +112,7 @@ check(not flat, 'no query has a line for every GPU', flat)
 
 # ---- Prometheus, the agent and the controller together
 if not shutil.which('prometheus'):
-    print('skip - prometheus is not installed')
+    print('skip - rules in a real Prometheus: it is not installed (package prometheus)')
     finish()
 town = Controller(nodes=2)
 town.start()

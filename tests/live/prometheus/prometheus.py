@@ -148,5 +148,5 @@ if victoria:
           (c.findings(), text_of(c.log), text_of('vm.log')[-500:]))
     check(c.stop() == 0, 'and it stops cleanly')
 else:
-    print('skip - victoria-metrics is not installed')
+    print('skip - VictoriaMetrics in place of Prometheus: victoria-metrics is not installed')
 finish()

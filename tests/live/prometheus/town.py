@@ -34,7 +34,7 @@ def check(held, sentence, detail=''):
 def need(*programs):
     for p in programs:
         if not shutil.which(p):
-            print(f'skip - {p} is not installed')
+            print(f'skip - {p}: not installed (packaging/apt.txt)')
             sys.exit(77)
 
 
