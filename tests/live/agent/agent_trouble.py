@@ -75,7 +75,7 @@ if stall.mount():
     m.kill()
     stall.unmount()
 else:
-    print('    the stalled mount was left out: /dev/fuse cannot be used here', flush=True)
+    print('skip - a stalled mount: /dev/fuse cannot be used here', flush=True)
 
 # ---- clocks that jump, of the agent's machine: hours ahead, then days back
 offset = os.path.join(DIR, 'offset')
@@ -229,6 +229,6 @@ if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', small], c
           said[-5:])
     d.kill()
 else:
-    print('    the full disk was left out: mounting a small one needs root', flush=True)
+    print('skip - a full disk: mounting a small one needs root', flush=True)
 controller.stop()
 finish()

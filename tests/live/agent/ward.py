@@ -1,66 +1,18 @@
 """What both scripts need: a controller that watches, agents, and the journal they leave."""
-import atexit
 import http.client
 import json
 import os
-import random
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-MUSTER = os.path.abspath(sys.argv[1])
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from ground import DIR, MUSTER, check, children, finish, free_port, until  # noqa: E402
+
 FAKE_NVML = os.path.abspath(sys.argv[2]) if os.sep in sys.argv[2] else sys.argv[2]
-DIR = tempfile.mkdtemp(prefix='muster-agent-')
 NODES = 64
-failed = 0
-children = []
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:3000], flush=True)
-
-
-def clean():
-    for child in children:
-        if child.poll() is None:
-            child.kill()
-            child.wait()
-    subprocess.run(['umount', os.path.join(DIR, 'small')], capture_output=True)
-    shutil.rmtree(DIR, ignore_errors=True)
-
-
-atexit.register(clean)  # also when a script breaks off
-
-
-def finish():
-    sys.exit(1 if failed else 0)
-
-
-given = set()
-dice = random.Random()
-
-
-def free_port():
-    """Below those that the kernel gives to whoever connects somewhere, and never the same twice."""
-    while True:
-        port = dice.randint(12000, 30000)
-        with socket.socket() as s:
-            try:
-                s.bind(('127.0.0.1', port))
-            except OSError:
-                continue
-        if port not in given:
-            given.add(port)
-            return port
 
 
 def run(*args, env=None):
@@ -84,17 +36,6 @@ def get(port, path, timeout=5):
         return 0, ''
     finally:
         link.close()
-
-
-def until(what, seconds=20, step=0.02):
-    """The first true answer of what(), or None when the time is over."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        answer = what()
-        if answer:
-            return answer
-        time.sleep(step)
-    return None
 
 
 class Quantiles:

@@ -2,40 +2,12 @@
 import http.client
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-MUSTER = os.path.abspath(sys.argv[1])
-DIR = tempfile.mkdtemp(prefix='muster-kill-')
-failed = 0
-children = []
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:2000], flush=True)
-
-
-def finish():
-    for child in children:
-        if child.poll() is None:
-            child.kill()
-            child.wait()
-    shutil.rmtree(DIR, ignore_errors=True)
-    sys.exit(1 if failed else 0)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from ground import DIR, MUSTER, check, children, finish, free_port  # noqa: E402, F401
 
 
 def start(*args, log):

@@ -1,5 +1,4 @@
 """What the scripts here share: exporters that are told what to say, real servers, a controller, and checks."""
-import atexit
 import gzip
 import http.client
 import http.server
@@ -7,28 +6,16 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.parse
 
-MUSTER = os.path.abspath(sys.argv[1])
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from ground import DIR, MUSTER, check, children, finish, free_port, until  # noqa: E402
+
 FAKE_NVML = os.path.abspath(sys.argv[2])
-DIR = tempfile.mkdtemp(prefix='muster-live-')
-failed = 0
-children = []
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:3000], flush=True)
-    return held
 
 
 def need(*programs):
@@ -36,21 +23,6 @@ def need(*programs):
         if not shutil.which(p):
             print(f'skip - {p}: not installed (packaging/apt.txt)')
             sys.exit(77)
-
-
-def clean():
-    for child in children:
-        if child.poll() is None:
-            child.kill()
-            child.wait()
-    shutil.rmtree(DIR, ignore_errors=True)
-
-
-atexit.register(clean)
-
-
-def finish():
-    sys.exit(1 if failed else 0)
 
 
 def path(name):
@@ -68,12 +40,6 @@ def write(name, text):
         f.write(text)
     os.rename(path(name) + '.new', path(name))
     return path(name)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
 
 
 def start(*args, log, env=None):
@@ -97,17 +63,6 @@ def ask(port, where, body=None, headers=None, timeout=10):
         return 0, ''
     finally:
         link.close()
-
-
-def until(what, seconds=20, step=0.02):
-    """The first true answer of what(), or None when the time is over."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        answer = what()
-        if answer:
-            return answer
-        time.sleep(step)
-    return None
 
 
 def page(node, gpus=8, hostname=True, generation=4.5, ecc=None, **more):
