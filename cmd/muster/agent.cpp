@@ -59,6 +59,8 @@ Result<agent::Options> make_options(const AgentOptions& o) {
   a.deadline = from_seconds(o.deadline_s);
   a.mounts = o.mounts;
   for (const std::string& p : o.probes) a.commands.emplace_back(p.substr(0, p.find('=')), p.substr(p.find('=') + 1));
+  a.job_logs = o.job_logs;
+  a.nccl_ras = o.nccl_ras;
   std::error_code failed;
   std::filesystem::create_directories(a.folder, failed);
   if (failed) return tl::unexpected(file_error("make", a.folder, failed.value()));

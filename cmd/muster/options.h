@@ -65,7 +65,9 @@ struct AgentOptions {
   std::string nvml;       // library; empty: the driver's
   double deadline_s = 5;  // of a probe
   std::vector<std::string> mounts;
-  std::vector<std::string> probes;  // "NAME=COMMAND"
+  std::vector<std::string> probes;    // "NAME=COMMAND"
+  std::vector<std::string> job_logs;  // patterns of paths
+  std::string nccl_ras;               // HOST:PORT; empty: not asked
   bool once = false;
   report::Format format = report::Format::table;  // table or json, with `once`
 };

@@ -39,6 +39,24 @@ void Parser::add_agent() {
         })
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  value(sub, "--job-log", "PATTERN",
+        "Follow the logs of jobs for NCCL's and PyTorch's complaints: a path with * and %j for the job; several times",
+        [&o](const std::string& s) {
+          if (s.empty() || s[0] != '/')
+            throw BadValue{
+                {Code::bad_input, "--job-log must be an absolute path, is \"" + s + "\"", "for example /logs/slurm-%j.out"}};
+          o.job_logs.push_back(checked(parse_words("--job-log", s, 4096)));
+        })
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  value(
+      sub, "--nccl-ras", "HOST:PORT", "Ask NCCL's own watch (RAS) which ranks do not answer; NCCL listens at 127.0.0.1:28028",
+      [&o](const std::string& s) {
+        const auto colon = s.rfind(':');
+        if (colon == std::string::npos || colon == 0 || !parse_uint(s.substr(colon + 1)))
+          throw BadValue{{Code::bad_input, "--nccl-ras must be HOST:PORT, is \"" + s + "\"", "NCCL listens at 127.0.0.1:28028"}};
+        o.nccl_ras = s;
+      });
   words(sub, "--nvml", "FILE", "NVIDIA's management library [libnvidia-ml.so.1]", o.nvml, {WordKind::file, {}});
   flag(sub, "--once", o.once, "Ask every probe once, print what they say, and end");
   add_format(sub, o.format, {Format::table, Format::json});

@@ -13,8 +13,9 @@ constexpr std::size_t kNamed = 4;  // more than so many missing ranks are no lea
 
 using Missing = std::vector<int>;
 
-// Who came less far than the others; where nobody says how far, who did not wait when nearly all others did.
-Missing missing(const State& s, const Job& j, const std::set<int>& waited, const std::map<int, std::int64_t>& enqueued) {
+// Who came less far than the others; where nobody says how far, who did not wait when nearly all others did. How many ranks a job
+// has that is not known is told by the highest that spoke.
+Missing missing(const State& s, const Job* j, const std::set<int>& waited, const std::map<int, std::int64_t>& enqueued) {
   Missing out;
   std::int64_t most = -1;
   for (const auto& [rank, seq] : enqueued) most = std::max(most, seq);
@@ -22,7 +23,8 @@ Missing missing(const State& s, const Job& j, const std::set<int>& waited, const
     if (seq < most) out.push_back(rank);
   }
   if (!out.empty()) return out;
-  const std::size_t all = ranks_of(s, j);
+  const std::size_t spoke = waited.empty() ? 0 : static_cast<std::size_t>(*waited.rbegin()) + 1;
+  const std::size_t all = j == nullptr ? spoke : ranks_of(s, *j);
   if (waited.size() * 2 < all || waited.size() < 2) return out;
   for (int r = 0; r < static_cast<int>(all); ++r) {
     if (waited.count(r) == 0) out.push_back(r);
@@ -54,8 +56,10 @@ void Collectives::on_record(const JobLogRecord& r, const State& s, Time mono, Si
     case JobLogKind::heartbeat_lost:
     case JobLogKind::transfer_failed: return say(FindingKind::nccl_hang, Severity::warning, {}, -1, r.job, r.text);
     case JobLogKind::rank_dead:
+    case JobLogKind::rank_behind:
       say(FindingKind::nccl_hang, Severity::warning, {}, -1, r.job,
-          fmt::format("{} does not answer: {}", j != nullptr ? say_rank(s, *j, r.rank) : "a rank", r.text));
+          fmt::format("{} {}: {}", r.rank < 0 ? "a rank" : say_rank(s, j, r.rank),
+                      r.kind == JobLogKind::rank_dead ? "does not answer" : "stays behind the others", r.text));
       out.seen.back().tell = true;
       return;
     case JobLogKind::mismatch: return say(FindingKind::nccl_hang, Severity::info, {}, -1, r.job, r.text);
@@ -84,10 +88,10 @@ void Collectives::on_turn(const State& s, Time utc, Time mono, Signs& out) {
       continue;
     }
     const Job* j = find_job(s, job);
-    const Missing who = j == nullptr ? Missing{} : missing(s, *j, h.waited, h.enqueued);
+    const Missing who = missing(s, j, h.waited, h.enqueued);
     if (!who.empty() && who.size() <= kNamed) {
       std::string text;
-      for (const int r : who) text += (text.empty() ? "" : ", ") + say_rank(s, *j, r);
+      for (const int r : who) text += (text.empty() ? "" : ", ") + say_rank(s, j, r);
       Sign sign{FindingKind::nccl_hang, Severity::warning, {}, -1, job, 0, {Witness::job, utc, {}, {}}};
       sign.evidence.text = text + " did not come to the collective that the others waited in";
       sign.tell = true;

@@ -1,5 +1,6 @@
 #include "detect/detectors.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "detect/agents.h"
@@ -7,6 +8,8 @@
 namespace muster::detect {
 namespace {
 constexpr Duration kPassingKept = minutes(30);
+constexpr std::uint32_t kStranger = UINT32_MAX;  // the number of no job
+constexpr std::size_t kStrangersMax = 4096;
 
 // A program's error and a link's flap are over when they happen; they are shown for a while.
 bool momentary(FindingKind k) { return k == FindingKind::app_error || k == FindingKind::link_flap; }
@@ -157,6 +160,34 @@ void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
   }
 }
 
+// Where no engine tells of jobs, a job is known by the name of its log: here it has a number, which never leaves this room.
+void Detectors::on_log(const JobLogRecord& r, const State& s, Time mono) {
+  const auto slots = static_cast<int>(s.site.gpus_per_node);
+  if (r.slot >= slots || r.gpu >= slots) return;
+  if (find_job(s, r.job) != nullptr) {
+    collectives_.on_record(r, s, mono, signs_);
+    return sdc_.on_record(r, s, mono);
+  }
+  // Where an engine says which jobs there are, a log of none of them may have been made up.
+  if (r.label.empty() || !s.jobs.empty()) return;
+  if (strangers_.size() >= kStrangersMax && strangers_.count(r.label) == 0) strangers_.clear();
+  JobLogRecord named = r;
+  const auto [it, fresh] = strangers_.try_emplace(r.label, JobId{kStranger, next_stranger_ + 1});
+  if (fresh) ++next_stranger_;
+  named.job = it->second;
+  collectives_.on_record(named, s, mono, signs_);
+  sdc_.on_record(named, s, mono);
+}
+
+void Detectors::name_strangers() {
+  for (Sign& x : signs_.seen) {
+    if (x.job.number != kStranger) continue;
+    const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& k) { return k.second == x.job; });
+    x.subject = it == strangers_.end() ? "a job" : it->first;
+    x.job = {};
+  }
+}
+
 void Detectors::drop_explained(const State& s) {
   std::erase_if(signs_.seen, [&](const Sign& x) {
     // A GPU that throttles in a hot row is sound: the row's finding says what is wrong.
@@ -211,11 +242,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   for (const Sample& m : samples) {
     if (m.node.v < s.nodes.size() && m.slot < slots) on_sample(m, s, mono);
   }
-  for (const JobLogRecord& r : logs) {
-    if (find_job(s, r.job) == nullptr || r.slot >= slots || r.gpu >= slots) continue;
-    collectives_.on_record(r, s, mono, signs_);
-    sdc_.on_record(r, s, mono);
-  }
+  for (const JobLogRecord& r : logs) on_log(r, s, mono);
   for (const StepReport& r : steps) slow_.on_step(r, s, signs_);
   for (const Body& b : events) {
     if (const KernelRecord* r = trusted_record(b)) on_record(*r);
@@ -235,6 +262,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   drift_.on_turn(s, utc, mono, signs_);
   std::vector<Body> measured;
   heat_.on_turn(s, utc, mono, signs_, measured);
+  name_strangers();
   drop_explained(s);
   let_pass(mono);
 

@@ -53,6 +53,8 @@ class Detectors {
     Time last;  // mono, of the newest sign
   };
   void on_sample(const Sample& m, const State& s, Time mono);
+  void on_log(const JobLogRecord& r, const State& s, Time mono);
+  void name_strangers();
   // Signs that another finding explains.
   void drop_explained(const State& s);
   void let_pass(Time mono);
@@ -83,6 +85,8 @@ class Detectors {
   Signs signs_;
   std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time of their last sign
   std::map<Key, Open> open_;
+  std::map<std::string, JobId, std::less<>> strangers_;  // jobs that the state does not know, by label
+  std::uint32_t next_stranger_ = 0;
 };
 
 }  // namespace muster::detect

@@ -34,8 +34,8 @@ std::size_t ranks_of(const State& s, const Job& j) {
   return n;
 }
 
-std::string say_rank(const State& s, const Job& j, int rank) {
-  const auto p = place_of_rank(s, j, rank);
+std::string say_rank(const State& s, const Job* j, int rank) {
+  const auto p = j == nullptr ? std::nullopt : place_of_rank(s, *j, rank);
   if (!p) return fmt::format("rank {}", rank);
   return fmt::format("rank {} ({}, GPU {})", rank, s.site.nodes[p->node.v].name, p->slot);
 }

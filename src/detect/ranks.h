@@ -17,7 +17,7 @@ struct RankPlace {
 std::optional<RankPlace> place_of_rank(const State& s, const Job& j, int rank);
 // How many ranks it has: one on each of its GPUs.
 std::size_t ranks_of(const State& s, const Job& j);
-// "rank 13 (n1, GPU 5)"
-std::string say_rank(const State& s, const Job& j, int rank);
+// "rank 13 (n1, GPU 5)"; of a job that is not known, "rank 13".
+std::string say_rank(const State& s, const Job* j, int rank);
 
 }  // namespace muster::detect

@@ -13,17 +13,19 @@ constexpr Duration kOthersSpeak = seconds(30);
 constexpr std::size_t kRunsMax = 4096;
 constexpr std::size_t kWhoMax = 64;  // of one run: more are no lead
 
-// The GPU that a line means. A job may name its own nodes only.
-std::optional<RankPlace> place_of(const JobLogRecord& r, const State& s, const Job& j) {
-  for (std::size_t i = 0; r.node.some() && r.gpu >= 0 && i < j.nodes.size(); ++i) {
-    if (j.nodes[i] != r.node) continue;
-    const std::uint16_t slots = i < j.slots.size() && j.slots[i] != 0 ? j.slots[i] : all_slots(s.site);
+// The GPU that a line means. A job may name its own nodes only; where nobody knows which those are, it is taken to have whole
+// nodes.
+std::optional<RankPlace> place_of(const JobLogRecord& r, const State& s, const Job* j) {
+  if (j == nullptr) return r.node.some() && r.gpu >= 0 ? std::optional(RankPlace{r.node, r.gpu}) : std::nullopt;
+  for (std::size_t i = 0; r.node.some() && r.gpu >= 0 && i < j->nodes.size(); ++i) {
+    if (j->nodes[i] != r.node) continue;
+    const std::uint16_t slots = i < j->slots.size() && j->slots[i] != 0 ? j->slots[i] : all_slots(s.site);
     int left = r.gpu;
     for (std::int16_t slot = 0; slot < 16; ++slot) {
       if ((slots >> slot & 1) != 0 && left-- == 0) return RankPlace{r.node, slot};
     }
   }
-  return place_of_rank(s, j, r.rank);
+  return place_of_rank(s, *j, r.rank);
 }
 
 }  // namespace
@@ -31,13 +33,15 @@ std::optional<RankPlace> place_of(const JobLogRecord& r, const State& s, const J
 void Sdc::on_record(const JobLogRecord& r, const State& s, Time mono) {
   if (r.kind != JobLogKind::not_a_number && r.kind != JobLogKind::not_repeatable) return;
   const Job* j = find_job(s, r.job);
-  const auto p = j == nullptr ? std::nullopt : place_of(r, s, *j);
-  if (!p || (runs_.size() >= kRunsMax && runs_.count({r.job, j->attempt}) == 0)) return;
+  const auto p = place_of(r, s, j);
+  const RunKey key{r.job, j == nullptr ? 0 : j->attempt};
+  if (!p || (runs_.size() >= kRunsMax && runs_.count(key) == 0)) return;
   const bool wrong = r.kind == JobLogKind::not_repeatable;
-  Run& run = runs_[{r.job, j->attempt}];
+  Run& run = runs_[key];
   run.at = mono;
   auto& who = wrong ? run.wrong : run.nan;
-  if (who.empty()) unjudged_.push_back({mono + kOthersSpeak, {r.job, j->attempt}, wrong, r.text});
+  if (who.empty())
+    unjudged_.push_back({mono + kOthersSpeak, key, wrong, r.label.empty() ? "job " + render(r.job) : r.label, r.text});
   if (who.size() < kWhoMax) who.emplace(Gpu{p->node, p->slot}, r.rank);
 }
 
@@ -70,7 +74,7 @@ void Sdc::on_turn(const State& s, Time utc, Time mono, Signs& out) {
       sign.node = gpu.first;
       sign.slot = gpu.second;
       sign.evidence.text =
-          due.wrong ? fmt::format("job {}: {}", render(due.run.first), due.text)
+          due.wrong ? fmt::format("{}: {}", due.who, due.text)
                     : fmt::format("results of different work were no numbers on this GPU alone; the last: {}", due.text);
       sign.job = {};
     } else if (due.wrong) {  // replicas differ, and it is not one against all: which of them is wrong is not known

@@ -28,6 +28,7 @@ class Sdc {
     Time due;  // mono: when the run's other ranks have had time to say the same
     RunKey run;
     bool wrong = false;
+    std::string who;  // the job, for people
     std::string text;
   };
   bool follows(const Due& due, const Gpu& gpu, int rank) const;

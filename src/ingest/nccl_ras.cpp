@@ -111,6 +111,7 @@ class Reader {
     if (s[0] == '#') {
       const std::size_t open = s.find('('), close = s.find(')');
       if (open != npos && close != npos && close > open) p.comm = kept(s.substr(open + 1, close - open - 1));
+      p.group = whole(s.substr(1, s.find('-') - 1));
     }
     current_ = keep(out_.problems, std::move(p));
     lost_ = current_ == nullptr;
@@ -126,7 +127,10 @@ class Reader {
     if (current_->text.empty()) current_->text = kept(s);
     if (begins(s, "Rank ") && has(s, " managed by process ")) {
       // Rank 12 -- GPU 4 managed by process 323032 on node 10.137.190.124
+      // Rank 2 has launched up to operation 400 -- GPU 0 managed by process 600 on node 10.0.0.1
       RasMember m;
+      after(w, "operation", [&](std::string_view v) { m.launched = whole(v); });
+      if (m.launched >= 0) keep(current_->counts, std::pair(std::int64_t{1}, m.launched));
       m.rank = w.size() > 1 ? whole(w[1]) : -1;
       after(w, "process", [&](std::string_view v) { m.pid = whole(v); });
       after(w, "node", [&](std::string_view v) { m.node = kept(v); });

@@ -22,14 +22,16 @@ struct RasGroup {
 
 struct RasMember {
   std::int64_t rank = -1, pid = -1;
-  std::string node;  // address
-  std::string gpus;  // "5", "0,1"
+  std::string node;            // address
+  std::string gpus;            // "5", "0,1"
+  std::int64_t launched = -1;  // MISMATCH: up to which operation, where it says so of this one alone
 };
 
 struct RasProblem {
   bool warning = false;
   std::string what;                                           // "INCOMPLETE", "DEAD", "MISMATCH", "TIMEOUT", "NOCOMM"
   std::string comm;                                           // hash, as in NCCL's log; empty: of the whole job
+  std::int64_t group = -1;                                    // the row of the table that it is of
   std::vector<RasMember> members;                             // who is named
   std::vector<std::pair<std::int64_t, std::int64_t>> counts;  // MISMATCH: ranks, and how far they came; INCOMPLETE: none
   std::string op;                                             // MISMATCH: "AllGather", "collective"

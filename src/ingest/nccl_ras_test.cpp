@@ -74,6 +74,32 @@ TEST(NcclRas, reads_who_is_out_of_step) {
   EXPECT_EQ(r.not_understood, 0u);
 }
 
+// As NCCL 2.28.9 printed it while rank 2 slept.
+TEST(NcclRas, reads_the_one_rank_that_is_behind) {
+  const RasReport r = parse_nccl_ras(
+      "NCCL version 2.28.9 compiled with CUDA 13.0\nCUDA runtime version 13000, driver version 13000\n\nJob summary\n"
+      "===========\n\n  Nodes  Processes         GPUs  Processes     GPUs\n(total)   per node  per process    (total)  (total)\n"
+      "      1          4            1          4        4\n\nCommunicators... (0.000s)\n=============\n\n"
+      "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n"
+      "    #  in group  per comm  per node  per comm  in group\n"
+      "    0         1         1         4         4         4   RUNNING  MISMATCH\n\nErrors\n======\n\nWarnings\n========\n\n"
+      "#0-0 (3194d8a762f110e0) MISMATCH\n  Communicator ranks have different AllReduce operation counts\n"
+      "  3 ranks have launched up to operation 401\n"
+      "  Rank 2 has launched up to operation 400 -- GPU 0 managed by process 600 on node 127.0.0.1\n\n");
+  EXPECT_EQ(r.not_understood, 0u);
+  EXPECT_EQ(r.gpus, 4);
+  ASSERT_EQ(r.problems.size(), 1u);
+  const RasProblem& p = r.problems[0];
+  EXPECT_EQ(p.group, 0);
+  EXPECT_EQ(p.op, "AllReduce");
+  EXPECT_EQ(p.counts, (std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 401}, {1, 400}}));
+  ASSERT_EQ(p.members.size(), 1u);
+  EXPECT_EQ(p.members[0].rank, 2);
+  EXPECT_EQ(p.members[0].launched, 400);
+  EXPECT_EQ(p.members[0].pid, 600);
+  EXPECT_EQ(p.members[0].node, "127.0.0.1");
+}
+
 TEST(NcclRas, is_bounded_and_counts_what_it_does_not_know) {
   EXPECT_FALSE(parse_nccl_ras("hello\nworld\n").recognised);
   EXPECT_EQ(parse_nccl_ras("hello\nworld\n").not_understood, 2u);

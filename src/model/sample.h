@@ -127,9 +127,14 @@ enum class JobLogKind : std::uint8_t {
   port_active,
   mismatch,         // ranks do not do the same: a defect of the program
   rank_dead,        // a rank does not answer any more, as NCCL's own watch says
+  rank_behind,      // a rank stays behind the others, likewise
   not_a_number,     // a rank's loss or gradient is no number: the data, the program, or the GPU
   not_repeatable,   // the same step computed again gave another result, or replicas of the same weights differ
 };
+constexpr std::array<std::string_view, 11> names(JobLogKind) {
+  return {"timed_out", "standing", "heartbeat_lost", "transfer_failed", "port_error", "port_active", "mismatch", "rank_dead",
+          "rank_behind", "not_a_number", "not_repeatable"};
+}
 struct JobLogRecord {
   Time at;
   JobId job;
@@ -140,6 +145,7 @@ struct JobLogRecord {
   std::string text;        // untrusted
   std::int16_t gpu = -1;   // CUDA device that the line names: among the job's own GPUs of `node`
   std::int64_t seq = -1;   // of the collective: timed out, or (standing) last enqueued
+  std::string label;       // what its engine calls the job, for when the state does not know it; untrusted
 };
 
 // Versions travel as numbers: 580.159.04 is 580 * 1e8 + 159 * 1e5 + 4.

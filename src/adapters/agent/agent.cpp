@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "adapters/agent/host_probes.h"
+#include "adapters/agent/job_logs.h"
 #include "adapters/agent/nvml.h"
+#include "adapters/agent/ras_watch.h"
 #include "adapters/agent/zero_pages.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -21,6 +23,8 @@ constexpr std::size_t kPiecesATurn = 5000;
 constexpr int kSettled = 5;  // seconds after the start when all that is done once was done
 constexpr std::string_view kMountPrefix = "mount ";
 constexpr std::string_view kCommandPrefix = "command ";
+constexpr std::string_view kJobLogs = "job logs";
+constexpr std::string_view kNcclRas = "nccl-ras";
 
 // Xids after which a GPU does not work until somebody does something, and the driver's words for a lost one.
 constexpr int kFatal[] = {48, 64, 79, 95, 119, 120, 140};
@@ -34,6 +38,9 @@ Time utc_now() {
 ProbeSpec mount_probe(const std::string& path, Duration deadline) {
   return {std::string(kMountPrefix) + path, seconds(10), deadline, [path] { return ask_mount(path); }};
 }
+
+// Job logs that cannot be read lie on a file system that does not answer: no fault of the driver.
+bool of_files(std::string_view probe) { return probe.substr(0, kMountPrefix.size()) == kMountPrefix || probe == kJobLogs; }
 
 HttpResponse text_response(int status, std::string type, std::string body) {
   HttpResponse r;
@@ -55,6 +62,15 @@ std::vector<ProbeSpec> make_probes(const Options& o) {
   for (const auto& [name, command] : o.commands) {
     out.push_back(
         {std::string(kCommandPrefix) + name, seconds(30), o.deadline, [command = command] { return ask_command(command); }});
+  }
+  if (!o.job_logs.empty()) {
+    const auto logs = std::make_shared<JobLogs>(o.job_logs, o.folder + "/job-logs");
+    out.push_back({std::string(kJobLogs), seconds(1), o.deadline, [logs] { return logs->ask(); }});
+  }
+  if (!o.nccl_ras.empty()) {
+    // It waits for processes that do not answer, up to five seconds a leg.
+    const auto ras = std::make_shared<RasWatch>(o.nccl_ras);
+    out.push_back({std::string(kNcclRas), seconds(30), std::max(o.deadline, seconds(25)), [ras] { return ras->ask(); }});
   }
   return out;
 }
@@ -127,11 +143,14 @@ void Agent::say(AgentWord word, const std::string& subject, std::uint64_t count,
   JsonWriter w;
   w.object().field("word", name_of(word)).field("subject", subject).field("count", count).field("text", text).end_object();
   const std::string json = w.take();
-  if (!keep({"agent", cursor_->id(), cursor_->next_own(), monotonic_now(), utc_now(), boot_, json.substr(1, json.size() - 2)})) {
-    ++untold_dropped_;
-    const std::lock_guard hold(lock_);
-    ++picture_.figures.dropped;
-  }
+  keep_own(json.substr(1, json.size() - 2));
+}
+
+void Agent::keep_own(const std::string& members) {
+  if (keep({"agent", cursor_->id(), cursor_->next_own(), monotonic_now(), utc_now(), boot_, members})) return;
+  ++untold_dropped_;
+  const std::lock_guard hold(lock_);
+  ++picture_.figures.dropped;
 }
 
 void Agent::note_fatal(const KernelRecord& r) {
@@ -185,7 +204,7 @@ void Agent::on_piece(const KernelPiece& p) {
 bool Agent::any_hung(bool mounts) const {
   const std::lock_guard hold(lock_);
   return std::any_of(picture_.figures.probes.begin(), picture_.figures.probes.end(),
-                     [&](const auto& p) { return p.second.hung && (p.first.rfind(kMountPrefix, 0) == 0) == mounts; });
+                     [&](const auto& p) { return p.second.hung && of_files(p.first) == mounts; });
 }
 
 // The driver told of an Xid by way of NVML. The kernel log says the same and more, and sooner: where it is followed and can be
@@ -200,10 +219,7 @@ void Agent::on_told(const ProbeReport& r) {
     JsonWriter w;
     w.object().field("xid", x.code).field("pci", x.pci).end_object();
     const std::string json = w.take();
-    if (keep({"agent", cursor_->id(), cursor_->next_own(), now, utc_now(), boot_, json.substr(1, json.size() - 2)})) continue;
-    ++untold_dropped_;
-    const std::lock_guard hold(lock_);
-    ++picture_.figures.dropped;
+    keep_own(json.substr(1, json.size() - 2));
   }
   const std::lock_guard hold(lock_);
   merge_readings(picture_.readings, std::move(told));
@@ -243,9 +259,25 @@ void Agent::tell_facts() {
   }
 }
 
+// What jobs' logs and NCCL's watch say, ready to be sent; "!COUNT WORDS" is what was left out of it.
+void Agent::on_job_lines(const ProbeReport& r) {
+  for (const std::string_view line : split(r.text, '\n')) {
+    if (line.empty()) continue;
+    if (line[0] != '!') {
+      keep_own(std::string(line));
+      continue;
+    }
+    const std::size_t blank = std::min(line.find(' '), line.size() - 1);
+    say(AgentWord::dropped, r.name, parse_uint(line.substr(1, blank - 1)).value_or(0), std::string(line.substr(blank + 1)));
+  }
+}
+
 void Agent::on_report(ProbeReport r) {
   if (r.state == ProbeState::told) return on_told(r);
-  const bool mount = r.name.rfind(kMountPrefix, 0) == 0;
+  const bool of_jobs = r.name == kJobLogs || r.name == kNcclRas;
+  if (of_jobs && r.state == ProbeState::ok && !options_.controller.empty()) on_job_lines(r);
+  if (r.name == kNcclRas) return;  // a job that does not answer is no fault of the node
+  const bool mount = of_files(r.name);
   const bool command = r.name.rfind(kCommandPrefix, 0) == 0;
   bool was_hung = false;
   {
@@ -255,7 +287,7 @@ void Agent::on_report(ProbeReport r) {
     s.hung = r.state == ProbeState::hung || (r.state == ProbeState::died && s.hung);
     s.took_s = r.took.seconds();
     s.trouble = r.state == ProbeState::died ? "the probe's process died" : "";
-    if (r.state == ProbeState::ok && mount) s.trouble = r.text;
+    if (r.state == ProbeState::ok && mount && !of_jobs) s.trouble = r.text;
     if (r.state == ProbeState::ok && command && r.text.rfind("0 ", 0) != 0) s.trouble = "exit " + r.text;
     if (r.state == ProbeState::ok && !mount && !command) merge_readings(picture_.readings, parse_readings(r.text));
     // A driver that hangs tells nothing: old values must not pass for new ones.

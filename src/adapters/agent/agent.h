@@ -29,6 +29,8 @@ struct Options {
   Duration deadline = seconds(5);                             // of a probe
   std::vector<std::string> mounts;                            // besides the shared file systems that are mounted
   std::vector<std::pair<std::string, std::string>> commands;  // a site's own probes: name and shell command
+  std::vector<std::string> job_logs;                          // patterns of paths, see job_logs.h
+  std::string nccl_ras;                                       // HOST:PORT of NCCL's own watch; empty: not asked
 };
 
 std::vector<ProbeSpec> make_probes(const Options& o);
@@ -50,6 +52,8 @@ class Agent {
   void on_piece(const KernelPiece& piece);
   void on_report(ProbeReport report);
   void on_told(const ProbeReport& report);
+  void on_job_lines(const ProbeReport& report);
+  void keep_own(const std::string& members);
   void tell_facts();
   void each_second(Time now);
   void note_fatal(const KernelRecord& record);

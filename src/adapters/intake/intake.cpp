@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "ingest/job_log.h"
 #include "ingest/kernel_log.h"
 #include "ingest/prom_text.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kAgeMaxMs = 30LL * 86'400'000;
 constexpr std::size_t kSubjectMax = 200;
+constexpr std::size_t kLabelMax = 120;
+constexpr std::int64_t kRanksMax = 1 << 24;
 constexpr std::size_t kFactMax = 256;   // bytes of a name or a text
 constexpr std::size_t kFactsMax = 256;  // of one node
 
@@ -139,6 +142,39 @@ std::optional<Item> read_item(const Value& v, NodeId node, const std::string& na
   return item;
 }
 
+// "17" or "17_3"; none where it is called otherwise.
+JobId read_job(std::string_view s) {
+  constexpr std::uint64_t kTooMuch = UINT32_MAX;
+  const std::size_t bar = std::min(s.find('_'), s.size());
+  const std::uint64_t number = parse_uint(s.substr(0, bar)).value_or(kTooMuch);
+  const std::uint64_t member = bar == s.size() ? 0 : parse_uint(s.substr(bar + 1)).value_or(kTooMuch) + 1;
+  if (number >= kTooMuch || member >= kTooMuch) return {};
+  return {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(member)};
+}
+
+// A line of a job's log, or what NCCL's own watch says. No event: a job writes its log itself, and what the detectors make of it
+// is what counts. Sent twice, it says the same.
+std::optional<std::pair<JobLogRecord, Duration>> read_log(const Value& v, const Site& site) {
+  const std::string job = printable(words(v, "job", kLabelMax));
+  JobLogRecord r;
+  if (v.find("log") != nullptr) {
+    const auto event = parse_train_line(words(v, "log", kTrainLineMax));
+    auto read = event ? job_log_record(*event, JobId{}, Time{}, site) : std::nullopt;
+    if (!read) return std::nullopt;
+    r = std::move(*read);
+  } else if (const Value* ras = v.find("ras"); ras == nullptr || !parse_name(words(*ras, "kind", 40), r.kind)) {
+    return std::nullopt;
+  } else {
+    const Value* rank = ras->find("rank");
+    if (rank != nullptr && rank->integer() != nullptr && *rank->integer() >= 0 && *rank->integer() < kRanksMax)
+      r.rank = static_cast<int>(*rank->integer());
+    r.text = printable(words(*ras, "text", kTrainTextMax));
+  }
+  r.job = read_job(job);
+  r.label = job.empty() ? "a job" : "job " + job;
+  return std::pair(std::move(r), milliseconds(std::min(whole(v, "age_ms"), kAgeMaxMs)));
+}
+
 // Answers once, when the last of a batch is durable.
 struct Tally {
   std::size_t left = 0;
@@ -156,17 +192,27 @@ struct Tally {
   }
 };
 
-void open_batch(std::vector<Item>& items, std::vector<Sample>& samples, const std::shared_ptr<Tally>& tally, Time utc,
-                Inbox& out) {
-  for (Item& i : items) {
+// What came in one batch.
+struct Batch {
+  std::vector<Item> items;
+  std::vector<Sample> samples;
+  std::vector<std::pair<JobLogRecord, Duration>> logs;  // with their age
+};
+
+void open_batch(Batch& b, const std::shared_ptr<Tally>& tally, Time utc, Inbox& out) {
+  for (Item& i : b.items) {
     const Time at = utc - i.age;
     if (auto* heard = std::get_if<KernelHeard>(&i.body)) heard->record.at = at;
     out.events.push_back(
         {std::move(i.source), at, std::move(i.body), [tally](const Result<std::uint64_t>& r) { tally->one(r); }});
   }
-  for (Sample& s : samples) {
+  for (Sample& s : b.samples) {
     s.at = utc;
     out.samples.push_back(s);
+  }
+  for (auto& [record, age] : b.logs) {
+    record.at = utc - age;
+    out.logs.push_back(std::move(record));
   }
 }
 
@@ -225,31 +271,37 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
   static const Value::Array kNone;
   const Value::Array& all = list == nullptr || list->array() == nullptr ? kNone : *list->array();
   if (all.size() > kBatchItemsMax) return done(fail(Code::bad_input, "too many items in one batch"));
-  auto items = std::make_shared<std::vector<Item>>();
+  auto b = std::make_shared<Batch>();
   std::size_t unread = 0;
   for (const Value& v : all) {
-    auto item = read_item(v, node->second, name, site_);
-    if (item) {
+    if (v.find("log") != nullptr || v.find("ras") != nullptr) {
+      auto line = read_log(v, site_);
+      if (line) b->logs.push_back(std::move(*line));
+      unread += line ? 0 : 1;
+    } else if (auto item = read_item(v, node->second, name, site_)) {
       place(item->body, words(v, "pci", 32));
-      if (news(item->body)) items->push_back(std::move(*item));
+      if (news(item->body)) b->items.push_back(std::move(*item));
     } else {
       ++unread;
     }
   }
   // Not a reason to refuse the rest: the agent would send it for ever.
   if (unread > 0) log(LogLevel::warning, fmt::format("{} items from the agent on {} could not be read", unread, printable(name)));
-  auto samples = std::make_shared<std::vector<Sample>>();
   if (const Value* text = batch.find("scrape"); text != nullptr && text->string() != nullptr) {
-    samples->push_back({Time{}, node->second, -1, Field::up, 1});
-    parse_scrape(*text->string(), node->second, Time{}, site_, *samples);
+    b->samples.push_back({Time{}, node->second, -1, Field::up, 1});
+    parse_scrape(*text->string(), node->second, Time{}, site_, b->samples);
   }
   auto tally = std::make_shared<Tally>();
-  tally->left = items->size();
+  tally->left = b->items.size();
   tally->done = done;
-  const bool only_samples = items->empty();
+  const bool no_events = b->items.empty();
   Parcel parcel;
-  parcel.records = items->size() + samples->size();
-  parcel.open = [items, samples, tally](Time utc, Inbox& out) { open_batch(*items, *samples, tally, utc, out); };
+  parcel.records = b->items.size() + b->samples.size() + b->logs.size();
+  const bool only_samples = no_events && b->logs.empty();
+  parcel.open = [b, tally, when_taken = no_events && !only_samples](Time utc, Inbox& out) {
+    open_batch(*b, tally, utc, out);
+    if (when_taken) tally->done(0);
+  };
   parcel.turn_away = [tally, only_samples](const Error& why) {
     if (!only_samples) tally->done(tl::unexpected(why));
   };

@@ -171,5 +171,29 @@ TEST_F(AgentIntakeTest, AtTheEndWhoeverWaitsIsTold) {
   EXPECT_FALSE(answer);
 }
 
+TEST_F(AgentIntakeTest, LinesOfJobLogsAreNoEventsAndAreAnsweredWhenTaken) {
+  take(
+      R"({"node":"n1","items":[)"
+      R"({"stream":"agent","boot":"b","seq":1,"age_ms":3000,"job":"17_3","log":"[rank3]:[E1115 15:27:03 P.cpp:689] )"
+      R"([Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=401, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, )"
+      R"(Timeout(ms)=25000) ran for 25023 milliseconds before timing out."},)"
+      R"({"stream":"agent","boot":"b","seq":2,"job":"pod-x","ras":{"kind":"rank_behind","rank":2,"text":"as it says"}},)"
+      R"({"stream":"agent","boot":"b","seq":3,"job":"1","log":"nothing of the kind"},)"
+      R"({"stream":"agent","boot":"b","seq":4,"job":"1","ras":{"kind":"nonsense"}}]})");
+  EXPECT_TRUE(inbox.events.empty());
+  ASSERT_EQ(inbox.logs.size(), 2U);
+  EXPECT_EQ(inbox.logs[0].kind, JobLogKind::timed_out);
+  EXPECT_EQ(inbox.logs[0].rank, 3);
+  EXPECT_EQ(inbox.logs[0].job, (JobId{17, 4}));
+  EXPECT_EQ(inbox.logs[0].label, "job 17_3");
+  EXPECT_EQ(inbox.logs[0].at, Time{1'000'000'000'000} - seconds(3));
+  EXPECT_EQ(inbox.logs[1].kind, JobLogKind::rank_behind);
+  EXPECT_EQ(inbox.logs[1].rank, 2);
+  EXPECT_EQ(inbox.logs[1].job, JobId{});
+  EXPECT_EQ(inbox.logs[1].label, "job pod-x");
+  EXPECT_EQ(answers, 1);
+  EXPECT_TRUE(answer);
+}
+
 }  // namespace
 }  // namespace muster

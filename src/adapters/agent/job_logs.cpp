@@ -1,0 +1,229 @@
+#include "adapters/agent/job_logs.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "adapters/agent/kernel_source.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "ingest/job_log.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr std::size_t kLogsMax = 10'000;
+constexpr std::size_t kPiece = 256 << 10;
+constexpr std::size_t kReadMost = 4 << 20;       // of one log in one go
+constexpr std::uint64_t kBehindMost = 64 << 20;  // further behind than this, the oldest is passed over
+constexpr std::size_t kLineMost = 2048;          // bytes of a line that is handed on
+constexpr std::size_t kAnswerMost = 128 << 10;   // the rest waits for the next time
+constexpr int kRepeats = 3;                      // of one kind by one rank in a minute
+constexpr std::size_t kSaidMost = 200'000;
+constexpr Duration kScanEvery = seconds(10);
+constexpr Duration kRememberedFor = minutes(60);
+constexpr std::string_view kJob = "%j";
+
+// Kubernetes writes "2026-11-15T12:00:00.123456789Z stdout F text".
+std::string_view without_cri_prefix(std::string_view line) {
+  if (line.size() < 30 || line[4] != '-' || line[10] != 'T') return line;
+  for (const std::string_view stream : {" stdout ", " stderr "}) {
+    const std::size_t at = line.substr(0, 48).find(stream);
+    const std::size_t text = at + stream.size() + 2;
+    if (at != std::string_view::npos && line.size() > text && line[text - 1] == ' ') return line.substr(text);
+  }
+  return line;
+}
+
+bool matches(std::string_view pattern, std::string_view path, std::string_view* job) {
+  while (!pattern.empty()) {
+    const bool names_job = pattern.substr(0, kJob.size()) == kJob;
+    if (pattern[0] != '*' && !names_job) {
+      if (path.empty() || path[0] != pattern[0]) return false;
+      pattern.remove_prefix(1);
+      path.remove_prefix(1);
+      continue;
+    }
+    const std::string_view rest = pattern.substr(names_job ? kJob.size() : 1);
+    const std::size_t most = std::min(path.find('/'), path.size());
+    for (std::size_t n = names_job ? 1 : 0; n <= most; ++n) {
+      if (!matches(rest, path.substr(n), job)) continue;
+      if (names_job) *job = path.substr(0, n);
+      return true;
+    }
+    return false;
+  }
+  return path.empty();
+}
+
+}  // namespace
+
+std::optional<std::string> job_of_path(std::string_view pattern, std::string_view path) {
+  std::string_view job = path;
+  if (!matches(pattern, path, &job)) return std::nullopt;
+  return std::string(job);
+}
+
+JobLogs::JobLogs(std::vector<std::string> patterns, std::string memory)
+    : patterns_(std::move(patterns)), memory_(std::move(memory)) {}
+
+std::string JobLogs::ask() {
+  const Time now = monotonic_now();
+  if (!started_) load();
+  if (!started_ || now >= scan_at_) scan(now);
+  started_ = true;
+  if (now - minute_ >= minutes(1)) {
+    minute_ = now;
+    said_.clear();
+  }
+  // What was handed over the last time has reached the agent long since.
+  save(now);
+  std::string out;
+  for (auto& [path, log] : logs_) {
+    if (log.there && out.size() < kAnswerMost) read(path, log, out);
+  }
+  const auto tell = [&](std::uint64_t& count, const char* what) {
+    if (count > 0) out += fmt::format("!{} {}\n", std::exchange(count, 0), what);
+  };
+  tell(skipped_, "bytes of job logs were passed over: they are written faster than they can be read");
+  tell(left_out_, "files match --job-log beyond the 10,000 that are followed: give a narrower pattern");
+  tell(held_back_, "lines of job logs repeat what was said in the same minute");
+  return out;
+}
+
+void JobLogs::scan(Time now) {
+  for (auto& [path, log] : logs_) log.there = false;
+  std::size_t found = 0;
+  for (const std::string& pattern : patterns_) {
+    std::string wild = pattern;
+    for (std::size_t at = 0; (at = wild.find(kJob, at)) != std::string::npos;) wild.replace(at, kJob.size(), "*");
+    glob_t all{};
+    if (glob(wild.c_str(), GLOB_NOSORT, nullptr, &all) == 0) {
+      for (std::size_t i = 0; i < all.gl_pathc; ++i) {
+        const auto job = job_of_path(pattern, all.gl_pathv[i]);
+        if (!job) continue;
+        if (++found > kLogsMax) {
+          ++left_out_;
+        } else {
+          meet(all.gl_pathv[i], *job);
+        }
+      }
+    }
+    globfree(&all);
+  }
+  if (std::erase_if(logs_, [](const auto& x) { return !x.second.there; }) > 0) changed_ = true;
+  // A folder that takes long to read is read less often.
+  scan_at_ = monotonic_now() + std::max(kScanEvery, Duration{50 * (monotonic_now() - now).ns});
+}
+
+// A log met at the first scan and not remembered is followed from its end, because how old its lines are cannot be known; one
+// that appears later is read from its beginning.
+void JobLogs::meet(const std::string& path, const std::string& job) {
+  struct stat st {};
+  // Only files: a user's fifo or device by that name would be waited for.
+  if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;
+  const auto [it, fresh] = logs_.try_emplace(path);
+  Log& log = it->second;
+  log.there = true;
+  log.job = job;
+  const auto size = static_cast<std::uint64_t>(st.st_size);
+  if (fresh) {
+    log.offset = started_ || remembered_ ? 0 : size;
+  } else if (log.inode != st.st_ino || size < log.offset) {  // written anew
+    log.offset = 0;
+  } else {
+    return;
+  }
+  log.inode = st.st_ino;
+  changed_ = true;
+}
+
+void JobLogs::read(const std::string& path, Log& log, std::string& out) {
+  struct stat st {};
+  if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;
+  const auto size = static_cast<std::uint64_t>(st.st_size);
+  if (st.st_ino != log.inode || size <= log.offset) return;  // the next scan sees to what was written anew
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return;
+  if (size - log.offset > kBehindMost) {
+    skipped_ += size - kReadMost - log.offset;
+    log.offset = size - kReadMost;
+  }
+  static char piece[kPiece];  // one process, one thread
+  for (std::size_t done = 0; done < kReadMost && out.size() < kAnswerMost;) {
+    const ssize_t got = pread(fd, piece, kPiece, static_cast<off_t>(log.offset));
+    if (got <= 0) break;
+    const std::string_view text(piece, static_cast<std::size_t>(got));
+    std::size_t used = 0;
+    for (std::size_t end = 0; out.size() < kAnswerMost && (end = text.find('\n', used)) != std::string_view::npos; used = end + 1)
+      hand_on(log, text.substr(used, end - used), out);
+    if (used == 0 && text.size() == kPiece) used = kPiece;  // a line without end: not one of ours
+    if (used == 0) break;
+    log.offset += used;
+    done += used;
+    changed_ = true;
+  }
+  close(fd);
+}
+
+void JobLogs::hand_on(const Log& log, std::string_view line, std::string& out) {
+  line = without_cri_prefix(line.substr(0, kTrainLineMax));
+  const auto event = parse_train_line(line);
+  static const Site kNoSite;
+  if (!event || !job_log_record(*event, JobId{}, Time{}, kNoSite)) return;
+  // A job of many ranks says the same many times, each of its ranks at least once; a program in a loop says it without end.
+  if (said_.size() >= kSaidMost ||
+      ++said_[fmt::format("{} {} {}", log.job, static_cast<int>(event->kind), event->rank)] > kRepeats) {
+    ++held_back_;
+    return;
+  }
+  JsonWriter w;
+  w.object().field("job", to_valid_utf8(log.job)).field("log", to_valid_utf8(line.substr(0, kLineMost))).end_object();
+  const std::string json = w.take();
+  out.append(json, 1, json.size() - 2).push_back('\n');
+}
+
+// "INODE OFFSET PATH" a line. What an agent remembers that was away for long is old, and so are the lines after it.
+void JobLogs::load() {
+  struct stat st {};
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (stat(memory_.c_str(), &st) != 0 || now.tv_sec - st.st_mtime > kRememberedFor.ns / 1'000'000'000) return;
+  std::FILE* f = std::fopen(memory_.c_str(), "re");
+  if (f == nullptr) return;
+  remembered_ = true;
+  char line[8192];
+  while (std::fgets(line, sizeof line, f) != nullptr && logs_.size() < kLogsMax) {
+    const std::string_view all = trim(line);
+    const auto parts = split(all, ' ');
+    if (parts.size() < 3) continue;
+    const auto inode = parse_uint(parts[0]);
+    const auto offset = parse_uint(parts[1]);
+    if (!inode || !offset) continue;
+    Log& log = logs_[std::string(parts[2].data(), all.data() + all.size())];
+    log.inode = static_cast<ino_t>(*inode);
+    log.offset = *offset;
+  }
+  std::fclose(f);
+}
+
+void JobLogs::save(Time now) {
+  if (now - saved_ < (changed_ ? seconds(1) : minutes(1))) return;
+  const std::string fresh = memory_ + ".new";
+  std::FILE* f = std::fopen(fresh.c_str(), "we");
+  if (f == nullptr) return;
+  for (const auto& [path, log] : logs_)
+    std::fprintf(f, "%ju %ju %s\n", uintmax_t{log.inode}, uintmax_t{log.offset}, path.c_str());
+  const bool whole = std::fflush(f) == 0;
+  std::fclose(f);
+  if (whole && std::rename(fresh.c_str(), memory_.c_str()) == 0) changed_ = false;
+  saved_ = now;
+}
+
+}  // namespace muster::agent
