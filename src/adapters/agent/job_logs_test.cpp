@@ -20,12 +20,12 @@ constexpr const char* kTimeout =
 TEST(JobOfPath, IsWhatStandsForIt) {
   EXPECT_EQ(job_of_path("/logs/slurm-%j.out", "/logs/slurm-4711.out"), "4711");
   EXPECT_EQ(job_of_path("/logs/slurm-%j.out", "/logs/slurm-17_3.out"), "17_3");
-  EXPECT_EQ(job_of_path("/home/*/slurm-%j.out", "/home/ann/slurm-5.out"), "5");
+  EXPECT_EQ(job_of_path("/users/*/slurm-%j.out", "/users/ann/slurm-5.out"), "5");
   EXPECT_EQ(job_of_path("/var/log/pods/*_%j_*/*/0.log", "/var/log/pods/team_train-7_9f3c/main/0.log"), "train-7");
   EXPECT_EQ(job_of_path("/logs/train.log", "/logs/train.log"), "/logs/train.log");
   EXPECT_FALSE(job_of_path("/logs/slurm-%j.out", "/logs/slurm-.out"));
   EXPECT_FALSE(job_of_path("/logs/slurm-%j.out", "/logs/deep/slurm-5.out"));
-  EXPECT_FALSE(job_of_path("/home/*/slurm-%j.out", "/home/a/b/slurm-5.out"));
+  EXPECT_FALSE(job_of_path("/users/*/slurm-%j.out", "/users/a/b/slurm-5.out"));
 }
 
 class JobLogsTest : public ::testing::Test {
