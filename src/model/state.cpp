@@ -49,6 +49,15 @@ std::string command_digest(const CommandGiven& c) {
   return render_hex(sha256(encode_body(plain))).substr(0, 16);
 }
 
+Event next_event(const State& s, std::string_view stream, Time utc, Body body) {
+  Event e;
+  e.seq = s.seq + 1;
+  e.source.stream = stream;
+  e.utc = utc;
+  e.body = std::move(body);
+  return e;
+}
+
 const Job* find_job(const State& s, JobId id) {
   const auto it = s.jobs.find(id);
   return it == s.jobs.end() ? nullptr : &it->second;

@@ -183,6 +183,8 @@ constexpr std::size_t kMembersKept = 200;      // of one array; or a large one w
 // Applies one event. Events must arrive in order; what does not fit (an unknown job, a repeated order) is ignored, never fatal:
 // journals outlive the code that wrote them.
 void fold(State& s, const Event& e);
+// The event that comes next, of a stream that is not journaled: for benches and tests, which fold and keep nothing.
+Event next_event(const State& s, std::string_view stream, Time utc, Body body);
 // After a snapshot was read, or a controller started: rebuilds what is not stored and marks everything as changed.
 void refresh(State& s);
 // The changes have been looked at. Called between a decision and the folding of what it decided, so that those changes are seen

@@ -39,11 +39,7 @@ class Story {
   explicit Story(std::uint32_t nodes = 8, Policy policy = default_policy()) : Story(small_site(nodes), std::move(policy)) {}
 
   void tell(Body body) {
-    Event e;
-    e.seq = s.seq + 1;
-    e.source.stream = "test";
-    e.utc = now_.utc;
-    e.body = std::move(body);
+    const Event e = next_event(s, "test", now_.utc, std::move(body));
     fold(s, e);
     if (heard) heard(e);
   }

@@ -106,14 +106,7 @@ class Fleet {
   }
 
  private:
-  void tell(Body body) {
-    Event e;
-    e.seq = s_.seq + 1;
-    e.source.stream = "bench";
-    e.utc = now_.utc;
-    e.body = std::move(body);
-    fold(s_, e);
-  }
+  void tell(Body body) { fold(s_, next_event(s_, "bench", now_.utc, std::move(body))); }
   void age(std::size_t k, double h) {
     Part& x = parts_[k];
     if (x.failed) return;  // taken out

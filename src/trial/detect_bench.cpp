@@ -53,14 +53,7 @@ class Bench {
   std::uint64_t refused() const { return refused_; }
 
  private:
-  void tell(Body body) {
-    Event e;
-    e.seq = s_.seq + 1;
-    e.source.stream = "bench";
-    e.utc = now_.utc;
-    e.body = std::move(body);
-    fold(s_, e);
-  }
+  void tell(Body body) { fold(s_, next_event(s_, "bench", now_.utc, std::move(body))); }
   void take(const Input& i) {
     const Time at = begin_.utc + i.at;
     switch (i.kind) {

@@ -12,23 +12,17 @@ import threading
 import time
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import held  # noqa: E402
+from held import check  # noqa: E402, F401
+
 MUSTER = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else 'muster'
 STATE = tempfile.mkdtemp(prefix='muster-cli-')
-failed = 0
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        if detail:
-            print('    ' + str(detail).replace('\n', '\n    '), flush=True)
 
 
 def finish():
     shutil.rmtree(STATE, ignore_errors=True)
-    sys.exit(1 if failed else 0)
+    held.finish()
 
 
 def environment(**more):

@@ -6,18 +6,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
+
 LEAST = 0.97
 CASES = 750
 
 muster = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))
-bad = 0
-
-
-def check(ok, text):
-    global bad
-    print(("ok - " if ok else "not ok - ") + text)
-    bad += 0 if ok else 1
 
 
 def bench(*args):
@@ -61,4 +57,4 @@ with tempfile.TemporaryDirectory() as d:
         f.write("@case x\n@expect nonsense n0/1\n")
     broken = bench("--corpus", d)
     check(broken.returncode != 0 and "a.cases:2" in broken.stderr, "a mistake in a case is told with its line")
-sys.exit(1 if bad else 0)
+finish()

@@ -1,17 +1,14 @@
 """ingest.py MUSTER: samples read and judged in a CPU-second, the memory that takes, and peers on the same payload (short)."""
 import json
+import os
 import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
+
 MUSTER = sys.argv[1]
-failed = 0
-
-
-def check(held, sentence):
-    global failed
-    failed += not held
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
 
 
 def bench(*args):
@@ -50,4 +47,4 @@ for f in r['ingest']:
         check(f['times_best_peer'] > 2,
               f"with {f['series']} series Muster scrapes {f['times_best_peer']:.1f} times what the better does in a CPU-second")
 check(len(r['scraping']) == 6, 'each program is named with its figures, or with why there are none')
-sys.exit(1 if failed else 0)
+finish()

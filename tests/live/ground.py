@@ -9,25 +9,14 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402, F401
+
 MUSTER = os.path.abspath(sys.argv[1])
 DIR = tempfile.mkdtemp(prefix='muster-live-')
 children = []  # ended at the end, however that comes
 given = set()
 dice = random.Random()
-failed = 0
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:3000], flush=True)
-    return held
-
-
-def finish():
-    sys.exit(1 if failed else 0)
 
 
 @atexit.register

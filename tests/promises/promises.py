@@ -6,16 +6,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
+
 MUSTER, PART = os.path.abspath(sys.argv[1]), sys.argv[2]
-failed = 0
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:3000], flush=True)
 
 
 def muster(*args):
@@ -108,4 +102,4 @@ def replay():
 
 
 {'repeat': repeat, 'scale': scale, 'soak': soak, 'replay': replay}[PART]()
-sys.exit(1 if failed else 0)
+finish()

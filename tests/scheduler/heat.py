@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
 """A cooling fault in one row of the twin: throttled and useful GPU-hours, blind to heat and aware of it."""
 import json
+import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
 
 LESS_PCT = 80
 USEFUL = 0.99
 
 muster = sys.argv[1]
-bad = 0
-
-
-def check(ok, text):
-    global bad
-    print(("ok - " if ok else "not ok - ") + text)
-    bad += 0 if ok else 1
 
 
 def bench(seed):
@@ -36,4 +33,4 @@ for seed in (1, 2, 3):
 again, _ = bench(1)
 first, _ = bench(1)
 check(again == first, "the same seed gives the same bytes")
-sys.exit(1 if bad else 0)
+finish()

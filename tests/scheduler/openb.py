@@ -9,19 +9,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
+
 MUSTER = os.path.abspath(sys.argv[1])
 DATA = os.path.join(os.environ.get('MUSTER_DATA', ''), 'jobs', 'openb')
 SEEDS = '1000-1009'
 FULL = ('default', 'cpu235', 'cpu250', 'gpushare40', 'gpushare100', 'gpuspec33', 'multigpu50')  # the others: two of the seeds
-failed = 0
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:2000], flush=True)
 
 
 def bench(nodes, pods, policy, seeds=SEEDS):
@@ -62,7 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
           'a bad cell is an error that names file and line', bad.stderr)
 if not os.path.isdir(DATA):
     print('skip - no $MUSTER_DATA/jobs/openb: the published lists were not run')
-    sys.exit(1 if failed else 0)
+    finish()
 
 published = {r['workload']: float(r['alloc_pct_100_mean']) for r in csv.DictReader(open(os.path.join(DATA, 'published.csv')))
              if r['policy'] == 'FGD'}
@@ -81,4 +75,4 @@ for pods in sorted(glob.glob(os.path.join(DATA, 'openb_pod_list_*.csv.gz'))):
     check(gains[name] >= 0, f'{name}: muster is {gains[name]:+.2f} points from FGD')
 better = [n for n, g in gains.items() if g >= 1 and n in FULL]
 check(len(better) >= 3, f"at least a point better on {', '.join(better)}")
-sys.exit(1 if failed else 0)
+finish()

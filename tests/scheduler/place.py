@@ -1,16 +1,13 @@
 """place.py MUSTER: the promised figures of gang placement, on seeds that no rule was tuned on."""
 import json
+import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
+
 MUSTER = sys.argv[1]
-failed = 0
-
-
-def check(held, sentence):
-    global failed
-    failed += not held
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
 
 
 def bench(*args):
@@ -49,4 +46,4 @@ times(big, 50, '1,000,000 GPUs at load 0.97')
 small = bench('--gpus', '10000', '--load', '0.97', '--decisions', '100000')
 check(big['p99_us'] <= 12 * small['p99_us'],
       f"a cluster 100 times as large: p99 {small['p99_us']:.2f} to {big['p99_us']:.2f} us, not 100 times as long")
-sys.exit(1 if failed else 0)
+finish()

@@ -9,19 +9,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
+
 MUSTER = os.path.abspath(sys.argv[1])
 JOBS = """jobs:
   - {name: now, nodes: 1, steps: 300, step_s: 10}
   - {name: nightly, nodes: 1, steps: 300, step_s: 10, deadline_in: 20h, deferrable: true}
   - {name: soon, nodes: 1, steps: 300, step_s: 10, deadline_in: 6h, deferrable: true}
 """
-failed = 0
-
-
-def check(held, sentence, detail=''):
-    global failed
-    failed += not held
-    print(('ok - ' if held else 'not ok - ') + sentence + ('' if held else f'\n    {detail}'), flush=True)
 
 
 def write(name, text):
@@ -136,4 +132,4 @@ with tempfile.TemporaryDirectory() as folder:
     in_the_bench()
     in_the_demo()
     os.chdir('/')
-sys.exit(1 if failed else 0)
+finish()

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from held import check, finish  # noqa: E402
+
 MUSTER = os.path.abspath(sys.argv[1])
-failed = 0
 QUOTAS = """name: quotas
 scheduling: {pause: true, spare_confidence: 0.8}
 queues:
@@ -24,14 +26,6 @@ rack_power_kw: 34
 row_power_kw: 130
 power_limit_kw: 230
 """
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:3000], flush=True)
 
 
 def soak(name, *args):
@@ -64,4 +58,4 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([*shared, '--days', '1', '--weather', 'x50', '--journal', journal], capture_output=True)
     again = subprocess.run([MUSTER, 'twin', 'replay', journal, '--check', '--progress', 'never'], capture_output=True, text=True)
     check(again.returncode == 0, 'a recorded journal gives the same decisions again', again.stdout[-800:] + again.stderr[-800:])
-sys.exit(1 if failed else 0)
+finish()

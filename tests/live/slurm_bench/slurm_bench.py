@@ -9,21 +9,14 @@ import time
 MUSTER = os.path.abspath(sys.argv[1])
 BENCH = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench/vs_slurm'))
 sys.dont_write_bytecode = True
-sys.path.insert(0, BENCH)
+sys.path[:0] = [BENCH, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 import figures  # noqa: E402
+import held  # noqa: E402
 import slurm_side  # noqa: E402
 import stream  # noqa: E402
+from held import check  # noqa: E402
 
 SHORT = ['--jobs', '30', '--nodes', '32', '--scale', 'small', '--muster', MUSTER, '-o', 'json']
-failed = 0
-
-
-def check(held, sentence, detail=''):
-    global failed
-    print(('ok - ' if held else 'not ok - ') + sentence, flush=True)
-    if not held:
-        failed += 1
-        print('    ' + str(detail)[:3000], flush=True)
 
 
 def by_hand():
@@ -74,20 +67,20 @@ def main():
         slurm_side.check_available()
     except slurm_side.Unavailable as e:
         print(f'skip - slurm_bench: {e}')
-        return 1 if failed else 0
+        return 1 if held.failures else 0
     interrupted()
     began = time.monotonic()
     done = subprocess.run([sys.executable, f'{BENCH}/vs_slurm', *SHORT], capture_output=True, text=True, timeout=250)
     check(done.returncode in (0, 1) and done.stdout.startswith('{'), f'the comparison ran, in {time.monotonic() - began:.0f} s',
           done.stdout + done.stderr)
-    if not failed:
+    if not held.failures:
         r = json.loads(done.stdout)
         print('# ' + '; '.join(g['what'] for g in r['gates']))
         check(r['muster']['jobs'] == r['slurm']['jobs'] == 30, 'every job ran under both schedulers', r)
         whole = {'leaves_ratio', 'utilisation', 'makespan_s', 'wait_mean_s', 'wait_p99_s', 'overhead_mean_s'}
         both = set(r['muster']) & set(r['slurm'])
         check(whole <= both and len(r['gates']) == 4, 'both have every figure, and each is compared', r)
-    return 1 if failed else 0
+    return 1 if held.failures else 0
 
 
 if __name__ == '__main__':
