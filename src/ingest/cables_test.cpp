@@ -94,7 +94,7 @@ TEST(Cables, WhatIsWrongIsRefusedWithFileAndLine) {
 
 TEST(Cables, WhatIsWrongInTheClusterFileItselfIsRefusedThere) {
   EXPECT_EQ(error(parse("cables: no.csv\n")), "site/c.yaml:4: cables: cannot read site/no.csv: no such file");
-  EXPECT_EQ(error(parse("cables: 7\n")), "site/c.yaml:4: cables must be a file (CSV) or a list, is a number");
+  EXPECT_EQ(error(parse("cables: 7\n")), "site/c.yaml:4: cables must be a file (CSV) or a list, is a whole number");
   EXPECT_EQ(error(parse("cables:\n  - {node: gpu01, nic: 0, switch: l}\n")), "site/c.yaml:5: cables[].port is missing");
   EXPECT_EQ(error(parse("cables:\n  - {node: gpu01, nic: 0, swich: l, port: 1}\n")).substr(0, 15), "site/c.yaml:5: ");
   EXPECT_EQ(error(parse("cables:\n  - {node: gpu01, nic: 4, switch: l, port: 1}\n")),
