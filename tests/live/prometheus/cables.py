@@ -11,9 +11,9 @@ def plan(label):
             f'node0002,3,leaf03,17,{label},5\nnode0002,mlx5_0,leaf00,17,C-00409,5\nnode0002,mlx5_8,store1,4,S-1,2\n')
 
 
-def infiniband(integrity):
-    return ''.join(f'node_infiniband_local_link_integrity_errors_total{{device="mlx5_{n}",port="1"}} {integrity if n == 3 else 0}\n'
-                   for n in range(8))
+def infiniband(errors):
+    name = 'node_infiniband_local_link_integrity_errors_total'
+    return ''.join(f'{name}{{device="mlx5_{n}",port="1"}} {errors if n == 3 else 0}\n' for n in range(8))
 
 
 town = Controller()
