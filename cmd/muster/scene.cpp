@@ -39,7 +39,7 @@ Result<Site> load_cluster(const std::string& name) {
     }();
     return tl::unexpected(e);
   }
-  return parse_cluster(*text, name);
+  return parse_cluster(*text, name, read_file);
 }
 
 Result<Policy> load_policy(const std::string& name) {

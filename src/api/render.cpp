@@ -223,6 +223,7 @@ double rounded(double x) { return static_cast<double>(static_cast<std::int64_t>(
 void write_where(JsonWriter& w, const State& s, const Finding& f) {
   const report::Whereabouts at = report::whereabouts(s, f);
   w.key("where").object().field("rack", at.rack).field("row", at.row).field("pci", at.pci).field("nic", at.nic);
+  w.field("switch", at.switch_name).field("port", at.switch_port).field("cable", at.cable);
   w.field("uuid", at.uuid).field("serial", at.serial);
   const auto index = [&](std::string_view name, std::int64_t v) {
     w.key(name);

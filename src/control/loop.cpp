@@ -60,6 +60,7 @@ Result<void> Loop::begin() {
   RunStarted run{MUSTER_VERSION, s.epoch + 1, decide::kRulesVersion, fresh ? config_.journal_id : s.journal, now};
   add(std::move(run));
   if (fresh) add(SiteDeclared{config_.site});
+  if (!(config_.site.cables == s.site.cables)) add(CablesDeclared{config_.site.cables});
   const std::string policy_hash = render_hex(sha256(encode_policy(config_.policy)));
   if (policy_hash != s.policy_hash) add(PolicyApplied{config_.policy, policy_hash});
   if (auto r = append(events); !r) return r;

@@ -48,6 +48,8 @@ void on_agent(const Body& b, Time utc, Signs& out) {
                       {},
                       r.code,
                       {Witness::kernel_log, r.at, fmt::format("log:{:x}/{}", r.boot, r.seq), r.text}});
+  const bool link = r.kind == KernelKind::link_down || r.kind == KernelKind::link_up || r.kind == KernelKind::nic_fault;
+  if (link) out.seen.back().subject = kLinkSubject;
 }
 
 }  // namespace muster::detect

@@ -30,6 +30,16 @@ TEST(Agents, ALogFilesWordIsShownAndLeadsToNothing) {
   EXPECT_FALSE(find_ladder(default_policy(), FindingKind::hearsay)->act);
 }
 
+TEST(Agents, ALogFilesWordAboutALinkIsToldFromThatAboutItsGpu) {
+  Watch w;
+  for (const KernelKind k : {KernelKind::link_down, KernelKind::off_bus})
+    w.event(KernelHeard{{w.t.now().utc, kN1, 2, k, 0, 1, 9, "text"}, false});
+  w.look();
+  std::vector<bool> links;
+  for (const auto& [id, f] : w.t.s.findings) links.push_back(of_link(f));
+  EXPECT_EQ(links, (std::vector<bool>{true, false}));
+}
+
 TEST(Agents, AProbeThatHangsIsAFindingUntilItIsBack) {
   Watch w;
   w.event(AgentSaid{kN0, AgentWord::probe_hung, "nvml", 0, "no answer within 5s"});

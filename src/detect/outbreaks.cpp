@@ -38,9 +38,11 @@ bool counts(K k) {
 }
 
 // What such trouble comes from first of all, where two groups have the same nodes.
-bool likely(K k, std::size_t bond) {
+double likely(K k, std::size_t bond) {
+  constexpr std::size_t kLeaf = 0, kRack = 1, kWired = 8;
+  if (bond == kWired) return 2e-6;  // the very switch that the links are wired to, by its name
   const bool power = k == K::node_silent || k == K::host_rebooted || k == K::power_brake || k == K::thermal_throttle;
-  return bond == (power ? 1U : 0U);  // the rack, else the leaf switch
+  return bond == (power ? kRack : kLeaf) ? 1e-6 : 0;
 }
 
 // P(X >= k) of a Poisson distribution.
@@ -95,6 +97,16 @@ Outbreaks::Outbreaks(const Site& site) {
     add(3, row_of(site, NodeId{n}));
     add(4, x.pod);
   }
+  const CableTable& cables = site.cables.table();
+  wired_.resize(cables.switches.size());
+  std::vector<std::uint32_t> last(wired_.size(), UINT32_MAX);  // node counted for the switch; they come in order
+  for (std::size_t i = 0; i < cables.nics.size(); ++i) {
+    const std::uint32_t to = cables.far_ends[i], node = cables.nics[i] / Cabling::kNicsMax;
+    if (last[to] == node) continue;
+    last[to] = node;
+    ++wired_[to];
+    ++wires_;
+  }
 }
 
 void Outbreaks::take_over(const Finding& f) {
@@ -110,19 +122,20 @@ void Outbreaks::take_over(const Finding& f) {
   }
 }
 
-double Outbreaks::value_of(Bond b, NodeId n, double job, const Drift& versions) const {
+double Outbreaks::value_of(Bond b, NodeId n, const Ties& ties, const Drift& versions) const {
   const auto i = static_cast<std::size_t>(b);
   switch (b) {
     case Bond::driver: return versions.driver(n);
     case Bond::firmware: return versions.firmware(n);
-    case Bond::job: return job;
+    case Bond::job: return ties.job;
+    case Bond::wired: return ties.wire;
     case Bond::site: return 0;
     default: return value_[i][n.v] == kNoRow ? -1.0 : static_cast<double>(value_[i][n.v]);
   }
 }
 
-bool Outbreaks::in(const Group& g, NodeId n, double job, const Drift& versions) const {
-  return value_of(g.bond, n, job, versions) == g.value;
+bool Outbreaks::in(const Group& g, NodeId n, const Ties& ties, const Drift& versions) const {
+  return value_of(g.bond, n, ties, versions) == g.value;
 }
 
 std::size_t Outbreaks::size_of(const Group& g, const State& s, const Drift& versions) const {
@@ -134,6 +147,7 @@ std::size_t Outbreaks::size_of(const Group& g, const State& s, const Drift& vers
       const Job* j = find_job(s, JobId{static_cast<std::uint32_t>(g.value), 0});
       return j == nullptr || j->nodes.empty() ? 0 : j->nodes.size();
     }
+    case Bond::wired: return wired_[static_cast<std::size_t>(g.value) - 1];
     default: return size_[static_cast<std::size_t>(g.bond)][static_cast<std::size_t>(g.value)];
   }
 }
@@ -143,12 +157,15 @@ std::optional<Outbreaks::Choice> Outbreaks::choose(const Kin& kin, const State& 
   const std::deque<Struck>& all = lately_.at(kin);
   const Duration window = s.policy.limits.cause_window;
   std::map<NodeId, const Struck*> struck;
+  std::set<std::pair<NodeId, double>> wires;  // a node has links to several switches: of those only one may be at fault
   std::size_t before = 0;
   for (const Struck& x : all) {
-    if (mono - x.at <= window + kWaitsMax)
-      struck.emplace(x.node, &x);
-    else
+    if (mono - x.at > window + kWaitsMax) {
       ++before;
+      continue;
+    }
+    struck.emplace(x.node, &x);
+    if (x.ties.wire > 0) wires.emplace(x.node, x.ties.wire);
   }
   if (struck.size() < kLeast) return std::nullopt;
   const auto nodes = static_cast<double>(s.nodes.size());
@@ -159,25 +176,30 @@ std::optional<Outbreaks::Choice> Outbreaks::choose(const Kin& kin, const State& 
     const auto bond = static_cast<Bond>(b);
     std::map<double, std::size_t> held;
     for (const auto& [n, x] : struck) {
-      const double v = value_of(bond, n, x->job, versions);
+      const double v = bond == Bond::wired ? 0 : value_of(bond, n, x->ties, versions);
       const bool known = bond == Bond::site || (bond >= Bond::driver ? v > 0 : v >= 0);
       if (known) ++held[v];
     }
+    if (bond == Bond::wired) {
+      for (const auto& [n, to] : wires) ++held[to];
+    }
+    const std::size_t hit = bond == Bond::wired ? wires.size() : struck.size();
+    const std::size_t pool = bond == Bond::wired ? wires_ : s.nodes.size();
     for (const auto& [v, k] : held) {
-      Choice c{{bond, v}, k, size_of({bond, v}, s, versions), struck.size(), 1, 0};
+      Choice c{{bond, v}, k, size_of({bond, v}, s, versions), hit, 1, 0};
       if (k < kLeast || c.nodes < k) continue;
-      const bool whole = c.nodes >= s.nodes.size();
+      const bool whole = c.nodes >= pool;
       if (whole != (bond == Bond::site)) continue;  // what all nodes share explains nothing
-      const bool most = static_cast<double>(k) >= kMost * static_cast<double>(struck.size()) ||
+      const bool most = static_cast<double>(k) >= kMost * static_cast<double>(hit) ||
                         static_cast<double>(k) >= kMost * static_cast<double>(c.nodes);
       if (!most) continue;
-      const double groups = std::max(1.0, nodes / static_cast<double>(c.nodes));
-      const double shared = whole ? 0 : groups * drawn(k, struck.size(), c.nodes, s.nodes.size());
+      const double groups = std::max(1.0, static_cast<double>(pool) / static_cast<double>(c.nodes));
+      const double shared = whole ? 0 : groups * drawn(k, hit, c.nodes, pool);
       const double alone =
           groups * at_least(k, rate * static_cast<double>(c.nodes) * (window + kWaitsMax).seconds() / kDay.seconds());
       if (shared > kShared || alone > kChance) continue;
       c.chance = std::min(1.0, alone + shared);
-      c.fit = static_cast<double>(k) / static_cast<double>(c.nodes + struck.size() - k) + (likely(kin.first, b) ? 1e-6 : 0);
+      c.fit = static_cast<double>(k) / static_cast<double>(c.nodes + hit - k) + likely(kin.first, b);
       if (!best || c.fit > best->fit) best = c;
     }
   }
@@ -200,6 +222,10 @@ std::string Outbreaks::name_of_group(const Group& g, const State& s, const Drift
                          pushed ? fmt::format(", first seen {}", render_utc(utc - (mono - *pushed))) : "");
     }
     case Bond::job: return fmt::format("job {}", i);
+    case Bond::wired: {
+      const auto& names = s.site.cables.table().switches;
+      return fmt::format("switch {}", i - 1 < names.size() ? names[i - 1] : "?");
+    }
     case Bond::site: return "the site: nothing less that they share is known";
   }
   return {};
@@ -207,9 +233,10 @@ std::string Outbreaks::name_of_group(const Group& g, const State& s, const Drift
 
 void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Time mono) {
   if (!f.node.some() || !counts(f.kind)) return;
-  const auto job = static_cast<double>(s.nodes[f.node.v].first_job().number);
+  Ties ties{static_cast<double>(s.nodes[f.node.v].first_job().number), 0};
+  if (const auto cable = of_link(f) ? s.site.cables.at(f.node, f.slot) : std::nullopt) ties.wire = 1.0 + cable->to;
   for (auto& [id, c] : causes_) {
-    if (c.kinds.count(f.kind) == 0 || mono - c.last > s.policy.limits.cause_window || !in(c.group, f.node, job, versions))
+    if (c.kinds.count(f.kind) == 0 || mono - c.last > s.policy.limits.cause_window || !in(c.group, f.node, ties, versions))
       continue;
     f.part_of = id;
     c.members.insert(f.id);
@@ -219,7 +246,7 @@ void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Tim
   const Kin kin{f.kind, f.kind == K::mount_stalled ? f.subject : std::string()};
   std::deque<Struck>& all = lately_[kin];
   while (!all.empty() && (mono - all.front().at > kDay || all.size() >= kKept)) all.pop_front();
-  all.push_back({mono, f.node, f.id, f.began(), job, f.evidence.front().witness});
+  all.push_back({mono, f.node, f.id, f.began(), ties, f.evidence.front().witness});
   if (f.part_of.some() || all.size() < kLeast) return;
   const auto [due, first] = due_.try_emplace(kin, Due{mono + kSettles, mono + kWaitsMax});
   if (!first) due->second.at = std::min(mono + kSettles, due->second.latest);  // each further one puts it off
@@ -246,7 +273,7 @@ void Outbreaks::link(Cause& c, const Kin& kin, std::vector<Body>& out, const Sta
   }
   std::vector<Body> grown;
   for (const Struck& x : lately_[kin]) {
-    if (mono - x.at > s.policy.limits.cause_window + kWaitsMax || !in(c.group, x.node, x.job, versions)) continue;
+    if (mono - x.at > s.policy.limits.cause_window + kWaitsMax || !in(c.group, x.node, x.ties, versions)) continue;
     if (const auto it = fresh.find(x.id); it != fresh.end()) {
       it->second->part_of = c.id;
     } else {
@@ -280,7 +307,7 @@ void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, co
   Time since = utc;
   Witness witness = Witness::scrape;
   for (const Struck& x : lately_[kin]) {
-    if (mono - x.at > s.policy.limits.cause_window + kWaitsMax || !in(c.group, x.node, x.job, versions)) continue;
+    if (mono - x.at > s.policy.limits.cause_window + kWaitsMax || !in(c.group, x.node, x.ties, versions)) continue;
     if (seen.insert(x.node).second) names.push_back(s.site.nodes[x.node.v].name);
     since = std::min(since, x.began);
     witness = x.witness;

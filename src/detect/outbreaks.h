@@ -22,19 +22,24 @@ class Outbreaks {
   Time next() const;
 
  private:
-  enum class Bond : std::uint8_t { leaf, rack, domain, row, pod, driver, firmware, job, site };
-  static constexpr std::size_t kBonds = 9;
+  enum class Bond : std::uint8_t { leaf, rack, domain, row, pod, driver, firmware, job, wired, site };
+  static constexpr std::size_t kBonds = 10;
   struct Group {
     Bond bond = Bond::site;
-    double value = 0;  // index, version, or number of the job
+    double value = 0;  // index, version, number of the job, or 1 + index of the switch
     auto operator<=>(const Group&) const = default;
+  };
+  // What a finding itself shares with others, whatever its node does; 0: nothing.
+  struct Ties {
+    double job = 0;   // its number
+    double wire = 0;  // 1 + index of the switch that its link is wired to
   };
   struct Struck {
     Time at;  // mono
     NodeId node;
     FindingId id;
     Time began;  // utc
-    double job = 0;
+    Ties ties;
     Witness witness = Witness::scrape;
   };
   struct Cause {
@@ -59,8 +64,8 @@ class Outbreaks {
   };
   using Kin = std::pair<FindingKind, std::string>;  // what has to be the same: the kind, and the mount where there is one
 
-  bool in(const Group& g, NodeId n, double job, const Drift& versions) const;
-  double value_of(Bond b, NodeId n, double job, const Drift& versions) const;
+  bool in(const Group& g, NodeId n, const Ties& ties, const Drift& versions) const;
+  double value_of(Bond b, NodeId n, const Ties& ties, const Drift& versions) const;
   std::size_t size_of(const Group& g, const State& s, const Drift& versions) const;
   std::optional<Choice> choose(const Kin& kin, const State& s, const Drift& versions, Time mono) const;
   std::string name_of_group(const Group& g, const State& s, const Drift& versions, Time utc, Time mono) const;
@@ -72,6 +77,8 @@ class Outbreaks {
 
   std::array<std::vector<std::uint32_t>, 5> value_;  // leaf, rack, domain, row, pod of each node
   std::array<std::vector<std::uint32_t>, 5> size_;   // nodes of each of them
+  std::vector<std::uint32_t> wired_;                 // nodes with a cable to each switch
+  std::size_t wires_ = 0;                            // pairs of a node and a switch it is wired to
   std::map<Kin, std::deque<Struck>> lately_;         // of a day
   std::map<Kin, Due> due_;                           // what to judge, once the storm of openings has settled
   std::map<FindingId, Cause> causes_;                // open ones

@@ -40,6 +40,60 @@ TEST_F(CommonCause, ASwitchIsOneFindingToWhichThoseOfTheNodesPoint) {
   EXPECT_LE(f->began(), f->opened);
 }
 
+// Where cables are known. Each of eight rails has a switch for 16 nodes: "g0r3" is that of NIC 3 of the first 16.
+class CommonSwitch : public CommonCause {
+ protected:
+  CommonSwitch() {
+    CableTable t;
+    for (std::uint32_t i = 0; i < 32; ++i) t.switches.push_back("g" + std::to_string(i / 8) + "r" + std::to_string(i % 8));
+    for (std::uint32_t n = 0; n < 64; ++n) {
+      for (std::uint32_t slot = 0; slot < 8; ++slot) {
+        t.nics.push_back(n * 16 + slot);
+        t.far_ends.push_back(n / 16 * 8 + slot);
+        t.ports.push_back(std::to_string(n % 16));
+        t.labels.emplace_back();
+      }
+    }
+    Cabling c;
+    c.set(std::move(t));
+    w.t.tell(CablesDeclared{c});
+    w.restart();
+  }
+};
+
+TEST_F(CommonSwitch, IsNamedWhenTheLinksToItGoDown) {
+  for (const std::uint32_t n : {1U, 4U, 6U, 9U, 12U, 15U}) w.record(NodeId{n}, 3, KernelKind::link_down);
+  pass(minutes(4));
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->subject, "switch g0r3");
+  EXPECT_EQ(members(f->id), 6U);
+  EXPECT_NE(f->evidence.front().text.find("link_down on 6 of 16 nodes"), std::string::npos) << f->evidence.front().text;
+}
+
+TEST_F(CommonSwitch, IsNotBlamedWhenAllLinksOfTheNodesAreDown) {
+  for (std::uint32_t n = 8; n <= 11; ++n) {
+    for (std::int16_t slot = 0; slot < 8; ++slot) w.record(NodeId{n}, slot, KernelKind::link_down);
+  }
+  pass(minutes(4));
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->subject, "leaf switch 2");
+  EXPECT_EQ(members(f->id), 32U);
+}
+
+TEST_F(CommonSwitch, LaterLinksOfItJoinAndOthersDoNot) {
+  for (const std::uint32_t n : {1U, 4U, 6U, 9U, 12U}) w.record(NodeId{n}, 3, KernelKind::link_down);
+  pass(minutes(3));
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  const FindingId cause = f->id;
+  w.record(NodeId{14}, 3, KernelKind::link_down);
+  w.record(NodeId{13}, 4, KernelKind::link_down);
+  pass(minutes(3));
+  EXPECT_EQ(members(cause), 6U);
+}
+
 TEST_F(CommonCause, ItIsOverWithItsLastMember) {
   lose_links(8, 11);
   pass(minutes(4));

@@ -125,6 +125,23 @@ TEST(Thermal, ATemperatureThatClimbsAtTheSamePowerIsAWarning) {
   EXPECT_NEAR(confidence(*f), f->code / 100.0, 1e-9);
 }
 
+TEST(Trend, AWarningSaysWhetherTheLinkOrTheGpuIsMeant) {
+  for (const Field field : {Field::ib_symbol_errors_total, Field::ecc_sbe_total}) {
+    Watch w;
+    double total = 0;
+    for (int i = 0; i < 36; ++i) {  // four quiet hours of twenty minutes each turn, then eight that are not
+      total += i < 12 ? 1 : 30;
+      w.sample(kN1, 2, field, total);
+      w.everybody_reports();
+      w.look(minutes(20));
+      if (w.open(FindingKind::failure_predicted) != nullptr) break;
+    }
+    const Finding* f = w.open(FindingKind::failure_predicted);
+    ASSERT_NE(f, nullptr) << name_of(field);
+    EXPECT_EQ(of_link(*f), field == Field::ib_symbol_errors_total);
+  }
+}
+
 TEST(Clocks, ThePowerSuppliesBrakeIsToldTwice) {
   Watch w;
   feed(w, Field::clock_reasons, {0x80});

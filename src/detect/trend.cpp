@@ -74,6 +74,7 @@ void Trend::on_sample(const Sample& m, Time mono, Signs& out) {
     out.see(FindingKind::failure_predicted, Severity::info, m.node, m.slot, Witness::scrape, m.at,
             fmt::format("{}: {:.0f} times the usual for {} on end", kWhat[column].words, ratio,
                         render_duration(Duration{span.ns * kScale[i].hot})));
+    if (m.field == Field::ib_symbol_errors_total) out.seen.back().subject = kLinkSubject;
     out.seen.back().code = kProbability_pct;
     out.seen.back().since = m.at - Duration{span.ns * kScale[i].hot};
     return;

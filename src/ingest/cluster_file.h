@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ingest/cables.h"
 #include "model/site.h"
 
 namespace muster {
 
 constexpr std::uint32_t kClusterNodesMax = 131'072;
 
-Result<Site> parse_cluster(std::string_view text, std::string_view file);
+// `read` gets the tables of cables that the file names, their paths relative to it; without it such a file is refused.
+Result<Site> parse_cluster(std::string_view text, std::string_view file, const ReadText& read = {});
 // A cluster that ships with Muster: "h200-1024" and so on.
 Result<Site> preset_cluster(std::string_view name);
 std::vector<std::string> preset_cluster_names();

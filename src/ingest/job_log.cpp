@@ -1,6 +1,6 @@
 #include "ingest/job_log.h"
 
-#include <charconv>
+#include "ingest/pci.h"
 
 namespace muster {
 namespace {
@@ -21,18 +21,6 @@ std::optional<JobLogKind> kind_of(const TrainEvent& e) {
   }
 }
 
-// "mlx5_3:1" is the NIC of slot 3.
-int slot_of(std::string_view device, const Site& site) {
-  constexpr std::string_view kDriver = "mlx5_";
-  if (device.substr(0, kDriver.size()) != kDriver) return -1;
-  device.remove_prefix(kDriver.size());
-  device = device.substr(0, device.find(':'));
-  unsigned slot = 0;
-  const auto r = std::from_chars(device.data(), device.data() + device.size(), slot);
-  const bool number = !device.empty() && r.ec == std::errc() && r.ptr == device.data() + device.size();
-  return number && slot < site.gpus_per_node ? static_cast<int>(slot) : -1;
-}
-
 }  // namespace
 
 std::optional<JobLogRecord> job_log_record(const TrainEvent& e, JobId job, Time at, const Site& site) {
@@ -47,7 +35,7 @@ std::optional<JobLogRecord> job_log_record(const TrainEvent& e, JobId job, Time 
   r.rank = of_all ? e.rank : -1;
   r.gpu = static_cast<std::int16_t>(e.gpu >= 0 && e.gpu < 16 ? e.gpu : -1);
   r.seq = e.kind == TrainKind::watchdog_failure ? e.last_enqueued : e.seq;
-  r.slot = static_cast<std::int16_t>(slot_of(e.device, site));
+  r.slot = static_cast<std::int16_t>(slot_of_nic(e.device, site));
   r.text = e.text;
   for (std::size_t n = 0; n < site.nodes.size(); ++n) {
     if (!e.host.empty() && site.nodes[n].name == e.host) r.node = NodeId{static_cast<std::uint32_t>(n)};

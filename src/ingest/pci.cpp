@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+
 namespace muster {
 namespace {
 
@@ -66,6 +68,17 @@ std::string nic_pci(const Site& site, int slot) {
   if (slot < 0 || static_cast<std::size_t>(slot) >= site.gpu_pci.size()) return {};
   const auto a = read_pci(site.gpu_pci[static_cast<std::size_t>(slot)]);
   return a ? fmt::format("{:04x}:{:02x}:01.0", a->domain, a->bus) : std::string();
+}
+
+int slot_of_nic(std::string_view device, const Site& site) {
+  constexpr std::string_view kDriver = "mlx5_";
+  if (device.substr(0, kDriver.size()) != kDriver) return -1;
+  device.remove_prefix(kDriver.size());
+  device = device.substr(0, device.find(':'));
+  unsigned slot = 0;
+  const auto r = std::from_chars(device.data(), device.data() + device.size(), slot);
+  if (device.empty() || r.ec != std::errc() || r.ptr != device.data() + device.size()) return -1;
+  return slot < site.gpus_per_node && slot < kSlotsMax ? static_cast<int>(slot) : -1;
 }
 
 }  // namespace muster

@@ -41,4 +41,7 @@ class PciTable {
 // its GPUs are.
 std::string nic_pci(const Site& site, int slot);
 
+// "mlx5_3", or "mlx5_3:1" with the port, is the NIC of slot 3. -1: the NIC of no GPU.
+int slot_of_nic(std::string_view device, const Site& site);
+
 }  // namespace muster

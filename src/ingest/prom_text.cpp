@@ -190,13 +190,7 @@ int Scrape::gpu_slot(const Labels& l) {
   return static_cast<int>(slot);
 }
 
-int Scrape::nic_slot(const Labels& l) const {
-  if (l.device.size() < 6 || l.device.substr(0, 5) != "mlx5_") return -1;
-  unsigned slot = 0;
-  const auto r = std::from_chars(l.device.data() + 5, l.device.data() + l.device.size(), slot);
-  if (r.ec != std::errc() || r.ptr != l.device.data() + l.device.size()) return -1;
-  return slot < site_.gpus_per_node && slot < kSlotsMax ? static_cast<int>(slot) : -1;
-}
+int Scrape::nic_slot(const Labels& l) const { return slot_of_nic(l.device, site_); }
 
 // "580.159.04" as a number; a driver's two-part version has no third. Nothing for what is no version.
 std::optional<double> read_version(std::string_view text) {

@@ -70,6 +70,12 @@ Order order() {
   return o;
 }
 
+Cabling some_cables() {
+  Cabling c;
+  c.set({{"leaf03"}, {35}, {0}, {"1/17"}, {"C-00412"}});
+  return c;
+}
+
 // One body of every type, with nothing left at its default.
 std::vector<Body> one_of_each() {
   const Progress p{10, 9, 8, 7, 6};
@@ -103,7 +109,8 @@ std::vector<Body> one_of_each() {
           KernelHeard{{Time{5}, NodeId{2}, 3, KernelKind::off_bus, 79, 0x9f3c, 120, "NVRM: ..."}, true},
           AgentSaid{NodeId{2}, AgentWord::dropped, "kernel", 17, "the spool is full"},
           GpuIdentified{NodeId{2}, {3, "GPU-5f", "1652", "96.00", "00000000:1B:00.0"}},
-          NodeDescribed{NodeId{2}, {{"driver_version", "580.1"}, {"kernel", "6.1"}}}};
+          NodeDescribed{NodeId{2}, {{"driver_version", "580.1"}, {"kernel", "6.1"}}},
+          CablesDeclared{some_cables()}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {

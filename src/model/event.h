@@ -39,6 +39,9 @@ struct RunStarted {  // a controller took over; everything is looked at afresh
 struct SiteDeclared {
   Site site;
 };  // the first event of a journal
+struct CablesDeclared {
+  Cabling cables;
+};  // when a controller starts and they are not those of before
 struct PolicyApplied {
   Policy policy;
   std::string hash;
@@ -211,14 +214,16 @@ using Body =
     std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
                  JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
                  CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended, OrderRefused,
-                 CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified, NodeDescribed>;
+                 CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified, NodeDescribed,
+                 CablesDeclared>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
     "job_progressed",  "job_ended",      "job_requeued",    "job_gone",       "node_changed",   "gpu_swapped",
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given",  "incident_opened",
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
-    "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described"};
+    "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
+    "cables_declared"};
 
 struct Event {
   std::uint32_t schema = 1;

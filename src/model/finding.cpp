@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace muster {
+bool of_link(const Finding& f) {
+  switch (f.kind) {
+    case FindingKind::link_flap:
+    case FindingKind::link_down:
+    case FindingKind::ib_degraded: return f.slot >= 0;
+    case FindingKind::failure_predicted:
+    case FindingKind::hearsay: return f.slot >= 0 && f.subject == kLinkSubject;
+    default: return false;
+  }
+}
+
 bool has_witness_beyond_log(const Finding& f) {
   for (const Evidence& e : f.evidence) {
     if (e.witness != Witness::kernel_log) return true;

@@ -86,6 +86,10 @@ struct Finding {
 };
 constexpr std::size_t kEvidenceMax = 8;
 
+// Subject of what is told of a NIC's link by a kind that is mostly about GPUs.
+constexpr std::string_view kLinkSubject = "network link";
+// The slot is a NIC's: the finding is about its link.
+bool of_link(const Finding& f);
 bool has_witness_beyond_log(const Finding& f);
 // How sure the finding is, 0 to 1: from what kind it is and from who bears witness. Not a probability of failure.
 double confidence(const Finding& f);

@@ -220,6 +220,7 @@ struct Folder {
     for (NodeState& n : s.nodes) n.changed = e.utc;
     refresh(s);
   }
+  void operator()(const CablesDeclared& b) { s.site.cables = b.cables; }
   void operator()(const PolicyApplied& b) {
     const bool other_models = scarce_models(s.policy) != scarce_models(b.policy);
     s.policy = b.policy;

@@ -1,11 +1,13 @@
 // Site: what a cluster is made of and how it is wired. Read from the cluster file, fixed for the life of a journal; what changes
-// (a swapped GPU, a node that is down) is State.
+// (a swapped GPU, a node that is down) is State. Cables come with it, but may differ with each start: they are not among its
+// fields, and journaled by an event of their own.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "model/cabling.h"
 
 namespace muster {
 
@@ -34,6 +36,7 @@ struct Site {
   std::vector<std::uint32_t> rack_row;  // row of each rack, dense from 0; empty: rows are not known
   double rack_kw = 0;                   // what one rack may draw; 0: no limit
   double row_kw = 0;                    // what one row may draw, and its cooling carry away; 0: no limit
+  Cabling cables;                       // of the NICs, where the file tells of them
 
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(nodes.size()) * gpus_per_node; }
 };

@@ -5,12 +5,6 @@
 #include <set>
 
 namespace muster::report {
-namespace {
-// Findings whose slot is the NIC of a GPU.
-bool of_link(FindingKind k) {
-  return k == FindingKind::link_flap || k == FindingKind::link_down || k == FindingKind::ib_degraded;
-}
-}  // namespace
 
 Whereabouts whereabouts(const State& s, const Finding& f) {
   Whereabouts w;
@@ -24,7 +18,14 @@ Whereabouts whereabouts(const State& s, const Finding& f) {
   w.domain = n.domain;
   if (const std::uint32_t row = row_of(s.site, f.node); row != kNoRow) w.row = std::to_string(row + 1);
   if (f.slot < 0) return w;
-  if (of_link(f.kind)) w.nic = fmt::format("mlx5_{}", f.slot);
+  if (of_link(f)) {
+    w.nic = nic_name(f.slot);
+    if (const auto cable = s.site.cables.at(f.node, f.slot)) {
+      w.switch_name = cable->switch_name;
+      w.switch_port = cable->port;
+      w.cable = cable->label;
+    }
+  }
   if (static_cast<std::size_t>(f.slot) < s.site.gpu_pci.size()) w.pci = s.site.gpu_pci[static_cast<std::size_t>(f.slot)];
   if (const GpuIdentity* g = find_gpu(s, f.node, f.slot)) {
     w.uuid = g->uuid;
@@ -38,7 +39,7 @@ std::string say(const Whereabouts& w, std::int16_t slot) {
   if (w.node.empty()) return w.row.empty() ? "the whole site" : "row " + w.row;
   std::string out = w.node;
   if (!w.nic.empty())
-    out += fmt::format(", NIC {}", w.nic);
+    out += fmt::format(", NIC {}{}", w.nic, say_far_end(w.switch_name, w.switch_port, w.cable));
   else if (slot >= 0)
     out += fmt::format(", GPU {}{}", slot, w.pci.empty() ? "" : " at " + w.pci);
   if (w.nic.empty() && !w.uuid.empty()) out += fmt::format(" ({}{})", w.uuid, w.serial.empty() ? "" : ", serial " + w.serial);

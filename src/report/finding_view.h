@@ -11,11 +11,13 @@ namespace muster::report {
 // Where something is, as far as the site's file and the state know; what is not known is empty or -1.
 struct Whereabouts {
   std::string node, rack, pci, nic, row;
-  std::string uuid, serial;  // of the GPU, where its agent has said so
+  std::string uuid, serial;                     // of the GPU, where its agent has said so
+  std::string switch_name, switch_port, cable;  // of a link: what its NIC is wired to, where the cluster file tells
   std::int64_t leaf = -1, pod = -1, domain = -1;
 };
 Whereabouts whereabouts(const State& s, const Finding& f);
-// "node017, GPU 3 at 0000:4e:00 (GPU-1234..., serial 165...), rack r4, leaf switch 2"
+// "node017, GPU 3 at 0000:4e:00 (GPU-1234..., serial 165...), rack r4, leaf switch 2", or
+// "node017, NIC mlx5_3, cable C-00412 to port 17 of leaf03, rack r4, leaf switch 2"
 std::string say(const Whereabouts& w, std::int16_t slot);
 
 // The findings that a common cause explains, and the names of their nodes, each once.

@@ -29,6 +29,24 @@ TEST(FindingView, NamesTheNicOfALink) {
   EXPECT_EQ(say(whereabouts(t.s, finding(FindingKind::link_down, NodeId{5}, 3)), 3), "n5, NIC mlx5_3, rack r1, leaf switch 1");
 }
 
+TEST(FindingView, SaysWhatTheNicIsWiredToWhereThatIsKnown) {
+  Story t(8);
+  Cabling cables;
+  cables.set({{"leaf03"}, {5 * 16 + 3}, {0}, {"17"}, {"C-00412"}});
+  t.tell(CablesDeclared{cables});
+  for (const FindingKind k : {FindingKind::link_down, FindingKind::link_flap, FindingKind::ib_degraded}) {
+    const Whereabouts w = whereabouts(t.s, finding(k, NodeId{5}, 3));
+    EXPECT_EQ(say(w, 3), "n5, NIC mlx5_3, cable C-00412 to port 17 of leaf03, rack r1, leaf switch 1");
+    EXPECT_EQ(w.switch_name + "|" + w.switch_port + "|" + w.cable, "leaf03|17|C-00412");
+  }
+  Finding f = finding(FindingKind::failure_predicted, NodeId{5}, 3);
+  EXPECT_TRUE(whereabouts(t.s, f).switch_name.empty()) << "of the GPU, not of its NIC";
+  f.subject = kLinkSubject;
+  EXPECT_EQ(whereabouts(t.s, f).switch_name, "leaf03");
+  EXPECT_TRUE(whereabouts(t.s, finding(FindingKind::nvlink_degraded, NodeId{5}, 3)).switch_name.empty());
+  EXPECT_TRUE(whereabouts(t.s, finding(FindingKind::link_down, NodeId{5}, 2)).switch_name.empty());
+}
+
 TEST(FindingView, TheSiteIsTheWholeSite) {
   Story t(8);
   EXPECT_EQ(say(whereabouts(t.s, finding(FindingKind::common_cause, {}, -1)), -1), "the whole site");

@@ -44,10 +44,10 @@ Site site() {
   return s;
 }
 
-// The fenced examples marked "yaml KIND" of a page.
-std::vector<std::string> examples(const std::string& page, const std::string& kind) {
+// The fenced examples marked "yaml KIND" (or "csv KIND") of a page.
+std::vector<std::string> examples(const std::string& page, const std::string& kind, const std::string& format = "yaml") {
   const std::string text = of_repo(page);
-  const std::string mark = "```yaml " + kind + "\n";
+  const std::string mark = "```" + format + " " + kind + "\n";
   std::vector<std::string> all;
   for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
     const std::size_t from = at + mark.size();
@@ -58,11 +58,18 @@ std::vector<std::string> examples(const std::string& page, const std::string& ki
 
 TEST(Docs, ExamplesOfClusterFilesAreRight) {
   const auto all = examples("docs/formats/cluster.md", "cluster");
-  EXPECT_GE(all.size(), 3u);
+  const auto tables = examples("docs/formats/cluster.md", "cables", "csv");
+  EXPECT_GE(all.size(), 4u);
+  ASSERT_EQ(tables.size(), 1u);
+  std::size_t cables = 0;
   for (const auto& text : all) {
-    const auto s = parse_cluster(text, "docs/formats/cluster.md");
-    EXPECT_TRUE(s) << s.error().what << "\n" << text;
+    const auto s = parse_cluster(text, "cluster.md", [&](const std::string& path) -> Result<std::string> {
+      return path == "cabling.csv" ? tables[0] : "";
+    });
+    ASSERT_TRUE(s) << s.error().what << "\n" << text;
+    cables += s->cables.table().nics.size();
   }
+  EXPECT_EQ(cables, 4u) << "three of the table and one of the list";
 }
 
 TEST(Docs, ExamplesOfPoliciesAreRight) {

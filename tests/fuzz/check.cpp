@@ -58,6 +58,16 @@ void expect_site(const Site& s) {
   }
   expect(racks.size() == s.racks.size() && leaves.size() == s.leaves && pods.size() == s.pods && domains.size() == s.domains,
          "indices are dense");
+  const CableTable& t = s.cables.table();
+  std::set<std::pair<std::uint32_t, std::string_view>> ports;
+  for (std::size_t i = 0; i < t.nics.size(); ++i) {
+    const NodeId node{t.nics[i] / Cabling::kNicsMax};
+    const auto slot = static_cast<std::int16_t>(t.nics[i] % Cabling::kNicsMax);
+    expect(node.v < s.nodes.size() && static_cast<std::uint32_t>(slot) < s.gpus_per_node, "cables are of NICs that are there");
+    const auto c = s.cables.at(node, slot);
+    expect(c && !c->switch_name.empty() && !c->port.empty(), "a cable goes somewhere");
+    expect(ports.emplace(c->to, c->port).second, "a port has one cable");
+  }
 }
 
 namespace {

@@ -26,16 +26,27 @@ std::string alert_name(std::string_view kind) {
   return out;
 }
 
-std::string where(const State& s, NodeId node, std::int16_t slot, FindingKind kind) {
-  if (kind == FindingKind::row_hot) return fmt::format("row {}", slot);
-  if (!node.some() || node.v >= s.site.nodes.size()) return "the site";
-  const std::string& name = s.site.nodes[node.v].name;
-  return slot < 0 ? name : fmt::format("{} GPU {}", name, slot);
+std::string where(const State& s, const Finding& f) {
+  if (f.kind == FindingKind::row_hot) return fmt::format("row {}", f.slot);
+  if (!f.node.some() || f.node.v >= s.site.nodes.size()) return "the site";
+  const std::string& name = s.site.nodes[f.node.v].name;
+  if (f.slot < 0) return name;
+  if (!of_link(f)) return fmt::format("{} GPU {}", name, f.slot);
+  const Cable c = s.site.cables.at(f.node, f.slot).value_or(Cable{});
+  return fmt::format("{} NIC {}{}", name, nic_name(f.slot), printable(say_far_end(c.switch_name, c.port, c.label)));
 }
 
-void name_place(const State& s, NodeId node, std::int16_t slot, FindingKind kind, std::map<std::string, std::string>& labels) {
-  if (node.some() && node.v < s.site.nodes.size()) labels["node"] = to_valid_utf8(s.site.nodes[node.v].name);
-  if (slot >= 0) labels[kind == FindingKind::row_hot ? "row" : "gpu"] = std::to_string(slot);
+// The switch is a label, so that alerts of its links can be grouped; the port and the cable are for who goes there.
+void name_place(const State& s, const Finding& f, Alert& a) {
+  if (f.node.some() && f.node.v < s.site.nodes.size()) a.labels["node"] = to_valid_utf8(s.site.nodes[f.node.v].name);
+  if (f.slot >= 0) a.labels[f.kind == FindingKind::row_hot ? "row" : "gpu"] = std::to_string(f.slot);
+  if (!of_link(f)) return;
+  a.labels["nic"] = nic_name(f.slot);
+  const auto cable = s.site.cables.at(f.node, f.slot);
+  if (!cable) return;
+  a.labels["switch"] = to_valid_utf8(cable->switch_name);
+  a.annotations["port"] = to_valid_utf8(cable->port);
+  if (!cable->label.empty()) a.annotations["cable"] = to_valid_utf8(cable->label);
 }
 
 // Alertmanager refuses an alert whose link is no URL, and a node's name is untrusted text.
@@ -68,16 +79,16 @@ Alert alert_of(const State& s, const Finding& f, const Incident* incident, const
               {"kind", std::string(kind)},
               {"severity", std::string(name_of(f.severity))},
               {"cluster", to_valid_utf8(s.site.name)}};
-  name_place(s, f.node, f.slot, f.kind, a.labels);
   const JobId job = f.job.some() || incident == nullptr ? f.job : incident->job;
   if (job.some()) a.labels["job"] = render(job);
   std::string code;
   if (f.code != 0 && f.kind == FindingKind::failure_predicted) code = fmt::format(" ({} %)", f.code);
   if (f.code != 0 && f.kind != FindingKind::failure_predicted) code = fmt::format(" (code {})", f.code);
-  a.annotations = {{"summary", fmt::format("{} on {}{}", kind, where(s, f.node, f.slot, f.kind), code)},
+  a.annotations = {{"summary", fmt::format("{} on {}{}", kind, where(s, f), code)},
                    {"evidence", evidence_text(f)},
                    {"confidence", fmt::format("{:.2f}", confidence(f))},
                    {"suggested_action", std::string(suggestion(f.kind))}};
+  name_place(s, f, a);
   // Where no incident was opened (a cluster that is only watched), trouble on one node is one piece of trouble all the same.
   const std::string& home = f.node.some() && f.node.v < s.site.nodes.size() ? a.labels["node"] : a.labels["cluster"];
   a.labels["incident"] = incident != nullptr ? std::to_string(incident->id.v) : home;
@@ -112,10 +123,14 @@ std::vector<Alert> alerts_of(const State& s, const std::string& page) {
                 {"severity", "warning"},
                 {"cluster", to_valid_utf8(s.site.name)},
                 {"incident", std::to_string(id.v)}};
-    name_place(s, i.node, i.slot, i.cause, a.labels);
-    a.annotations = {{"summary", fmt::format("incident {} on {} waits for a person", id.v, where(s, i.node, i.slot, i.cause))},
+    Finding place;
+    place.kind = i.cause;
+    place.node = i.node;
+    place.slot = i.slot;
+    a.annotations = {{"summary", fmt::format("incident {} on {} waits for a person", id.v, where(s, place))},
                      {"evidence", i.notes.empty() ? "" : printable(i.notes.back().text.substr(0, 300))},
                      {"suggested_action", std::string(suggestion(i.cause))}};
+    name_place(s, place, a);
     a.link = fmt::format("{}/?incident={}", page, id.v);
     a.starts = i.opened;
     out.push_back(std::move(a));

@@ -41,6 +41,32 @@ class AlertsTest : public testing::Test {
   AlertBook book;
 };
 
+TEST_F(AlertsTest, ALinkIsNamedByItsNicAndByWhatThatIsWiredTo) {
+  Finding& f = s.findings.at(FindingId{7});
+  f.kind = FindingKind::link_down;
+  f.code = 0;
+  Alert a = wanted().at(0);
+  EXPECT_EQ(a.labels.at("nic"), "mlx5_3");
+  EXPECT_EQ(a.annotations.at("summary"), "link_down on node0002 NIC mlx5_3");
+  for (const char* key : {"switch", "port", "cable"}) EXPECT_EQ(a.labels.count(key) + a.annotations.count(key), 0U) << key;
+  s.site.cables.set({{"leaf03"}, {1 * 16 + 3}, {0}, {"17"}, {"C-00412"}});
+  a = wanted().at(0);
+  EXPECT_EQ(a.labels.at("switch"), "leaf03");
+  EXPECT_EQ(a.labels.at("gpu"), "3");
+  EXPECT_EQ(a.annotations.at("port"), "17");
+  EXPECT_EQ(a.annotations.at("cable"), "C-00412");
+  EXPECT_EQ(a.annotations.at("summary"), "link_down on node0002 NIC mlx5_3, cable C-00412 to port 17 of leaf03");
+  Incident& i = s.incidents.at(IncidentId{5});
+  i.stage = Stage::held;
+  i.cause = FindingKind::link_down;
+  a = wanted().at(1);
+  EXPECT_EQ(a.labels.at("switch"), "leaf03");
+  EXPECT_EQ(a.annotations.at("summary"),
+            "incident 5 on node0002 NIC mlx5_3, cable C-00412 to port 17 of leaf03 waits for a person");
+  f.kind = FindingKind::nvlink_degraded;
+  EXPECT_EQ(wanted().at(0).labels.count("nic"), 0U) << "a GPU's";
+}
+
 TEST_F(AlertsTest, AFindingIsAnAlertWithStableLabels) {
   const auto a = wanted();
   ASSERT_EQ(a.size(), 1U);
