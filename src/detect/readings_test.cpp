@@ -77,6 +77,7 @@ TEST(Pcie, CorrectedErrorsThatTheGpuCountsMayBeMoreThanReplays) {
   Watch w;
   for (const double v : {900.0, 950.0, 1000.0, 1050.0}) {
     w.sample(kN0, 3, Field::pcie_corrected_total, v);
+    w.everybody_reports();
     w.look(minutes(1));
   }
   EXPECT_EQ(w.findings(), 0U);

@@ -307,7 +307,7 @@ TEST(PromText, ReadsTheSharedSampleScrapes) {
     text << file.rdbuf();
     const Parsed p = parse(text.str());
     EXPECT_EQ(p.refused, 0u);
-    EXPECT_EQ(p.samples.size(), 9u * 8u + 1u);  // nine of the default series are Muster's
+    EXPECT_EQ(p.samples.size(), 10u * 8u + 2u);  // ten of the default series are Muster's, and a count of Xids
   }
 }
 
