@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::string& n : d.notes) plain(n);
     for (const DocumentProblem& p : d.problems) {
       expect(p.line_first <= p.line_last && p.line_last <= lines, "lines are there");
-      expect(!p.code.empty() && (p.fault.empty() ? !p.meaning.empty() : find_fault(p.fault) != nullptr), "there are words for it");
+      expect(!p.code.empty() && (p.fault.empty() ? !p.meaning.empty() : find_fault(p.fault) != nullptr), "words for it");
       expect(p.verdict >= -1 && p.verdict <= 5 && p.pid >= -1, "numbers are in range");
       plain(p.code), plain(p.words), plain(p.pci);
     }
