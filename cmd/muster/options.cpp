@@ -134,7 +134,8 @@ void Parser::add_explain() {
       "  muster explain xid 79\n"
       "  muster explain \"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\"\n"
       "  muster explain --file /var/log/kern.log -o jsonl\n"
-      "  dmesg | muster explain --file -");
+      "  dmesg | muster explain --file -\n"
+      "  nvidia-smi -q | muster explain --file -");
   sub->alias("why");
   value(sub, "WHAT", "WHAT", "What to explain, in one word or several; - reads one line from standard input",
         [this](const std::string& s) {
@@ -143,8 +144,10 @@ void Parser::add_explain() {
         {WordKind::node, {}})
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args();
-  words(sub, "--file", "LOG", "List the events of a kernel log, plain or .gz; - is standard input", explain_.file,
-        {WordKind::file, {}}, 4095);
+  words(sub, "--file", "LOG",
+        "List the events of a kernel log, or the problems in a report of nvidia-smi -q, amd-smi --json, ncclras or "
+        "ibqueryerrors; plain or .gz; - is standard input",
+        explain_.file, {WordKind::file, {}}, 4095);
   add_policy(sub, explain_.policy, "Whose overrides of the fault catalogue count: a policy's name or file");
   sub->get_option("--file")->excludes(sub->get_option("WHAT"));
   add_format(sub, explain_.output.format, {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv});

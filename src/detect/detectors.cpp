@@ -137,7 +137,11 @@ void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
     case Field::remap_failed:
     case Field::sram_exceeded: return ecc_.on_sample(m, mono, signs_);
     case Field::nvlink_errors_total: trend_.on_sample(m, mono, signs_); return nvlink_.on_sample(m, mono, signs_);
+    case Field::nvlink_failures_total: return nvlink_.on_failures(m, s, mono, signs_);
+    case Field::xid_last:
+    case Field::xid_count: return xids_.on_sample(m, mono, signs_);
     case Field::pcie_replay_total:
+    case Field::pcie_corrected_total:
     case Field::pcie_width:
     case Field::pcie_gen: return pcie_.on_sample(m, gauges_, mono, signs_);
     case Field::recovery_action:

@@ -6,6 +6,8 @@ namespace muster::detect {
 namespace {
 constexpr double kReplays = 40;  // 8 a minute, as DCGM's health check has it, over five minutes
 constexpr Duration kReplayWindow = minutes(5);
+// The GPU's own count of corrected errors has those of an idle link too, which cost nothing: five times as many.
+constexpr double kCounted = 5 * kReplays;
 constexpr std::uint8_t kSlowSamples = 3;
 constexpr std::size_t kCorrected = 10;  // corrected errors in ...
 constexpr Duration kCorrectedWindow = minutes(10);
@@ -37,11 +39,13 @@ void Pcie::on_sample(const Sample& m, const Gauges& gauges, Time mono, Signs& ou
   if (m.slot < 0) return;
   Link& l = at(m.node, m.slot);
   if (m.field == Field::pcie_gen) return on_gen(m, gauges, out);
-  if (m.field == Field::pcie_replay_total) {
-    const Growth g = l.replays.add(m.value, mono, kReplayWindow);
-    if (g.step > 0 && beyond(g, kReplays, kReplayWindow))
+  const bool replays = m.field == Field::pcie_replay_total;
+  if (replays || m.field == Field::pcie_corrected_total) {
+    const Growth g = (replays ? l.replays : l.corrected).add(m.value, mono, kReplayWindow);
+    if (g.step > 0 && beyond(g, replays ? kReplays : kCounted, kReplayWindow))
       out.see(FindingKind::pcie_degraded, Severity::warning, m.node, m.slot, Witness::scrape, m.at,
-              fmt::format("{:.0f} PCIe replays in {}, {:.0f} in all", g.in_window, render_duration(g.over), m.value));
+              fmt::format("{:.0f} {} in {}, {:.0f} in all", g.in_window, replays ? "PCIe replays" : "corrected PCIe errors",
+                          render_duration(g.over), m.value));
     return;
   }
   if (m.field != Field::pcie_width || m.value <= 0) return;

@@ -21,7 +21,7 @@ class Pcie {
 
  private:
   struct Link {
-    Counter replays;
+    Counter replays, corrected;
     std::uint8_t lanes = 0, widest = 0;
     std::uint8_t gen = 0, slow = 0;  // samples in a row below its peers
   };

@@ -73,6 +73,31 @@ TEST(Pcie, FatalErrorsCountAtOnceAndCorrectedOnesWhenTheyCrowd) {
   EXPECT_NE(few.open(FindingKind::pcie_degraded), nullptr);
 }
 
+TEST(Pcie, CorrectedErrorsThatTheGpuCountsMayBeMoreThanReplays) {
+  Watch w;
+  for (const double v : {900.0, 950.0, 1000.0, 1050.0}) {
+    w.sample(kN0, 3, Field::pcie_corrected_total, v);
+    w.everybody_reports();
+    w.look(minutes(1));
+  }
+  EXPECT_EQ(w.findings(), 0U);
+  w.sample(kN0, 3, Field::pcie_corrected_total, 1400);
+  w.look(minutes(1));
+  EXPECT_NE(w.open(FindingKind::pcie_degraded), nullptr);
+}
+
+TEST(Nvlink, OneLinkThatFailsIsEnoughUnlessTheCountIsOldOrBeginsAnew) {
+  Watch w;
+  for (const double v : {18.0, 18.0, 0.0, 0.0}) {
+    w.sample(kN0, 3, Field::nvlink_failures_total, v);
+    w.look();
+  }
+  EXPECT_EQ(w.findings(), 0U);
+  w.sample(kN0, 3, Field::nvlink_failures_total, 1);
+  w.look();
+  EXPECT_NE(w.open(FindingKind::nvlink_degraded), nullptr);
+}
+
 TEST(Infiniband, ErrorsCountByTheirRates) {
   Watch w;
   feed(w, Field::ib_symbol_errors_total, {0, 2, 4, 5, 9});

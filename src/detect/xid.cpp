@@ -1,5 +1,7 @@
 #include "detect/xid.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace muster::detect {
@@ -10,6 +12,9 @@ constexpr Duration kConsequence = seconds(10);  // of a fault, on the same GPU
 constexpr Duration kAfterLoss = minutes(2);     // all that a lost GPU's driver still says
 constexpr Duration kVerdictAfter = minutes(1);  // Xid 154 sums up what came before it
 constexpr std::size_t kRemembered = 4096;
+constexpr Duration kSettling = minutes(5);  // an exporter that starts anew shows 0, then perhaps the old code again
+constexpr Duration kGap = minutes(15);      // after which a code may have come at any time
+constexpr std::size_t kCountsMax = 65536;
 
 struct XidRule {
   std::int32_t code;
@@ -129,6 +134,84 @@ void Xids::on_xid(const KernelRecord& r, const State& s, Time mono, Signs& out) 
   }
   begin(r, rule->kind, rule->severity, code, mono, out);
   if (rule->kind == K::app_error && r.code != 45) suspect_.on_app_error(r, s, mono);
+}
+
+// False where it is the first look (or the first for long): what stands there may be months old, long since dealt with, and is
+// only the baseline. No finding is opened on it, not even as a note: a ladder goes by a finding's kind, not by its severity.
+bool Xids::look_at(Told& t, Time mono) {
+  if (mono != t.last) t.gap = mono - t.last;  // a page has several lines of a GPU: the gap is to the page before it
+  if (t.since.ns == 0 || t.gap > kGap) t = Told{{}, mono, mono, {}};
+  t.last = mono;
+  return mono != t.since;
+}
+
+// News is a code other than the last one. Not news: a code that stood there a moment ago, as when an exporter starts anew (79, 0,
+// 79), or when two of them look at the same GPU and one is late (79, 13, 79, 13).
+void Xids::on_last(const Sample& m, Time mono, Signs& out) {
+  Told& t = told_[m.node.v * slots_ + static_cast<std::size_t>(m.slot)];
+  const bool watched = look_at(t, mono);
+  const auto code = static_cast<std::int32_t>(m.value);
+  const std::int32_t before = t.codes[0].code;
+  auto it = std::find_if(t.codes.begin(), t.codes.end(), [&](const Told::Code& c) { return c.code == code; });
+  const bool stood = it != t.codes.end() && (it == t.codes.begin() || mono - it->at <= kSettling);
+  if (it == t.codes.end()) --it;  // the oldest goes
+  *it = {code, mono};
+  std::rotate(t.codes.begin(), it, std::next(it));
+  if (!watched || before < 0 || stood || code == 0) return;
+  told(m, code, t.gap,
+       before == 0 ? fmt::format("the management library tells of Xid {}", code)
+                   : fmt::format("the management library tells of Xid {}, before that of {}", code, before),
+       mono, out);
+}
+
+// A count is of the last minutes only, so that it falls by itself; only a rise is news. A code that was not listed before counts
+// from 0, once the GPU has been watched for as long as the exporter's window.
+void Xids::on_count(const Sample& m, Time mono, Signs& out) {
+  Told& t = told_[m.node.v * slots_ + static_cast<std::size_t>(m.slot)];
+  const bool watched = look_at(t, mono);
+  const auto code = static_cast<std::int32_t>(m.value / 1e6);
+  const double count = m.value - code * 1e6;
+  if (counts_.size() >= kCountsMax) std::erase_if(counts_, [&](const auto& c) { return mono - c.second.second > kGap; });
+  if (counts_.size() >= kCountsMax) counts_.clear();  // no site has so many: all of them are baselines again
+  const auto [it, first] = counts_.try_emplace({m.node, m.slot, code}, 0.0, mono);
+  const bool known = !first && mono - it->second.second <= kGap;
+  const double before = known ? it->second.first : 0;
+  it->second = {count, mono};
+  if (!watched || count <= before || (!known && mono - t.since < kSettling)) return;
+  told(m, code, t.gap, fmt::format("the exporter counts Xid {} {:.0f} times lately", code, count), mono, out);
+}
+
+// An Xid that came at some time since the last look, `gap` ago. What the kernel said of this GPU since then is the same event:
+// its finding gets a second witness.
+void Xids::told(const Sample& m, std::int32_t code, Duration gap, std::string text, Time mono, Signs& out) {
+  const XidRule* rule = rule_of(code);
+  // Not judged: what an exporter's number leaves out. 45 does not say after which Xid, 154 not what the driver wants (that is
+  // Field::recovery_action), 144 to 150 not whether they are fatal, which most are not.
+  const bool link5 = code >= 144 && code <= 150;
+  if (rule == nullptr) return;
+  Sign sign{rule->kind, rule->severity, m.node, m.slot, {}, code, {Witness::scrape, m.at, {}, std::move(text)}};
+  if (const auto it = roots_.find({m.node, m.slot}); it != roots_.end()) {
+    const Root& root = it->second;
+    const bool lost = root.kind == K::gpu_lost && mono - root.at <= gap + kAfterLoss;
+    const bool follows = rule->kind == root.kind || rule->kind == K::app_error || rule->kind == K::gpu_fault;
+    if (lost || (follows && mono - root.at <= gap + kConsequence)) {
+      sign.kind = root.kind;
+      sign.severity = kCrit;
+      sign.code = root.code;
+      out.seen.push_back(std::move(sign));
+      return;
+    }
+  }
+  if (link5) return;
+  // An app_error is not held against the GPU (Suspect) here: by the time of the scrape another job may have it.
+  if (rule->severity == kCrit) roots_[{m.node, m.slot}] = {rule->kind, code, mono};
+  out.seen.push_back(std::move(sign));
+}
+
+void Xids::on_sample(const Sample& m, Time mono, Signs& out) {
+  if (m.slot < 0 || m.value < 0) return;
+  forget(mono);
+  m.field == Field::xid_last ? on_last(m, mono, out) : on_count(m, mono, out);
 }
 
 void Xids::on_record(const KernelRecord& r, const State& s, Time mono, Signs& out) {

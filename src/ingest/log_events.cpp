@@ -63,6 +63,7 @@ double LogEvent::confidence() const {
   switch (origin) {
     case Origin::record: return 0.95;
     case Origin::kernel:
+    case Origin::report:
     case Origin::fabric: return 0.8;
     case Origin::bare: return 0.6;
     default: return 0.5;

@@ -28,8 +28,8 @@ struct LogEvent {
   std::string words;  // Xid: the driver's own words of the first line that has some
   Origin origin = Origin::bare;
   bool vague = false;
-  // 0 to 1: how sure it is that the kernel said this. A structured record 0.95, a file's line with the kernel's mark 0.8, without
-  // one 0.6, in a tool's words 0.5; 0.3 where the address is not whole.
+  // 0 to 1: how sure it is that the kernel said this. A structured record 0.95; a file's line with the kernel's mark, and a
+  // tool's report, 0.8; without a mark 0.6; in a tool's words 0.5; 0.3 where the address is not whole.
   double confidence() const;
 };
 

@@ -14,6 +14,7 @@ enum class Origin : std::uint8_t {
   bare,     // nothing before it, or no more than a time
   wrapped,  // in the words of some tool: "[gpu-health] [WARN] GPU-...: XID: "
   fabric,   // Fabric Manager's own log
+  report,   // no log: a tool's report on the state of things
   foreign,  // a process wrote it, by its tag or facility: never the kernel's word
 };
 

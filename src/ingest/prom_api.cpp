@@ -29,7 +29,9 @@ constexpr std::string_view kUsed[] = {"gpu",
                                       "probe",
                                       "firmware_version",
                                       "DCGM_FI_DRIVER_VERSION",
-                                      "GPU_I_ID"};
+                                      "GPU_I_ID",
+                                      "xid",
+                                      "gpu_uuid"};
 
 double read_value(std::string_view s) {
   double v = NAN;
@@ -237,7 +239,8 @@ void PromReader::take(const PromSeries& s, unsigned query) {
     return;
   }
   const std::string_view name = s.label("__name__");
-  if (newest == s.points.end() || (name != "up" && find_series(name) == nullptr)) {
+  const Series* known = find_series(name);
+  if (newest == s.points.end() || (name != "up" && known == nullptr)) {
     ++counts_.refused;
     return;
   }
@@ -256,14 +259,24 @@ void PromReader::take(const PromSeries& s, unsigned query) {
   Page& page = pages_[key];
   page.node = node;
   page.ms = std::max(page.ms, newest->ms);
-  page.text += name;
-  page.text += '{';
+  const bool xid = known->field == Field::xid_last;
+  std::string line(name);
+  line += '{';
   for (const auto& [label, value] : s.labels) {
-    if (std::find(std::begin(kUsed), std::end(kUsed), label) == std::end(kUsed)) continue;
-    if (value.find_first_of("\"\\\n\r") != std::string_view::npos) continue;
-    page.text.append(label).append("=\"").append(value).append("\",");
+    // The lines of links name their GPU by its UUID: one series that every GPU has brings it, not all of them.
+    const bool used = std::find(std::begin(kUsed), std::end(kUsed), label) != std::end(kUsed) || (xid && label == "UUID");
+    if (!used || value.find_first_of("\"\\\n\r") != std::string_view::npos) continue;
+    line.append(label).append("=\"").append(value).append("\",");
   }
-  page.text.append("} ").append(render_number(newest->value)).append("\n");
+  line.append("} ");
+  if (!xid) {
+    page.text.append(line).append(render_number(newest->value)).append("\n");
+    return;
+  }
+  // dcgm-exporter has the code in a label as well (err_code), so that each code is a series of its own and the one before it is
+  // still in range: the GPU's newest counts.
+  PromPoint& last = page.xids[line];
+  if (newest->ms >= last.ms) last = *newest;
 }
 
 std::vector<Sample> PromReader::finish() {
@@ -277,6 +290,9 @@ std::vector<Sample> PromReader::finish() {
     newest_ms_ = std::max(newest_ms_, page.ms);
     const std::size_t first = out.size();
     const Time at{page.ms * 1'000'000};
+    std::string text;
+    for (const auto& [line, point] : page.xids) text.append(line).append(render_number(point.value)).append("\n");
+    page.text.insert(0, text);
     counts_.refused += parse_scrape(page.text, page.node, at, site_, out, &places_[key]);
     const std::uint32_t seen = gpus_in(std::span(out).subspan(first));
     if (seen == 0) continue;
@@ -310,7 +326,9 @@ std::vector<std::string> prom_queries(std::string_view range) {
     const bool dcgm = s.name.substr(0, 5) == "DCGM_";
     const bool counts = s.field == Field::nvlink_errors_total || s.field == Field::pcie_replay_total ||
                         s.field == Field::pcie_width || s.field == Field::clock_reasons || s.field == Field::pcie_gen ||
-                        s.field == Field::sram_exceeded || s.field == Field::recovery_action;
+                        s.field == Field::sram_exceeded || s.field == Field::recovery_action ||
+                        s.field == Field::nvlink_failures_total || s.field == Field::pcie_corrected_total ||
+                        s.field == Field::xid_last || s.field == Field::xid_count;
     std::string& list = names[!dcgm ? 2 : counts ? 1 : 0];
     list += (list.empty() ? "" : "|") + std::string(s.name);
   }

@@ -79,7 +79,8 @@ class PromReader {
   struct Page {
     NodeId node;
     std::int64_t ms = 0;
-    std::string text;  // as an exporter would print it
+    std::string text;                       // as an exporter would print it
+    std::map<std::string, PromPoint> xids;  // likewise, of the last Xid: a line without its value, and the newest value
   };
   NodeId node_of(const PromSeries& s);
   void forget_the_gone();

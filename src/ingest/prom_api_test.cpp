@@ -94,6 +94,19 @@ TEST_F(PromApiTest, AGpuThatVanishesFromAWholeInstanceIsSeen) {
   EXPECT_EQ(all(40, 3), 255 - 8);
 }
 
+TEST_F(PromApiTest, OfAGpusXidsTheNewestCountsWhateverTheirLabels) {
+  const auto xid = [](const char* code, const char* points) {
+    return std::string(
+               R"({"metric":{"__name__":"DCGM_FI_DEV_XID_ERRORS","instance":"node0001","gpu":"2","UUID":"GPU-7","err_code":")") +
+           code + R"("},"values":)" + points + "}";
+  };
+  ASSERT_TRUE(take(answer(xid("79", R"([[25,"79"]])") + "," + xid("13", R"([[5,"13"],[20,"13"]])"))));
+  const auto samples = reader->finish();
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(samples[0].field, Field::xid_last);
+  EXPECT_EQ(samples[0].value, 79);
+}
+
 TEST_F(PromApiTest, ErrorsSayWhatTheServerSaid) {
   const auto r = take(R"({"status":"error","errorType":"execution","error":"query processing would load too many samples"})");
   ASSERT_FALSE(r);

@@ -21,6 +21,7 @@ struct Series {
 };
 
 constexpr double kCounterMax = 9.2e18;
+constexpr double kXidMax = 999;  // the highest there is: 176
 
 // Names before and since DCGM 4.6 (the field ids are the same), then node_exporter's.
 constexpr Series kSeries[] = {
@@ -51,6 +52,29 @@ constexpr Series kSeries[] = {
     {"DCGM_FI_DEV_NVLINK_REPLAY_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
     {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
     {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    // NVLink 5 counts otherwise. Symbol errors and their rate are not read: its error correction is made for them, and mends
+    // thousands a second on a sound link. Nor are errors that the other end marked (RX_REMOTE_ERRORS): they are counted there.
+    {"DCGM_FI_DEV_NVLINK_COUNT_RX_MALFORMED_PACKET_ERRORS", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_RX_PACKET_MALFORMED_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_COUNT_RX_BUFFER_OVERRUN_ERRORS", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_RX_PACKET_DROPPED_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_COUNT_RX_ERRORS", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_RX_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_INTEGRITY_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_RECOVERY_EVENT_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_EFFECTIVE_ERROR_TOTAL", Field::nvlink_errors_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_FAILED_EVENTS", Field::nvlink_failures_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_RECOVERY_FAILED_TOTAL", Field::nvlink_failures_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_PPCNT_PHYSICAL_LINK_DOWN_COUNTER", Field::nvlink_failures_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_NVLINK_PPCNT_PHYSICAL_LINK_DOWN_TOTAL", Field::nvlink_failures_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS", Field::pcie_corrected_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_PCIE_CORRECTABLE_ERROR_TOTAL", Field::pcie_corrected_total, Entity::gpu, 0, kCounterMax},
+    {"DCGM_FI_DEV_XID_ERRORS", Field::xid_last, Entity::gpu, 0, kXidMax},
+    {"DCGM_FI_DEV_XID_ERROR", Field::xid_last, Entity::gpu, 0, kXidMax},
+    {"DCGM_EXP_XID_ERRORS_COUNT", Field::xid_count, Entity::gpu, 0, kCounterMax},  // which Xid is in a label
     {"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", Field::pcie_replay_total, Entity::gpu, 0, kCounterMax},
     {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total, Entity::gpu, 0, kCounterMax},
     {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width, Entity::gpu, 0, 32},

@@ -77,10 +77,13 @@ class Scrape {
     std::string_view gpu, device, pci, host, sensor;
     std::string_view bus, segment, probe, firmware, driver;
     std::string_view instance;  // of a partitioned GPU
+    std::string_view xid;
+    std::string_view uuid, link_uuid;  // of the GPU; link_uuid: on a line of one of its links, which may not have `gpu`
   };
 
   static const char* read_labels(const char* p, const char* end, Labels& out);
   int gpu_slot(const Labels& l);
+  int link_slot(const Labels& l) const;
   int nic_slot(const Labels& l) const;
   int pci_slot(const Labels& l);
   void keep_versions(const Series& s, const Labels& l, int slot);
@@ -101,8 +104,16 @@ class Scrape {
   GpuPlaces* places_;
   std::array<std::uint64_t, kSlotsMax> strange_{};      // addresses the cluster file does not have, by the exporter's index
   std::array<std::string_view, kSlotsMax> instance_{};  // the one that is listened to
-  std::array<double, kSlotsMax> nvlink_{};
-  std::uint32_t nvlink_seen_ = 0;
+  std::array<std::string_view, kSlotsMax> uuid_{};
+  struct Sum {  // of a series' lines, or of several series, by slot
+    std::array<double, kSlotsMax> total{};
+    std::uint32_t seen = 0;
+    void add(int slot, double value) {
+      total[static_cast<std::size_t>(slot)] += value;
+      seen |= 1u << slot;
+    }
+  };
+  Sum nvlink_, nvlink_failures_;
   std::optional<PciTable> pci_;  // made when the first address is met
   std::string_view known_host_;  // last one found to be this node's or nobody's
   int host_searches_ = 0;
@@ -137,9 +148,11 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
       case 3:
         if (label == "gpu") out.gpu = text;
         if (label == "bus") out.bus = text;
+        if (label == "xid") out.xid = text;
         break;
       case 4:
         if (label == "name") out.sensor = text;
+        if (label == "UUID") out.uuid = text;
         break;
       case 5:
         if (label == "probe") out.probe = text;
@@ -153,6 +166,7 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
       case 8:
         if (label == "Hostname" || label == "hostname") out.host = text;
         if (label == "GPU_I_ID") out.instance = text;
+        if (label == "gpu_uuid") out.link_uuid = text;
         break;
       case 10:
         if (label == "pci_bus_id") out.pci = text;
@@ -166,6 +180,11 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
       default: break;
     }
   }
+}
+
+int Scrape::link_slot(const Labels& l) const {
+  const auto it = std::find(uuid_.begin(), uuid_.end(), l.link_uuid);
+  return it == uuid_.end() ? -1 : static_cast<int>(it - uuid_.begin());
 }
 
 int Scrape::gpu_slot(const Labels& l) {
@@ -251,11 +270,14 @@ bool Scrape::own_host(std::string_view host) {
 bool Scrape::keep(const Series& s, const Labels& l, double value) {
   int slot = -1;
   if (s.entity != Entity::node) {
-    slot = s.entity == Entity::gpu ? gpu_slot(l) : s.entity == Entity::nic ? nic_slot(l) : pci_slot(l);
-    if (slot < 0 && s.entity == Entity::pci) return true;  // a device that is no GPU
+    const bool of_link = s.entity == Entity::gpu && l.gpu.empty() && !l.link_uuid.empty();
+    slot = of_link ? link_slot(l) : s.entity == Entity::gpu ? gpu_slot(l) : s.entity == Entity::nic ? nic_slot(l) : pci_slot(l);
+    // A device that is no GPU; a link of one that the page did not show before it.
+    if (slot < 0 && (of_link || s.entity == Entity::pci)) return true;
     // InfiniBand devices beyond one per GPU (storage, management) are not ours to judge.
     if (slot < 0) return s.entity == Entity::nic && !l.device.empty();
     if (s.entity == Entity::gpu) visible_ |= 1u << slot;
+    if (!l.uuid.empty()) uuid_[static_cast<std::size_t>(slot)] = l.uuid;
     if (s.entity == Entity::gpu && !l.instance.empty()) {
       std::string_view& first = instance_[static_cast<std::size_t>(slot)];
       if (first.empty()) first = l.instance;
@@ -274,10 +296,14 @@ bool Scrape::keep(const Series& s, const Labels& l, double value) {
   if (value < s.min || value > s.max) return false;
   // Activity of a slice of a GPU says nothing about the whole.
   if (!l.instance.empty() && (s.field == Field::tensor_active || s.field == Field::gpu_util_pct)) return true;
-  if (s.field == Field::nvlink_errors_total) {
-    nvlink_[static_cast<std::size_t>(slot)] += value;
-    nvlink_seen_ |= 1u << slot;
-    return true;
+  // An exporter that is asked by link prints a line for each: they add up like the series do.
+  if (s.field == Field::nvlink_errors_total) return nvlink_.add(slot, value), true;
+  if (s.field == Field::nvlink_failures_total) return nvlink_failures_.add(slot, value), true;
+  if (s.field == Field::xid_count) {
+    unsigned code = 0;
+    const auto r = std::from_chars(l.xid.data(), l.xid.data() + l.xid.size(), code);
+    if (l.xid.empty() || r.ec != std::errc() || r.ptr != l.xid.data() + l.xid.size() || code > kXidMax) return false;
+    value = xid_count_value(code, value);
   }
   if (s.field == Field::host_uncorrected_total) {  // of several memory controllers
     edac_ += value;
@@ -345,10 +371,13 @@ bool Scrape::line(std::string_view text) {
 }
 
 void Scrape::finish(bool full) {
-  for (std::size_t slot = 0; slot < kSlotsMax; ++slot) {
-    if ((nvlink_seen_ >> slot & 1u) == 0) continue;
-    out_.push_back({at_, node_, static_cast<std::int16_t>(slot), Field::nvlink_errors_total, nvlink_[slot]});
-  }
+  const auto tell = [&](const Sum& sum, Field field) {
+    for (std::size_t slot = 0; slot < kSlotsMax; ++slot) {
+      if ((sum.seen >> slot & 1u) != 0) out_.push_back({at_, node_, static_cast<std::int16_t>(slot), field, sum.total[slot]});
+    }
+  };
+  tell(nvlink_, Field::nvlink_errors_total);
+  tell(nvlink_failures_, Field::nvlink_failures_total);
   if (edac_seen_) out_.push_back({at_, node_, -1, Field::host_uncorrected_total, edac_});
   const auto known = strange_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(site_.gpus_per_node, kSlotsMax));
   if (places_ != nullptr && places_->address.empty() && std::find(strange_.begin(), known, 0U) == known)

@@ -27,7 +27,7 @@ struct GpuPlaces {
 
 // The GPU's slot is that of its PCI address where the line has one (the exporter's index shifts when a GPU is lost): by the
 // cluster file, else by `places`; else gpu="N". Of a partitioned GPU's rows the first instance speaks for the whole. A NIC's slot
-// is the N of device="mlx5_N". NVLink's CRC, replay and recovery totals are added up into one sample per slot, so a scrape has
+// is the N of device="mlx5_N". NVLink's error totals are added up into one sample per slot, and so are its failures: a scrape has
 // all of those series it ever has, or none. A text that begins with the line "# muster full" holds every GPU the node has: a
 // sample of Field::gpus_visible with the mask of the slots seen ends it.
 std::size_t parse_scrape(std::string_view text, NodeId node, Time at, const Site& site, std::vector<Sample>& out,

@@ -98,6 +98,11 @@ TEST(PromText, KnowsOldAndNewNames) {
                                                  {"DCGM_FI_DEV_PCIE_REPLAY_TOTAL", Field::pcie_replay_total},
                                                  {"DCGM_FI_DEV_PCIE_LINK_WIDTH", Field::pcie_width},
                                                  {"DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL", Field::nvlink_errors_total},
+                                                 {"DCGM_FI_DEV_XID_ERRORS", Field::xid_last},
+                                                 {"DCGM_FI_DEV_XID_ERROR", Field::xid_last},
+                                                 {"DCGM_FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS", Field::nvlink_errors_total},
+                                                 {"DCGM_FI_DEV_NVLINK_RECOVERY_FAILED_TOTAL", Field::nvlink_failures_total},
+                                                 {"DCGM_FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS", Field::pcie_corrected_total},
                                                  {"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", Field::nvlink_errors_total}};
   for (const auto& [name, field] : names) {
     const Sample s = only(std::string(name) + "{gpu=\"3\"} 1");
@@ -246,6 +251,32 @@ TEST(PromText, NvlinkErrorsAreAddedUp) {
   EXPECT_EQ(p.samples[0].slot, 1);
 }
 
+TEST(PromText, LinksAreAddedUpUnderTheirGpusUuid) {
+  const std::string gpu = "DCGM_FI_DEV_XID_ERRORS{gpu=\"2\",UUID=\"GPU-7\"} 0\n";
+  const std::string links =
+      "DCGM_FI_DEV_NVLINK_PPCNT_PHYSICAL_LINK_DOWN_COUNTER{nvlink=\"0\",gpu_uuid=\"GPU-7\"} 1\n"
+      "DCGM_FI_DEV_NVLINK_PPCNT_PHYSICAL_LINK_DOWN_COUNTER{nvlink=\"1\",gpu_uuid=\"GPU-7\"} 3\n";
+  const Parsed p = parse(gpu + links);
+  ASSERT_EQ(p.samples.size(), 2u);
+  EXPECT_EQ(p.samples[1].field, Field::nvlink_failures_total);
+  EXPECT_EQ(p.samples[1].slot, 2);
+  EXPECT_EQ(p.samples[1].value, 4);
+  EXPECT_TRUE(parse(links).samples.empty()) << "of a GPU that was not shown";
+  EXPECT_EQ(parse(links).refused, 0u);
+}
+
+TEST(PromText, AnXidsCountNamesItsCode) {
+  const Sample s = only("DCGM_EXP_XID_ERRORS_COUNT{gpu=\"1\",window_size_in_ms=\"300000\",xid=\"79\"} 3");
+  EXPECT_EQ(s.field, Field::xid_count);
+  EXPECT_EQ(s.value, xid_count_value(79, 3));
+  for (const char* xid : {"", "x", "7.5", "1000", "-1"}) {
+    const Parsed p = parse("DCGM_EXP_XID_ERRORS_COUNT{gpu=\"1\",xid=\"" + std::string(xid) + "\"} 3\n");
+    EXPECT_EQ(p.refused, 1u) << xid;
+    EXPECT_TRUE(p.samples.empty());
+  }
+  EXPECT_EQ(parse("DCGM_FI_DEV_XID_ERRORS{gpu=\"1\"} 1000\n").refused, 1u);
+}
+
 TEST(PromText, AFullScrapeSaysWhichGpusAreThere) {
   const Parsed p = parse("# muster full\nDCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 60\nDCGM_FI_DEV_GPU_TEMP{gpu=\"3\"} NaN\n");
   ASSERT_EQ(p.samples.size(), 2u);
@@ -276,7 +307,7 @@ TEST(PromText, ReadsTheSharedSampleScrapes) {
     text << file.rdbuf();
     const Parsed p = parse(text.str());
     EXPECT_EQ(p.refused, 0u);
-    EXPECT_EQ(p.samples.size(), 9u * 8u + 1u);  // nine of the default series are Muster's
+    EXPECT_EQ(p.samples.size(), 10u * 8u + 2u);  // ten of the default series are Muster's, and a count of Xids
   }
 }
 

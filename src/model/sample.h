@@ -27,7 +27,7 @@ enum class Field : std::uint8_t {
   remapped_rows,        // counter, uncorrectable
   remap_pending,        // 0 or 1
   remap_failed,         // 0 or 1
-  nvlink_errors_total,  // counter: CRC, replay and recovery
+  nvlink_errors_total,  // counter: CRC, replay and recovery; NVLink 5: what its error correction did not mend
   pcie_replay_total,    // counter
   pcie_width,           // lanes
   ib_link_downed_total, // counter; slot = the NIC of that GPU
@@ -51,15 +51,20 @@ enum class Field : std::uint8_t {
   nic_firmware,                // as a number, see render_version
   driver_answers,              // node: 1 a question to the driver was answered in time, 0 it was not
   host_uncorrected_total,      // node, counter: memory errors of the host that were not corrected
+  xid_last,                    // slot: the last Xid the management library told of; 0: none. Stays until another comes
+  xid_count,                   // slot: how often one Xid came within the exporter's window, see xid_count_value
+  nvlink_failures_total,       // slot, counter: links that went down, recoveries that failed
+  pcie_corrected_total,        // slot, counter: errors of the PCIe link that were corrected
 };
-constexpr std::array<std::string_view, 39> names(Field) {
+constexpr std::array<std::string_view, 43> names(Field) {
   return {"up", "boot_time_s", "gpus_visible", "gpu_temp_c", "memory_temp_c", "power_w", "sm_clock_mhz", "gpu_util_pct",
           "tensor_active", "thermal_violation_us", "ecc_sbe_total", "ecc_dbe_total", "remapped_rows", "remap_pending",
           "remap_failed", "nvlink_errors_total", "pcie_replay_total", "pcie_width", "ib_link_downed_total", "ib_up",
           "inlet_temp_c", "clock_reasons", "pcie_gen", "sram_exceeded", "recovery_action", "driver_version",
           "ib_symbol_errors_total", "ib_recoveries_total", "ib_receive_errors_total", "ib_integrity_errors_total",
           "ib_overrun_errors_total", "ib_discards_total", "ib_ack_timeouts_total", "ib_rnr_retries_total",
-          "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers", "host_uncorrected_total"};
+          "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers", "host_uncorrected_total",
+          "xid_last", "xid_count", "nvlink_failures_total", "pcie_corrected_total"};
 }
 constexpr std::size_t kFields = names(Field{}).size();
 
@@ -150,6 +155,10 @@ struct JobLogRecord {
 
 // Versions travel as numbers: 580.159.04 is 580 * 1e8 + 159 * 1e5 + 4.
 constexpr double version_number(double major, double minor, double patch) { return major * 1e8 + minor * 1e5 + patch; }
+
+// A code and its count travel as one number as well: 3 times Xid 79 is 79 * 1e6 + 3.
+constexpr double kXidCountMax = 999'999;
+constexpr double xid_count_value(double code, double count) { return code * 1e6 + (count < kXidCountMax ? count : kXidCountMax); }
 
 // A job's own word on how fast it steps (from its log or exporter).
 struct StepReport {

@@ -107,6 +107,35 @@ FaultView EventViews::view(const LogEvent& e) {
   return v;
 }
 
+LogEvent event_of(const DocumentProblem& p) {
+  LogEvent e;
+  e.line_first = p.line_first;
+  e.line_last = p.line_last;
+  e.code = p.fault;
+  e.pci = p.pci;
+  e.pid = p.pid;
+  e.xid = p.verdict >= 0 ? 154 : 0;  // the driver's verdict is the same, whoever brings it
+  e.verdict = p.verdict;
+  e.origin = Origin::report;
+  return e;
+}
+
+FaultView view_of(const DocumentProblem& p, std::string_view source, const Policy* policy) {
+  FaultView v;
+  if (p.fault.empty()) {
+    v.meaning = p.meaning;
+    v.severity = p.severity;
+    v.scope = p.scope;
+    v.action = p.action;
+  } else {
+    v = EventViews(policy).view(event_of(p));
+  }
+  v.code = p.code;
+  v.seen_in = source;
+  if (!p.words.empty()) v.meaning += ": " + p.words;
+  return v;
+}
+
 std::string event_json(const LogEvent& e, const FaultView& v) {
   JsonWriter w;
   const auto text = [&](std::string_view key, const std::string& s) {

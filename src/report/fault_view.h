@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "ingest/documents.h"
 #include "ingest/log_events.h"
 #include "model/policy.h"
 #include "report/table.h"
@@ -36,6 +37,10 @@ class EventViews {
   const Policy* policy_;
   std::map<std::string, Need> needs_;  // by PCI address; emptied when it grows too large
 };
+
+// A problem that a tool's report shows, as an event of a log would be shown.
+LogEvent event_of(const DocumentProblem& p);
+FaultView view_of(const DocumentProblem& p, std::string_view source, const Policy* policy);
 
 // One event as one JSON object: line_first line_last source code pci mig pid process caused_by meaning severity scope action
 // confidence. What the log does not say is null.
