@@ -58,7 +58,9 @@ class Examiner {
       case SmiProblemKind::no_devices: return see("no_gpus", "GPU count short", key, key, p.text);
       case SmiProblemKind::no_handle: return see("gpu_lost", "Fallen off bus, no Xid", key, key, p.text);
       case SmiProblemKind::inforom: return see("inforom_corrupted", "DCGM_FR 9", key, key, p.text);
-      case SmiProblemKind::other: out_.notes.push_back("not understood: " + p.text); return;
+      case SmiProblemKind::other:
+        if (others_++ == 0) out_.notes.push_back("not understood: " + p.text);
+        return;
     }
   }
   void count_short(double attached, std::size_t shown) {
@@ -67,6 +69,8 @@ class Examiner {
     see("gpu_count", "GPU count short", "<attached_gpus>", "Attached GPUs",
         fmt::format("{:.0f} attached, {} shown", attached, shown));
   }
+
+  std::size_t others() const { return others_; }
 
  private:
   DocumentProblem place(std::string code, std::string_view element, std::string_view key, std::string words) {
@@ -189,6 +193,7 @@ class Examiner {
   DocumentReading& out_;
   Block block_;
   std::string pci_;
+  std::size_t others_ = 0;  // complaints in words that are not known
 };
 
 }  // namespace
@@ -206,6 +211,8 @@ void read_nvidia_smi(std::string_view text, bool xml, DocumentReading& out) {
   }
   if (smi.complete && smi.attached && *smi.attached > static_cast<double>(smi.gpus.size()) && smi.left_out == 0)
     examiner.count_short(*smi.attached, smi.gpus.size());
+  if (examiner.others() > 1) out.notes.push_back(fmt::format("and {} lines more, likewise", examiner.others() - 1));
+  if (smi.gpus.empty() && out.problems.empty()) out.notes.push_back("it shows no GPU");
   if (xml && !smi.complete) out.notes.push_back("it is not whole: " + printable(smi.broken));
   if (smi.not_understood > 0) out.notes.push_back(fmt::format("{} values in a form that is not known", smi.not_understood));
   if (smi.left_out > 0) out.notes.push_back(fmt::format("{} GPUs or other things too many: not read", smi.left_out));

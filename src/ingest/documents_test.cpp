@@ -134,6 +134,7 @@ TEST(Documents, WhatNvidiaSmiSaysWhereItCannot) {
             Codes{"no_driver"});
   EXPECT_EQ(codes(read("Failed to initialize NVML: Driver/library version mismatch\n")), Codes{"driver_version_mismatch"});
   EXPECT_EQ(codes(read("No devices were found\n")), Codes{"no_gpus"});
+  EXPECT_EQ(read("==============NVSMI LOG==============\nhello\nthere\nyou\n").notes.size(), 3u) << "one, how many, no GPU";
   const DocumentReading lost = read("Unable to determine the device handle for GPU0000:A1:00.0: Unknown Error\n");
   EXPECT_EQ(codes(lost), Codes{"gpu_lost"});
   EXPECT_EQ(lost.problems[0].pci, "0000:a1:00");
