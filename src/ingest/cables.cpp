@@ -68,7 +68,9 @@ class Plan {
 std::string wrong_text(std::string_view what, const std::string& text) {
   if (text.empty()) return fmt::format("{} is empty", what);
   if (text.size() > kTextMax) return fmt::format("{} must be 1 to {} bytes of text, is {}", what, kTextMax, text.size());
-  if (printable(text) != text) return fmt::format("{} has characters that cannot be shown: {}", what, quoted(text));
+  const auto plain = [](char c) { return c >= ' ' && c <= '~'; };
+  if (!std::all_of(text.begin(), text.end(), plain) && printable(text) != text)
+    return fmt::format("{} has characters that cannot be shown: {}", what, quoted(text));
   return {};
 }
 
@@ -211,24 +213,24 @@ Result<void> read_table(std::string_view text, const std::string& file, Plan& pl
   std::size_t width = 0;
   const std::size_t before = plan.size(), of_gpus = plan.of_gpus();
   for (skip_csv_comments(text, i, line); i < text.size(); skip_csv_comments(text, i, line)) {
-    const std::string at = fmt::format("{}:{}", name, line);
     const int first = line;
-    if (!read_csv_record(text, i, line, cells)) return fail(Code::bad_input, fmt::format("{}: a quote is not closed", at));
+    const auto at = [&] { return fmt::format("{}:{}", name, first); };
+    if (!read_csv_record(text, i, line, cells)) return fail(Code::bad_input, at() + ": a quote is not closed");
     if (std::all_of(cells.begin(), cells.end(), [](const std::string& c) { return trim(c).empty(); })) continue;
     if (width == 0) {
-      const auto header = read_header(cells, at);
+      const auto header = read_header(cells, at());
       if (!header) return tl::unexpected(header.error());
       where = *header;
       width = cells.size();
       continue;
     }
     if (cells.size() != width)
-      return fail(Code::bad_input, fmt::format("{}: {} cells, the header has {}", at, cells.size(), width));
+      return fail(Code::bad_input, fmt::format("{}: {} cells, the header has {}", at(), cells.size(), width));
     const auto cell = [&](std::size_t c) {
       return where[c] < 0 ? std::string() : std::string(trim(cells[static_cast<std::size_t>(where[c])]));
     };
     const std::string wrong = plan.add({cell(0), cell(1), cell(2), cell(3), cell(4)}, first);
-    if (!wrong.empty()) return fail(Code::bad_input, fmt::format("{}: {}", at, wrong));
+    if (!wrong.empty()) return fail(Code::bad_input, fmt::format("{}: {}", at(), wrong));
   }
   if (width == 0) return fail(Code::bad_input, fmt::format("{}:1: no header line", name));
   if (plan.size() > before && plan.of_gpus() == of_gpus) {
