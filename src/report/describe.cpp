@@ -54,7 +54,11 @@ class Writer {
 std::string where(const Value& item) {
   const auto node = text_of(item, "node");
   const auto slot = number_of(item, "gpu_slot");
-  if (node.empty()) return "the whole site";
+  if (node.empty()) {
+    const Value* place = item.find("where");
+    const auto words = place == nullptr ? std::string() : text_of(*place, "words");
+    return words.empty() ? "the whole site" : words;
+  }
   return slot && *slot >= 0 ? fmt::format("{}, GPU {}", node, text_of(item, "gpu_slot")) : node;
 }
 

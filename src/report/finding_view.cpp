@@ -4,11 +4,18 @@
 
 #include <set>
 
+#include "base/text.h"
+
 namespace muster::report {
 
 Whereabouts whereabouts(const State& s, const Finding& f) {
   Whereabouts w;
   if (f.kind == FindingKind::row_hot && f.slot >= 0) w.row = std::to_string(f.slot + 1);
+  const bool of_job = f.kind == FindingKind::nccl_hang || f.kind == FindingKind::sdc_suspected;
+  if (f.job.some())
+    w.job = "job " + render(f.job);
+  else if (of_job)  // one that no engine told of
+    w.job = printable(f.subject);
   if (f.node.v >= s.site.nodes.size()) return w;
   const NodeSpec& n = s.site.nodes[f.node.v];
   w.node = n.name;
@@ -36,7 +43,7 @@ Whereabouts whereabouts(const State& s, const Finding& f) {
 }
 
 std::string say(const Whereabouts& w, std::int16_t slot) {
-  if (w.node.empty()) return w.row.empty() ? "the whole site" : "row " + w.row;
+  if (w.node.empty()) return !w.job.empty() ? w.job : w.row.empty() ? "the whole site" : "row " + w.row;
   std::string out = w.node;
   if (!w.nic.empty())
     out += fmt::format(", NIC {}{}", w.nic, say_far_end(w.switch_name, w.switch_port, w.cable));

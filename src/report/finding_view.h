@@ -11,6 +11,7 @@ namespace muster::report {
 // Where something is, as far as the site's file and the state know; what is not known is empty or -1.
 struct Whereabouts {
   std::string node, rack, pci, nic, row;
+  std::string job;                              // "job 17", of what is a job's and no node's
   std::string uuid, serial;                     // of the GPU, where its agent has said so
   std::string switch_name, switch_port, cable;  // of a link: what its NIC is wired to, where the cluster file tells
   std::int64_t leaf = -1, pod = -1, domain = -1;

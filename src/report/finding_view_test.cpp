@@ -50,6 +50,11 @@ TEST(FindingView, SaysWhatTheNicIsWiredToWhereThatIsKnown) {
 TEST(FindingView, TheSiteIsTheWholeSite) {
   Story t(8);
   EXPECT_EQ(say(whereabouts(t.s, finding(FindingKind::common_cause, {}, -1)), -1), "the whole site");
+  Finding hang = finding(FindingKind::nccl_hang, {}, -1);
+  hang.subject = "job 41";
+  EXPECT_EQ(say(whereabouts(t.s, hang), -1), "job 41") << "no engine told of it";
+  hang.job = JobId{17, 4};
+  EXPECT_EQ(say(whereabouts(t.s, hang), -1), "job 17_3");
 }
 
 TEST(FindingView, CountsTheNodesOfACauseOnce) {

@@ -137,8 +137,8 @@ TEST(Scrape, OldAndNewNamesGiveTheSameSamples) {
   const Site s = site();
   EXPECT_EQ(parse_scrape(of_repo("tests/fixtures/scrape_h200.prom"), NodeId{0}, Time{1}, s, samples[0]), 0u);
   EXPECT_EQ(parse_scrape(of_repo("tests/fixtures/scrape_h200_dcgm46.prom"), NodeId{0}, Time{1}, s, samples[1]), 0u);
-  // 15 fields of 8 GPUs (two of the series are one field) less two blank values, 2 of 8 NICs, boot time, the mask, two versions.
-  ASSERT_EQ(samples[0].size(), 15u * 8 - 2 + 16 + 4);
+  // 16 fields of 8 GPUs (two of the series are one field) less two blank values, 2 of 8 NICs, boot time, the mask, two versions.
+  ASSERT_EQ(samples[0].size(), 16u * 8 - 2 + 16 + 4);
   ASSERT_EQ(samples[0].size(), samples[1].size());
   for (std::size_t i = 0; i < samples[0].size(); ++i) {
     EXPECT_EQ(samples[0][i].field, samples[1][i].field);

@@ -76,6 +76,7 @@ check(until(lambda: hang('job 41'), 15), 'a collective that timed out is a findi
 print(f'    line to finding: {time.monotonic() - began:.1f} s', flush=True)
 check(until(lambda: 'rank 2 did not come to the collective' in newest('job 41'), 45), 'it names the rank that did not come',
       newest('job 41'))
+check(hang('job 41')['where']['words'] == 'job 41', 'and where: in the job', hang('job 41')['where'])
 check(hang('job 7') is None, 'what a log said before the agent came is not news')
 
 # ---- an agent that is killed loses none of it and tells none of it twice

@@ -30,7 +30,8 @@ ids = {name: row['id'] for row in rows for name in (row['name'], row['former']) 
 # Of dcgm-exporter's own default list, with the same name before and since DCGM 4.6.
 DEFAULT = {'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION', 'DCGM_FI_DEV_MEM_COPY_UTIL', 'DCGM_FI_DEV_ENC_UTIL', 'DCGM_FI_DEV_DEC_UTIL',
            'DCGM_FI_PROF_PCIE_TX_BYTES', 'DCGM_FI_PROF_PCIE_RX_BYTES', 'DCGM_FI_DEV_VGPU_LICENSE_STATUS'}
-emitted = [line.split(',', 2) for line in text_of('dcgm-counters').splitlines() if line and line[0] != '#']
+# Those behind a mark are for newer exporters, and count as well.
+emitted = [line.lstrip('#').split(',', 2) for line in text_of('dcgm-counters').splitlines() if re.match('#?DCGM_', line)]
 bad = [e for e in emitted if len(e) != 3 or e[1].strip() not in ('gauge', 'counter', 'label') or
        (e[0] not in ids and e[0] not in DEFAULT) or ',' in e[2]]
 check(not bad and len(emitted) == len({e[0] for e in emitted}), f'{len(emitted)} counters: each once, of a known field', bad)
