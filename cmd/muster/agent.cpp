@@ -80,7 +80,7 @@ int ask_once(const AgentOptions& o, const agent::Options& options) {
     if (!reports) return say_error(reports.error());
     for (const agent::ProbeReport& r : *reports) {
       if (r.state == agent::ProbeState::told) continue;
-      picture.figures.probes[r.name] = {r.state != agent::ProbeState::ok, r.took.seconds(), {}};
+      picture.figures.probes[r.name] = {r.state == agent::ProbeState::hung, r.took.seconds(), agent::trouble_of(r)};
       const bool values = r.name == "nvml" || r.name == "sysfs" || r.name == "versions";
       if (values) agent::merge_readings(picture.readings, agent::parse_readings(r.text));
     }

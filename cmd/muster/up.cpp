@@ -57,6 +57,10 @@ int watch(const UpOptions& o) {
 }  // namespace
 
 int run_up(const UpOptions& o) {
+  if (!o.cluster.empty() && !o.twin.empty()) {
+    return say_error({Code::bad_input, "--cluster and --twin are two clusters: a twin tells itself what it is made of",
+                      "give one of them: --twin to control a twin, --cluster to watch real nodes"});
+  }
   if (!o.cluster.empty()) return watch(o);
   if (!o.scrape.empty() || !o.prometheus.empty() || !o.alertmanagers.empty() || !o.remote_write.empty()) {
     return say_error({Code::bad_input,

@@ -75,6 +75,13 @@ std::vector<ProbeSpec> make_probes(const Options& o) {
   return out;
 }
 
+std::string trouble_of(const ProbeReport& r) {
+  if (r.state == ProbeState::died) return "the probe's process died";
+  if (r.state != ProbeState::ok) return {};
+  if (r.name.rfind(kMountPrefix, 0) == 0) return r.text;
+  return r.name.rfind(kCommandPrefix, 0) == 0 && r.text.rfind("0 ", 0) != 0 ? "exit " + r.text : "";
+}
+
 Agent::Agent(Options options) : options_(std::move(options)), boot_(machine_boot()) {}
 
 Agent::~Agent() {
@@ -201,10 +208,10 @@ void Agent::on_piece(const KernelPiece& p) {
   ++picture_.figures.dropped;
 }
 
-bool Agent::any_hung(bool mounts) const {
+bool Agent::driver_hangs() const {
   const std::lock_guard hold(lock_);
   return std::any_of(picture_.figures.probes.begin(), picture_.figures.probes.end(),
-                     [&](const auto& p) { return p.second.hung && of_files(p.first) == mounts; });
+                     [](const auto& p) { return p.second.hung && !of_files(p.first); });
 }
 
 // The driver told of an Xid by way of NVML. The kernel log says the same and more, and sooner: where it is followed and can be
@@ -286,9 +293,7 @@ void Agent::on_report(ProbeReport r) {
     was_hung = s.hung;
     s.hung = r.state == ProbeState::hung || (r.state == ProbeState::died && s.hung);
     s.took_s = r.took.seconds();
-    s.trouble = r.state == ProbeState::died ? "the probe's process died" : "";
-    if (r.state == ProbeState::ok && mount && !of_jobs) s.trouble = r.text;
-    if (r.state == ProbeState::ok && command && r.text.rfind("0 ", 0) != 0) s.trouble = "exit " + r.text;
+    s.trouble = trouble_of(r);
     if (r.state == ProbeState::ok && !mount && !command) merge_readings(picture_.readings, parse_readings(r.text));
     // A driver that hangs tells nothing: old values must not pass for new ones.
     if (r.name == "nvml" && r.state != ProbeState::ok) picture_.readings.gpus.clear();
@@ -299,7 +304,8 @@ void Agent::on_report(ProbeReport r) {
     say(mount ? AgentWord::mount_stalled : AgentWord::probe_hung, r.name, 0, text);
   }
   if (r.state == ProbeState::ok && (r.name == "nvml" || r.name == "versions")) tell_facts();
-  if (was_hung && r.state == ProbeState::ok && !any_hung(mount))
+  // Each mount is a finding of its own, and all other probes are one together.
+  if (was_hung && r.state == ProbeState::ok && (mount || !driver_hangs()))
     say(mount ? AgentWord::mount_back : AgentWord::probe_back, r.name, 0, "");
 }
 

@@ -34,6 +34,8 @@ struct Options {
 };
 
 std::vector<ProbeSpec> make_probes(const Options& o);
+// What a probe complains of; empty: nothing.
+std::string trouble_of(const ProbeReport& r);
 
 class Agent {
  public:
@@ -59,7 +61,7 @@ class Agent {
   void note_fatal(const KernelRecord& record);
   void say(AgentWord word, const std::string& subject, std::uint64_t count, const std::string& text);
   bool keep(const Letter& letter);
-  bool any_hung(bool mounts) const;
+  bool driver_hangs() const;
 
   Options options_;
   std::string boot_;

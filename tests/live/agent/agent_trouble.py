@@ -52,7 +52,7 @@ a.kill()
 # ---- a file system that stops answering
 stall = Stall(os.path.join(DIR, 'stall'))
 if stall.mount():
-    m = Agent(controller, 5, more=['--deadline', '1s'])
+    m = Agent(controller, 5, more=['--deadline', '1s', '--job-log', os.path.join(stall.folder, 'slurm-%j.out')])
     m.start()
     probe = 'mount ' + stall.folder
     check(until(lambda: m.metric(f'muster_probe_hung\\{{probe="{probe}"\\}}') == 0),
@@ -62,6 +62,8 @@ if stall.mount():
     found = until(lambda: controller.findings('mount_stalled'), 30)
     check(found and stall.folder in str(found) + run('check', '--spool', m.spool).stdout,
           f'when it stalls (FUSE: this kernel has no NFS client) that is a finding {time.monotonic() - began:.1f} s later', found)
+    stalled = until(lambda: len(controller.findings('mount_stalled')) == 2 and controller.findings('mount_stalled'), 30) or []
+    check({f['subject'] for f in stalled} == {probe, 'job logs'}, 'and the logs of jobs on it are another', stalled)
     verdict = run('check', '--spool', m.spool)
     check(verdict.returncode == 6 and f'{probe} does not answer' in verdict.stdout, 'muster check names it', verdict.stdout)
     began = time.monotonic()
@@ -71,7 +73,8 @@ if stall.mount():
           controller.findings('hearsay'))
     check(m.metric('DCGM_FI_DEV_GPU_TEMP') == 41, 'and the GPUs are read')
     stall.resume()
-    check(until(lambda: not controller.findings('mount_stalled'), 40), 'when it answers again the finding is cleared')
+    check(until(lambda: not controller.findings('mount_stalled'), 40), 'when it answers again both are cleared',
+          controller.findings('mount_stalled'))
     m.kill()
     stall.unmount()
 else:
