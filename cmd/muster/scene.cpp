@@ -27,7 +27,7 @@ bool contains(const Names& all, const std::string& name) {
 
 }  // namespace
 
-Result<Site> load_cluster(const std::string& name) {
+Result<Site> load_cluster(const std::string& name, CableCounts* cables) {
   if (contains(preset_cluster_names(), name)) return preset_cluster(name);
   const auto text = read_file(name);
   if (!text) {
@@ -39,7 +39,7 @@ Result<Site> load_cluster(const std::string& name) {
     }();
     return tl::unexpected(e);
   }
-  return parse_cluster(*text, name, read_file);
+  return parse_cluster(*text, name, read_file, cables);
 }
 
 Result<Policy> load_policy(const std::string& name) {

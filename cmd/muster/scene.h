@@ -1,6 +1,7 @@
 // From flags to a simulated cluster: reads the cluster, workload and policy files a command names.
 #pragma once
 #include "base/result.h"
+#include "ingest/cables.h"
 #include "model/policy.h"
 #include "options.h"
 #include "twin/twin.h"
@@ -22,7 +23,7 @@ bool affords_full_scrapes(const Site& site, double speed);
 // Whether a policy suits a cluster; GPU models it names are written as the cluster writes them.
 Result<void> fit_policy(Policy& policy, const Site& site, const std::string& file);
 Result<Policy> load_policy(const std::string& name_or_file);
-// A cluster that ships with Muster, by name, or a file.
-Result<Site> load_cluster(const std::string& name_or_file);
+// A cluster that ships with Muster, by name, or a file. `cables`, if given: how many the file lists.
+Result<Site> load_cluster(const std::string& name_or_file, CableCounts* cables = nullptr);
 
 }  // namespace muster::cmd

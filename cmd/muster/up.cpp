@@ -1,5 +1,7 @@
 // muster up: the controller of a cluster that runs somewhere else: a twin in another process, or real nodes with agents on them,
 // which today are only watched.
+#include <fmt/core.h>
+
 #include "adapters/twin/remote_twin.h"
 #include "commands.h"
 #include "control/restore.h"
@@ -35,8 +37,13 @@ class RemoteInject final : public Tool {
 int watch(const UpOptions& o) {
   const auto policy = load_policy(o.policy);
   if (!policy) return say_error(policy.error());
-  auto site = load_cluster(o.cluster);
+  CableCounts cables;
+  auto site = load_cluster(o.cluster, &cables);
   if (!site) return say_error(site.error());
+  if (cables.read > 0) {
+    say(fmt::format("cables: {} read{}", cables.read,
+                    cables.of_no_gpu == 0 ? "" : fmt::format(", {} of them of no GPU's NIC: left aside", cables.of_no_gpu)));
+  }
   auto dir = open_state_dir(state_path(o.state));
   if (!dir) return say_error(dir.error());
   auto journal = sqlite::open({.path = dir->journal(), .create = true});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "ingest/csv.h"
@@ -15,6 +16,12 @@ namespace {
 
 constexpr std::size_t kTextMax = 63;  // bytes, of each name, port and label
 constexpr std::size_t kFilesMax = 256;
+
+std::string lower(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
 
 // One cable as it is written.
 struct Line {
@@ -50,6 +57,10 @@ class Plan {
   CableTable table();
 
  private:
+  std::optional<std::uint32_t> find_node(std::string_view name) const {
+    const auto it = std::lower_bound(nodes_.begin(), nodes_.end(), std::pair<std::string_view, std::uint32_t>(name, 0));
+    return it != nodes_.end() && it->first == name ? std::optional(it->second) : std::nullopt;
+  }
   static std::uint32_t number(std::map<std::string, std::uint32_t, std::less<>>& of, const std::string& name) {
     return of.try_emplace(name, static_cast<std::uint32_t>(of.size())).first->second;
   }
@@ -83,19 +94,24 @@ std::string Plan::add(const Line& l, int line) {
     if (&text == &l.label && text.empty()) continue;
     if (std::string wrong = wrong_text(what, text); !wrong.empty()) return wrong;
   }
-  const auto node = std::lower_bound(nodes_.begin(), nodes_.end(), std::pair<std::string_view, std::uint32_t>(l.node, 0));
-  if (node == nodes_.end() || node->first != l.node) return fmt::format("no node is called {}", quoted(l.node));
+  const auto node = find_node(l.node);
+  if (!node) {
+    const std::string_view host = std::string_view(l.node).substr(0, l.node.find('.'));
+    const bool short_known = host.size() < l.node.size() && find_node(host);
+    return fmt::format("no node is called {}{}", quoted(l.node), short_known ? "; is it " + quoted(host) + "?" : "");
+  }
   Row r;
-  r.node = node->second;
+  r.node = *node;
+  const std::string nic = lower(l.nic);
   if (l.nic.find_first_not_of("0123456789") == std::string::npos) {
     const auto slot = parse_uint(l.nic);
     if (!slot || *slot >= site_.gpus_per_node)
       return fmt::format("nic is {}, and a node has NICs 0 to {}", quoted(l.nic), site_.gpus_per_node - 1);
     r.nic = static_cast<std::uint32_t>(*slot);
-  } else if (const int slot = slot_of_nic(l.nic, site_); slot >= 0) {
+  } else if (const int slot = slot_of_nic(nic, site_); slot >= 0) {
     r.nic = static_cast<std::uint32_t>(slot);
   } else {
-    r.nic = Cabling::kNicsMax + number(devices_, l.nic);
+    r.nic = Cabling::kNicsMax + number(devices_, nic);
   }
   of_gpus_ += r.nic < Cabling::kNicsMax ? 1 : 0;
   if (rows_.size() >= kCablesMax) return fmt::format("more than {} cables", kCablesMax);
@@ -170,12 +186,6 @@ CableTable Plan::table() {
 constexpr std::array<std::string_view, 5> kColumns = {"node", "nic", "switch", "port", "cable"};
 constexpr std::size_t kLabel = 4;  // the one that may be missing
 
-std::string lower(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 // Where each of kColumns stands in the header; -1: nowhere. Other columns of the plan are of no interest.
 Result<std::array<int, kColumns.size()>> read_header(const std::vector<std::string>& cells, const std::string& at) {
   std::array<int, kColumns.size()> where;
@@ -193,9 +203,8 @@ Result<std::array<int, kColumns.size()>> read_header(const std::vector<std::stri
     column = static_cast<int>(i);
   }
   for (std::size_t c = 0; c < kColumns.size(); ++c) {
-    if (where[c] >= 0) continue;
+    if (where[c] >= 0 || c == kLabel) continue;
     const auto near = nearest(kColumns[c], others);
-    if (c == kLabel && !near) continue;
     return fail(Code::bad_input,
                 fmt::format("{}: no column is called {}{}", at, kColumns[c], near ? "; is it " + quoted(*near) + "?" : ""),
                 "the header is node,nic,switch,port,cable in any order; cable may be left out");
@@ -203,11 +212,42 @@ Result<std::array<int, kColumns.size()>> read_header(const std::vector<std::stri
   return where;
 }
 
+// What stands between the cells of the header that begins at `i`: that by which most of its columns are known. Spreadsheets write
+// ';' where the comma is a number's, and tabs where a table was copied.
+char separator_of(std::string_view text, std::size_t i) {
+  char best = ',';
+  std::ptrdiff_t most = 0;
+  for (const char separator : {',', ';', '\t'}) {
+    std::size_t at = i;
+    int line = 0;
+    std::vector<std::string> cells;
+    if (!read_csv_record(text, at, line, cells, separator)) continue;
+    const auto known = std::count_if(cells.begin(), cells.end(), [](const std::string& c) {
+      return std::find(kColumns.begin(), kColumns.end(), lower(trim(c))) != kColumns.end();
+    });
+    if (known > most) best = separator, most = known;
+  }
+  return best;
+}
+
+// "sep=;", which spreadsheets put before the header.
+bool names_separator(std::string_view text, std::size_t i) {
+  const std::string_view line = trim(text.substr(i, text.find('\n', i) - i));
+  return line.size() <= 5 && lower(line).starts_with("sep=");
+}
+
+// In UTF-16 every other byte of a table in English is zero.
+bool wide(std::string_view text) {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") || text.substr(0, 64).find('\0') != std::string_view::npos;
+}
+
 Result<void> read_table(std::string_view text, const std::string& file, Plan& plan) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";  // spreadsheets begin their files with it
   const std::string name = printable(file);
+  if (wide(text)) return fail(Code::bad_input, name + ":1: it is in UTF-16", "save it anew as CSV in UTF-8");
   std::size_t i = text.starts_with(kMark) ? kMark.size() : 0;
   int line = 1;
+  char separator = ',';
   std::vector<std::string> cells;
   std::array<int, kColumns.size()> where{};
   std::size_t width = 0;
@@ -215,7 +255,10 @@ Result<void> read_table(std::string_view text, const std::string& file, Plan& pl
   for (skip_csv_comments(text, i, line); i < text.size(); skip_csv_comments(text, i, line)) {
     const int first = line;
     const auto at = [&] { return fmt::format("{}:{}", name, first); };
-    if (!read_csv_record(text, i, line, cells)) return fail(Code::bad_input, at() + ": a quote is not closed");
+    const bool separator_line = width == 0 && names_separator(text, i);
+    if (width == 0) separator = separator_of(text, i);
+    if (!read_csv_record(text, i, line, cells, separator)) return fail(Code::bad_input, at() + ": a quote is not closed");
+    if (separator_line) continue;
     if (std::all_of(cells.begin(), cells.end(), [](const std::string& c) { return trim(c).empty(); })) continue;
     if (width == 0) {
       const auto header = read_header(cells, at());
@@ -233,7 +276,8 @@ Result<void> read_table(std::string_view text, const std::string& file, Plan& pl
     if (!wrong.empty()) return fail(Code::bad_input, fmt::format("{}: {}", at(), wrong));
   }
   if (width == 0) return fail(Code::bad_input, fmt::format("{}:1: no header line", name));
-  if (plan.size() > before && plan.of_gpus() == of_gpus) {
+  if (plan.size() == before) return fail(Code::bad_input, name + ":1: no cable in it", "each line after the header is one");
+  if (plan.of_gpus() == of_gpus) {
     return fail(Code::bad_input, fmt::format("{}:1: none of its {} cables is of a GPU's NIC", name, plan.size() - before),
                 "give nic as a slot (0, 1, ...) or as a device (mlx5_0, mlx5_1, ...)");
   }
@@ -276,7 +320,7 @@ void read_listed(Form& form, const Value& v, std::string_view file, Plan& plan) 
 
 }  // namespace
 
-void read_cables(Form& form, std::string_view file, const ReadText& read, Site& site) {
+void read_cables(Form& form, std::string_view file, const ReadText& read, Site& site, CableCounts& counts) {
   const Value* v = form.any("cables");
   if (v == nullptr || !form.ok()) return;
   Plan plan(site);
@@ -298,6 +342,7 @@ void read_cables(Form& form, std::string_view file, const ReadText& read, Site& 
   }
   if (!form.ok()) return;
   if (const auto r = plan.check(); !r) return form.adopt(r.error());
+  counts = {plan.size(), plan.size() - plan.of_gpus()};
   site.cables.set(plan.table());
 }
 

@@ -71,6 +71,32 @@ TEST(Cables, OfNicsThatBelongToNoGpuAreCheckedAndLeftAside) {
             "site/plan.csv:1: none of its 2 cables is of a GPU's NIC");
 }
 
+TEST(Cables, TablesAreReadAsSpreadsheetsWriteThem) {
+  for (const char* csv :
+       {"node;nic;switch;port;cable\r\ngpu01;0;leaf,a;17;C-1\r\n", "sep=;\r\nnode;nic;switch;port;cable\ngpu01;0;leaf,a;17;C-1\n",
+        "\xEF\xBB\xBFSEP=;\nnode;nic;switch;port;cable\ngpu01;0;leaf,a;17;C-1\n",
+        "sep=,\nnode,nic,switch,port,cable\ngpu01,0,\"leaf,a\",17,C-1\n",
+        "node\tnic\tswitch\tport\tcable\ngpu01\t0\tleaf,a\t17\tC-1\n"})
+    EXPECT_EQ(say(parse_table(csv), 0, 0), "cable C-1 to port 17 of leaf,a") << csv;
+  EXPECT_EQ(say(parse_table("node,nic,switch,port,notes; of May\ngpu01,0,l,1,a;b\n"), 0, 0), "cable to port 1 of l");
+  EXPECT_EQ(say(parse_table("Node,NIC,Switch,Port,Cable ID,Cables\ngpu01,MLX5_3,l,1,7,8\n"), 0, 3), "cable to port 1 of l");
+  EXPECT_EQ(error(parse_table("node,nic,switch,port\ngpu01,0,l,1\ngpu01,eth0,m,1\ngpu01,ETH0,m,2\n")),
+            "site/plan.csv:4: eth0 of gpu01 has a cable already, at site/plan.csv:3");
+}
+
+TEST(Cables, AreCountedWithThoseOfNoGpu) {
+  CableCounts counts;
+  const auto s = parse_cluster(
+      std::string(kNodes) + "cables: c.csv\n", "c.yaml",
+      [](const std::string&) -> Result<std::string> {
+        return "node,nic,switch,port\ngpu01,0,l,1\ngpu01,eth0,m,1\ngpu02,1,l,2\n";
+      },
+      &counts);
+  ASSERT_TRUE(s) << s.error().what;
+  EXPECT_EQ(counts.read, 3U);
+  EXPECT_EQ(counts.of_no_gpu, 1U);
+}
+
 TEST(Cables, WhatIsWrongIsRefusedWithFileAndLine) {
   const std::string head = "node,nic,switch,port,cable\ngpu01,0,l,1,C1\n";
   const std::pair<std::string, std::string> wrong[] = {
@@ -88,7 +114,17 @@ TEST(Cables, WhatIsWrongIsRefusedWithFileAndLine) {
   for (const auto& [row, reason] : wrong) EXPECT_EQ(error(parse_table(head + row + "\n")), reason);
   EXPECT_EQ(error(parse_table("")), "site/plan.csv:1: no header line");
   EXPECT_EQ(error(parse_table("node,nic,switch\n")), "site/plan.csv:1: no column is called port");
-  EXPECT_EQ(error(parse_table("node,nic,switch,port,cabel\n")), "site/plan.csv:1: no column is called cable; is it \"cabel\"?");
+  EXPECT_EQ(error(parse_table("node,nic,swich,port\n")), "site/plan.csv:1: no column is called switch; is it \"swich\"?");
+  EXPECT_EQ(error(parse_table("node,nic,switch,port\n\n")), "site/plan.csv:1: no cable in it");
+  EXPECT_EQ(error(parse_table("node,nic,switch,port\ngpu01.cluster.local,0,l,1\n")),
+            "site/plan.csv:2: no node is called \"gpu01.cluster.local\"; is it \"gpu01\"?");
+  EXPECT_EQ(error(parse_table("node,nic,switch,port\ngpu99.cluster.local,0,l,1\n")),
+            "site/plan.csv:2: no node is called \"gpu99.cluster.local\"");
+  const std::string wide = "node,nic,switch,port\n";
+  std::string utf16 = "\xff\xfe", bare;
+  for (const char c : wide) utf16 += c, utf16 += '\0', bare += '\0', bare += c;
+  EXPECT_EQ(error(parse_table(utf16)), "site/plan.csv:1: it is in UTF-16");
+  EXPECT_EQ(error(parse_table(bare)), "site/plan.csv:1: it is in UTF-16");
   EXPECT_EQ(error(parse_table("node,nic,switch,port,nic\n")), "site/plan.csv:1: two columns are called nic");
 }
 

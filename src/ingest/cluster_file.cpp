@@ -242,7 +242,7 @@ void check_names(Form& form, const Value& root, const Site& site) {
 
 }  // namespace
 
-Result<Site> parse_cluster(std::string_view text, std::string_view file, const ReadText& read) {
+Result<Site> parse_cluster(std::string_view text, std::string_view file, const ReadText& read, CableCounts* cables) {
   auto root = parse_yaml(text, file);
   if (!root) return tl::unexpected<Error>(std::move(root.error()));
   Form form(*root, file);
@@ -268,7 +268,9 @@ Result<Site> parse_cluster(std::string_view text, std::string_view file, const R
   if (form.ok() && site.row_kw > 0 && site.rack_row.empty()) form.error(*root, "row_power_kw needs racks_per_row");
   site.gpu_pci = usual_addresses(site.gpus_per_node, layout.domain);
   read_addresses(form, site);
-  read_cables(form, file, read, site);
+  CableCounts counts;
+  read_cables(form, file, read, site, counts);
+  if (cables != nullptr) *cables = counts;
   site.storage_write_gbs = usual_storage_gbs(site.gpus());
   form.number("storage_write_gbs", site.storage_write_gbs, 0.01, 1e6);
   form.any("groups"), form.any("nodes");  // known also when something before them was wrong

@@ -14,7 +14,9 @@ namespace muster {
 constexpr std::uint32_t kClusterNodesMax = 131'072;
 
 // `read` gets the tables of cables that the file names, their paths relative to it; without it such a file is refused.
-Result<Site> parse_cluster(std::string_view text, std::string_view file, const ReadText& read = {});
+// `cables`, if given: how many there are.
+Result<Site> parse_cluster(std::string_view text, std::string_view file, const ReadText& read = {},
+                           CableCounts* cables = nullptr);
 // A cluster that ships with Muster: "h200-1024" and so on.
 Result<Site> preset_cluster(std::string_view name);
 std::vector<std::string> preset_cluster_names();

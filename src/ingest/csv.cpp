@@ -6,7 +6,7 @@
 
 namespace muster {
 
-bool read_csv_record(std::string_view text, std::size_t& i, int& line, std::vector<std::string>& cells) {
+bool read_csv_record(std::string_view text, std::size_t& i, int& line, std::vector<std::string>& cells, char separator) {
   cells.assign(1, {});
   bool quoted = false;
   while (i < text.size()) {
@@ -23,7 +23,7 @@ bool read_csv_record(std::string_view text, std::size_t& i, int& line, std::vect
       }
     } else if (c == '"' && cells.back().empty()) {
       quoted = true;
-    } else if (c == ',') {
+    } else if (c == separator) {
       cells.emplace_back();
     } else if (c == '\n') {
       ++line;

@@ -21,7 +21,7 @@ struct Csv {
 Result<Csv> parse_csv(std::string_view text, std::string_view file);
 
 // For tables too large to keep as text: one record starting at `i`; moves `i` and `line` past it. False: a quote is not closed.
-bool read_csv_record(std::string_view text, std::size_t& i, int& line, std::vector<std::string>& cells);
+bool read_csv_record(std::string_view text, std::size_t& i, int& line, std::vector<std::string>& cells, char separator = ',');
 // Past lines that begin with '#', at the beginning of a line.
 void skip_csv_comments(std::string_view text, std::size_t& i, int& line);
 

@@ -150,6 +150,12 @@ with open(STATE + '/trace.csv', 'w') as f:
 for svg, code in ((STATE, 2), (STATE + '/none/x.svg', 3), ('/dev/full', 1)):
     ran = run('replay', 'jobs', '--trace', STATE + '/trace.csv', '--svg', svg)
     check(ran.code == code and not ran.out and 'cannot write ' + svg in ran.err, f'replay jobs --svg {svg}: exit {code}', ran)
+with open(STATE + '/cables.yaml', 'w') as f:
+    f.write('nodes: 2\nname_format: gpu##\ncables: cables.csv\n')
+with open(STATE + '/cables.csv', 'w') as f:
+    f.write('node;nic;switch;port\ngpu01;MLX5_0;leaf;1\ngpu01;eth0;mgmt;1\ngpu02;0;leaf;2\n')
+ran = run('up', '--cluster', STATE + '/cables.yaml', '--state', '/dev/null/state')
+check(ran.code != 0 and "cables: 3 read, 1 of them of no GPU's NIC" in ran.err, 'up says how many cables it read', ran)
 ran = run('twin', 'serve', '--gpus', '64', '--orders-log', STATE, '--listen', f'unix:{STATE}/s')
 check(ran.code == 2, 'a folder for the log of orders: exit 2', ran)
 code = os.waitstatus_to_exitcode(os.system(f'"{MUSTER}" completion bash > /dev/full 2> /dev/null'))
