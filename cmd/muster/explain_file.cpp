@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "commands.h"
 #include "files.h"
@@ -96,13 +98,14 @@ class Listing {
   bool paged_ = false;
 };
 
-// What is read, to where it belongs: its first bytes say whether it is a log or a tool's report.
+// What is read, to where it belongs: its first bytes say whether it is JSON, which is a report as a whole. Anything else is read
+// as a log, and what reports stand in it as such.
 class Taker {
  public:
   explicit Taker(Listing& out) : out_(out) {}
 
   void feed(std::string_view bytes) {
-    if (kind_ == DocumentKind::none) return to_log(bytes);
+    if (kind_ && *kind_ != DocumentKind::amd_smi) return to_log(bytes);
     const std::size_t room = kDocumentBytesMax - kept_.size();
     cut_ = cut_ || bytes.size() > room;
     kept_.append(bytes.substr(0, room));
@@ -112,29 +115,51 @@ class Taker {
     if (!kind_) decide(true);
     log_.finish();  // what was read before an error is still told
     out_.show(log_.take());
-    if (*kind_ == DocumentKind::none) return;
-    document_ = read_document(*kind_, kept_);
-    out_.show(document_);
+    std::vector<FoundReport> found = finder_.finish();
+    if (kind_ == DocumentKind::amd_smi) found = {{0, *kind_, std::move(kept_), cut_}};
+    for (const FoundReport& f : found) {
+      DocumentReading d = read_document(f.kind, f.text);
+      for (DocumentProblem& p : d.problems) {
+        p.line_first += f.lines_before;
+        p.line_last += f.lines_before;
+      }
+      if (f.cut) d.notes.push_back(fmt::format("it is longer than {} MiB: the rest not read", kDocumentBytesMax >> 20));
+      out_.show(d);
+      documents_.push_back({f.lines_before, std::move(d)});
+    }
   }
-  bool anything() const { return log_.counts().lines > 0 || !document_.what.empty(); }
+  bool anything() const { return log_.counts().lines > 0 || !documents_.empty(); }
+  // Whether all of it could be read.
+  bool whole() const {
+    return std::all_of(documents_.begin(), documents_.end(), [](const Document& d) { return d.reading.broken.empty(); });
+  }
   void tell() const;
 
  private:
+  struct Document {
+    std::uint64_t lines_before = 0;
+    DocumentReading reading;
+  };
+
   void decide(bool ended) {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8, where an editor put it
+    if (kept_.starts_with(kMark)) kept_.erase(0, kMark.size());
     kind_ = recognise_document(kept_, ended);
-    if (kind_ == DocumentKind::none) to_log(std::exchange(kept_, {}));
+    if (kind_ && *kind_ != DocumentKind::amd_smi) to_log(std::exchange(kept_, {}));
   }
   void to_log(std::string_view bytes) {
     log_.feed(bytes);
     out_.show(log_.take());
+    finder_.feed(bytes);
   }
 
   Listing& out_;
   LogReader log_;
+  ReportFinder finder_;
   std::optional<DocumentKind> kind_;  // nothing: not known yet
-  std::string kept_;                  // until it is; of a report all
+  std::string kept_;                  // until it is; of JSON all
   bool cut_ = false;
-  DocumentReading document_;
+  std::vector<Document> documents_;
 };
 
 // Other packed forms are not unpacked here; read as text they would pass for a log without events.
@@ -149,16 +174,30 @@ Result<void> refuse_packed(std::string_view head) {
       return fail(Code::bad_input, fmt::format("the log is packed with {}", name),
                   fmt::format("unpack it on the way: {} -dc LOG | muster explain --file -", name));
   }
-  if (head.substr(0, 4096).find('\0') != std::string_view::npos)
-    say("it holds zero bytes, which no log in text has: is it a binary file, or in UTF-16?");
+  return {};
+}
+
+// Text in two or four bytes a character would pass for a log without events as well.
+Result<void> refuse_wide(std::string_view head) {
+  head = head.substr(0, 4096);
+  const auto zeros = static_cast<std::size_t>(std::count(head.begin(), head.end(), '\0'));
+  if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff") || zeros * 10 > head.size() * 3)
+    return fail(Code::corrupt, "it is in UTF-16 or another encoding of several bytes a character, or no text at all",
+                "write it anew in UTF-8: iconv -f UTF-16 -t UTF-8 LOG | muster explain --file -");
+  if (zeros > 0) say("it holds zero bytes, which no log in text has: is it a binary file?");
   return {};
 }
 
 // Feeds the whole input, unpacked where it is a gzip file.
 Result<void> read_all(Input& in, Taker& taker) {
-  bool first = true;
+  bool first = true, first_piece = true;
   std::optional<Gunzip> zip;
-  while (true) {
+  Result<void> readable;
+  const auto take = [&](std::string_view piece) {
+    if (std::exchange(first_piece, false)) readable = refuse_wide(piece);
+    if (readable) taker.feed(piece);
+  };
+  while (readable) {
     const auto bytes = in.next();
     if (!bytes) return tl::unexpected<Error>(bytes.error());
     if (bytes->empty()) break;
@@ -170,12 +209,12 @@ Result<void> read_all(Input& in, Taker& taker) {
       }
     }
     if (!zip) {
-      taker.feed(*bytes);
-    } else if (const auto r = zip->feed(*bytes, [&](std::string_view piece) { taker.feed(piece); }); !r) {
+      take(*bytes);
+    } else if (const auto r = zip->feed(*bytes, take); !r) {
       return r;
     }
   }
-  return zip ? zip->finish() : Result<void>();
+  return zip && readable ? zip->finish() : readable;
 }
 
 void tell_counts(const LogCounts& c) {
@@ -188,14 +227,32 @@ void tell_counts(const LogCounts& c) {
   if (c.cut > 0) say(fmt::format("{} line{} longer than {} bytes: the rest not read", c.cut, c.cut == 1 ? "" : "s", kLogLineMax));
 }
 
+void tell_document(const DocumentReading& d, std::uint64_t lines_before) {
+  const std::size_t n = d.problems.size();
+  const std::string count = fmt::format("{} problem{}", n, n == 1 ? "" : "s");
+  std::string result;
+  if (!d.broken.empty())
+    result = n == 0 ? d.broken : count + ", and " + d.broken;
+  else if (n > 0)
+    result = count;
+  else
+    result = d.notes.empty() ? "nothing is wrong in it" : "nothing wrong in what could be read";
+  say(fmt::format("{}recognised as {}: {}", lines_before == 0 ? "" : fmt::format("from line {} on ", lines_before + 1), d.what,
+                  result));
+  for (const std::string& note : d.notes) say(note);
+}
+
 void Taker::tell() const {
-  if (kind_ == DocumentKind::none) return tell_counts(log_.counts());
-  const std::size_t n = document_.problems.size();
-  say(fmt::format("recognised as {}: {}", document_.what,
-                  n == 0 ? std::string(document_.notes.empty() ? "nothing is wrong in it" : "nothing wrong in what could be read")
-                         : fmt::format("{} problem{}", n, n == 1 ? "" : "s")));
-  for (const std::string& note : document_.notes) say(note);
-  if (cut_) say(fmt::format("it is longer than {} MiB: the rest not read", kDocumentBytesMax >> 20));
+  const LogCounts& c = log_.counts();
+  if (documents_.empty() && c.lines == 0) return say("it is empty: 0 lines");
+  // A report's own lines are none of a log: their count says nothing, unless there is a log around it.
+  if (documents_.empty() || c.events > 0 || documents_.front().lines_before > kPromptLines) tell_counts(c);
+  if (documents_.empty() && c.known == 0) {
+    say("nothing in it looks like a log or report that Muster knows: kernel logs (dmesg, syslog, journald), and what nvidia-smi "
+        "-q, "
+        "ncclras, ibqueryerrors and amd-smi --json print; see muster explain --help");
+  }
+  for (const Document& d : documents_) tell_document(d.reading, d.lines_before);
 }
 
 }  // namespace
@@ -207,9 +264,10 @@ int explain_file(const ExplainOptions& options, const Policy* policy) {
   const auto read = read_all(in, taker);
   taker.finish();
   if (read || taker.anything()) out.finish();
-  taker.tell();
+  if (read || taker.anything()) taker.tell();
   if (!read) return say_error(read.error());
-  return finish_output();
+  const int rc = finish_output();
+  return rc == 0 && !taker.whole() ? 1 : rc;
 }
 
 }  // namespace muster::cmd

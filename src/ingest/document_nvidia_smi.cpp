@@ -28,6 +28,26 @@ std::vector<Block> blocks_of(std::string_view text, bool xml) {
   return out;
 }
 
+// The last key of a GPU's block, at the outermost level: which it is differs among releases, not among the GPUs of a report.
+std::string_view last_key(std::string_view block) {
+  constexpr std::string_view kIndent = "\n    ";
+  for (std::size_t at = block.rfind(kIndent); at != npos && at > 0; at = block.rfind(kIndent, at - 1)) {
+    const std::string_view line = block.substr(at + kIndent.size(), block.find('\n', at + 1) - at - kIndent.size());
+    if (!line.empty() && line[0] != ' ') return trim(line.substr(0, line.find(" : ")));
+  }
+  return {};
+}
+
+// Whether a report in text ends within a GPU: others may have followed.
+bool cut_off(std::string_view text, const std::vector<Block>& blocks) {
+  if (blocks.empty()) return false;  // not one GPU: as it stands
+  const std::string_view end = text.substr(text.rfind('\n') + 1);
+  if (text.size() > kSmiTextBytesMax || (end.starts_with(' ') && end.find(" : ") == npos)) return true;
+  const auto part = [&](const Block& b) { return text.substr(b.from, b.to - b.from); };
+  const std::string_view last = part(blocks.back());
+  return blocks.size() > 1 ? last_key(last) != last_key(part(blocks.front())) : last.find("\n    Processes") == npos;
+}
+
 class Examiner {
  public:
   Examiner(std::string_view text, bool xml, DocumentReading& out) : text_(text), xml_(xml), lines_(text), out_(out) {}
@@ -209,8 +229,14 @@ void read_nvidia_smi(std::string_view text, bool xml, DocumentReading& out) {
   for (std::size_t i = 0; i < smi.gpus.size(); ++i) {
     examiner.gpu(smi.gpus[i], i < blocks.size() ? blocks[i] : Block{0, text.size()});
   }
-  if (smi.complete && smi.attached && *smi.attached > static_cast<double>(smi.gpus.size()) && smi.left_out == 0)
-    examiner.count_short(*smi.attached, smi.gpus.size());
+  if (smi.complete && smi.attached && *smi.attached > static_cast<double>(smi.gpus.size()) && smi.left_out == 0) {
+    if (!xml && cut_off(text, blocks))
+      out.notes.push_back(
+          fmt::format("it is not whole: {:.0f} GPUs are attached, and it ends within the GPU that is its number {}",
+                      *smi.attached, smi.gpus.size()));
+    else
+      examiner.count_short(*smi.attached, smi.gpus.size());
+  }
   if (examiner.others() > 1) out.notes.push_back(fmt::format("and {} lines more, likewise", examiner.others() - 1));
   if (smi.gpus.empty() && out.problems.empty()) out.notes.push_back("it shows no GPU");
   if (xml && !smi.complete) out.notes.push_back("it is not whole: " + printable(smi.broken));

@@ -135,6 +135,41 @@ constexpr Own kAmd[] = {
      "gpu", "DRAIN; RESET_GPU; repeat -> RMA"},
 };
 
+// Past the object that begins at `at`; npos: its end is not there.
+std::size_t object_end(std::string_view text, std::size_t at) {
+  int depth = 0;
+  bool in_text = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_text) {
+      if (c == '\\') ++at;
+      in_text = c != '"';
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '{') {
+      ++depth;
+    } else if (c == '}' && --depth == 0) {
+      return at + 1;
+    }
+  }
+  return npos;
+}
+
+// A list of those GPUs that are there to their end, of a JSON that is cut off or several in a row.
+std::string whole_gpus(std::string_view text) {
+  std::string out;
+  for (std::size_t at = text.find('{'); at != npos; at = text.find('{', at)) {
+    std::size_t end = npos;
+    if (trim(text.substr(at + 1, 64)).starts_with("\"gpu\"")) {
+      end = object_end(text, at);
+      if (end == npos) break;
+      out += (out.empty() ? "[" : ",") + std::string(text.substr(at, end - at));
+    }
+    at = end == npos ? at + 1 : end;
+  }
+  return out.empty() ? "[]" : out + "]";
+}
+
 }  // namespace
 
 void read_nccl_ras(std::string_view text, DocumentReading& out) {
@@ -191,10 +226,11 @@ void read_ib_errors(std::string_view text, DocumentReading& out) {
 void read_amd_smi(std::string_view text, DocumentReading& out) {
   out.source = "amd_smi";
   out.what = "amd-smi's JSON";
-  const auto smi = parse_amd_smi(text);
+  auto smi = parse_amd_smi(text);
   if (!smi) {
-    out.notes.push_back("it could not be read: " + printable(smi.error().what));
-    return;
+    out.broken = "it could not be read as a whole: " + printable(smi.error().what);
+    smi = parse_amd_smi(whole_gpus(text));
+    if (!smi || smi->gpus.empty()) return;
   }
   out.what = fmt::format("amd-smi's JSON of {} GPU{}", smi->gpus.size(), smi->gpus.size() == 1 ? "" : "s");
   Lines lines(text);

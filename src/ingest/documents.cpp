@@ -1,11 +1,14 @@
 #include "ingest/documents.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
 namespace muster {
 namespace {
+
+constexpr std::size_t kHeaderMax = 256;  // bytes of a line that are looked at in a text that is a log otherwise
 
 bool has(std::string_view s, std::string_view part) { return s.find(part) != std::string_view::npos; }
 
@@ -62,6 +65,88 @@ std::optional<DocumentKind> recognise_document(std::string_view head, bool ended
   if (!may_begin(trim(head.substr(0, line)))) return DocumentKind::none;
   if (!full) return std::nullopt;
   return kind_of(head);
+}
+
+ReportFinder::Header ReportFinder::header_of(std::string_view line) const {
+  if (line.empty()) return Header::none;
+  switch (line.front()) {
+    case '=': return has(line, "=NVSMI LOG=") ? Header::smi : Header::none;
+    case '<':
+      return line.starts_with("<?xml") || line.starts_with("<!DOCTYPE nvidia_smi_log") || line.starts_with("<nvidia_smi_log")
+                 ? Header::xml
+                 : Header::none;
+    case 'E': return line.starts_with("Errors for ") && has(line, "\"") ? Header::ib : Header::none;
+    case '#': return line.starts_with("## Summary: ") && has(line, " nodes checked") ? Header::ib : Header::none;
+    case 'N':
+      if (line.starts_with("NCCL version ")) return Header::ras;
+      [[fallthrough]];
+    default:
+      // Further down such words may be anyone's.
+      return lines_ < kPromptLines && complaint(line) ? Header::complaint : Header::none;
+  }
+}
+
+void ReportFinder::begin_line(std::string_view line) {
+  const Header h = header_of(line.substr(0, kHeaderMax));
+  if (h == Header::none) return;
+  // One report may have several such lines: a port's errors and the summary, the heads of an XML, complaints before either.
+  if (h == open_ && (h == Header::ib || h == Header::complaint)) return;
+  if (h == Header::xml && open_ == h && !line.starts_with("<?xml")) return;
+  if (open_ == Header::complaint && (h == Header::smi || h == Header::xml) && lines_ < kPromptLines) return void(open_ = h);
+  open_ = h;
+  found_.push_back({lines_, DocumentKind::none, {}, false});
+}
+
+void ReportFinder::keep(std::string_view bytes) {
+  if (open_ == Header::none) return;
+  FoundReport& r = found_.back();
+  const std::size_t room = kDocumentBytesMax - kept_;
+  r.cut = r.cut || bytes.size() > room;
+  r.text.append(bytes.substr(0, room));
+  kept_ += std::min(bytes.size(), room);
+  if (r.kind != DocumentKind::none || r.text.size() < kDocumentHeadMax) return;
+  r.kind = recognise_document(r.text, true).value_or(DocumentKind::none);
+  if (r.kind != DocumentKind::none) return;
+  kept_ -= r.text.size();
+  found_.pop_back();
+  open_ = Header::none;
+}
+
+void ReportFinder::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const bool whole = end != std::string_view::npos;
+    const std::string_view piece = bytes.substr(0, whole ? end + 1 : bytes.size());
+    bytes.remove_prefix(piece.size());
+    if (decided_) {
+      keep(piece);
+      decided_ = !whole;
+    } else if (whole && head_.empty()) {
+      begin_line(piece);
+      keep(piece);
+    } else {
+      head_ += piece;
+      if (whole || head_.size() >= kHeaderMax) {
+        begin_line(head_);
+        keep(head_);
+        head_.clear();
+        decided_ = !whole;
+      }
+    }
+    lines_ += whole ? 1 : 0;
+  }
+}
+
+std::vector<FoundReport> ReportFinder::finish() {
+  if (!head_.empty()) {
+    begin_line(head_);
+    keep(head_);
+  }
+  for (FoundReport& r : found_) {
+    if (r.kind == DocumentKind::none) r.kind = recognise_document(r.text, true).value_or(DocumentKind::none);
+  }
+  std::erase_if(found_, [](const FoundReport& r) { return r.kind == DocumentKind::none; });
+  return std::exchange(found_, {});
 }
 
 DocumentReading read_document(DocumentKind kind, std::string_view text) {

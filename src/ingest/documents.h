@@ -35,9 +35,41 @@ struct DocumentReading {
   std::string what;                       // "nvidia-smi -q of 8 GPUs, driver 580.159.04"
   std::vector<DocumentProblem> problems;  // by their lines
   std::vector<std::string> notes;         // what could not be read, and why
+  std::string broken;                     // why it could not be read as a whole; the problems are those of what could
 };
 
 DocumentReading read_document(DocumentKind kind, std::string_view text);
+
+constexpr std::uint64_t kPromptLines = 20;  // what a pasted session may hold before a report
+
+struct FoundReport {
+  std::uint64_t lines_before = 0;  // of the text it stands in
+  DocumentKind kind = DocumentKind::none;
+  std::string text;  // to where the next begins, or to the end of all
+  bool cut = false;  // at kDocumentBytesMax
+};
+
+// Finds the reports within a text that is a log otherwise, or a pasted terminal session: by the lines they begin with, which no
+// log has without a prefix. Keeps kDocumentBytesMax of text and nothing of a log.
+class ReportFinder {
+ public:
+  void feed(std::string_view bytes);
+  // What was found, in its order.
+  std::vector<FoundReport> finish();
+
+ private:
+  enum class Header : std::uint8_t { none, smi, xml, ras, ib, complaint };
+  Header header_of(std::string_view line) const;
+  void begin_line(std::string_view line);
+  void keep(std::string_view bytes);
+
+  std::vector<FoundReport> found_;  // the last one is still open where open_ is set
+  Header open_ = Header::none;
+  std::string head_;      // of a line whose end is not here yet
+  bool decided_ = false;  // the line's beginning has been looked at
+  std::uint64_t lines_ = 0;
+  std::size_t kept_ = 0;
+};
 
 // Line numbers of offsets into a text. Offsets are asked for mostly in their order: only what lies between two is counted.
 class Lines {

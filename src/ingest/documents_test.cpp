@@ -180,7 +180,78 @@ TEST(Documents, WhatAmdSmiCounts) {
   EXPECT_EQ(codes(d), (Codes{"ecc_uncorrectable", "ecc_deferred", "bad_page_pending"}));
   EXPECT_EQ(d.problems[0].pci, "0000:05:00");
   EXPECT_EQ(d.problems[0].line_first, 3u);
-  EXPECT_EQ(read("[{\"gpu\": 0, ").notes.size(), 1u);
+}
+
+TEST(Documents, OfABrokenJsonTheGpusThatAreWholeAreRead) {
+  EXPECT_NE(read("[{\"gpu\": 0, ").broken, "");
+  const std::string one = R"({"gpu": 1, "asic": {"market_name": "a } \" b"}, "ecc": {"total_uncorrectable_count": 3}})";
+  const DocumentReading cut = read("[\n" + one + ",\n{\"gpu\": 2, \"ecc\": {\"total_unc");
+  EXPECT_EQ(codes(cut), Codes{"ecc_uncorrectable"});
+  EXPECT_NE(cut.broken, "");
+  const DocumentReading two = read("[" + one + "]\n[" + one + "]\n");
+  EXPECT_EQ(codes(two), (Codes{"ecc_uncorrectable", "ecc_uncorrectable"}));
+  EXPECT_EQ(two.problems[1].line_first, 2u);
+  EXPECT_NE(two.broken, "");
+  EXPECT_EQ(read("[" + one + "]\n").broken, "");
+}
+
+TEST(Documents, ATextThatIsCutOffHasNoGpuMissing) {
+  const std::string head = "==============NVSMI LOG==============\n\nAttached GPUs                             : 3\n";
+  const std::string gpu =
+      "GPU 00000000:1B:00.0\n    Product Name                          : NVIDIA H200\n    Processes                  : None\n"
+      "    Capabilities\n        EGM                               : disabled\n";
+  EXPECT_EQ(codes(read(head + gpu)), Codes{"gpu_count"}) << "whole as far as it goes";
+  EXPECT_EQ(codes(read(head + gpu + gpu)), Codes{"gpu_count"});
+  EXPECT_EQ(codes(read(head + gpu + gpu + "\nroot@gpu01:~# ")), Codes{"gpu_count"}) << "a prompt is no part of it";
+  for (const std::string& cut : {gpu.substr(0, 60), gpu + gpu.substr(0, 60), gpu + gpu.substr(0, gpu.find("    Cap")),
+                                 gpu + "GPU 00000000:43:00.0\n", gpu + gpu.substr(0, gpu.size() - 14)}) {
+    const DocumentReading d = read(head + cut);
+    EXPECT_EQ(codes(d), Codes{}) << cut;
+    ASSERT_EQ(d.notes.size(), 1u) << cut;
+    EXPECT_EQ(d.notes[0].find("it is not whole: 3 GPUs are attached"), 0u) << d.notes[0];
+  }
+}
+
+TEST(Documents, ReportsAreFoundBehindAPromptAndInALog) {
+  const std::string ras = "NCCL version 2.26.2 compiled with CUDA 12.6\n\nJob summary\n===========\n";
+  const std::string ib = "Errors for \"a\"\n   GUID 0x1 port 3: [PortRcvErrors == 3]\n## Summary: 7 nodes checked, 1 bad nodes\n";
+  const std::string log = "[    1.0] hello\n", prompt = "root@gpu01:~# x\n", noise(10'000, 'x');
+  using Found = std::vector<std::pair<std::uint64_t, DocumentKind>>;
+  const std::pair<std::string, Found> texts[] = {
+      {prompt + kSmiHead, {{2, DocumentKind::nvidia_smi}}},
+      {"# ncclras\n" + ras, {{1, DocumentKind::nccl_ras}}},
+      {"$ ibqueryerrors\n" + ib, {{1, DocumentKind::ibqueryerrors}}},
+      {prompt + xml(""), {{1, DocumentKind::nvidia_smi_xml}}},
+      {log + kSmiHead + ras + log + ib + xml("") + xml(""),
+       {{2, DocumentKind::nvidia_smi},
+        {11, DocumentKind::nccl_ras},
+        {16, DocumentKind::ibqueryerrors},
+        {19, DocumentKind::nvidia_smi_xml},
+        {27, DocumentKind::nvidia_smi_xml}}},
+      {prompt + "No devices were found\n", {{1, DocumentKind::nvidia_smi}}},
+      {"Unable to determine the device handle for GPU0000:A1:00.0: Unknown Error\n" + xml(""),
+       {{0, DocumentKind::nvidia_smi_xml}}},
+      {std::string(40, '\n') + "No devices were found\n", {}},
+      {"NCCL version 2.21.5+cuda12.4\n" + noise + "\nJob summary\n", {}},
+      {"NCCL version 2.21.5+cuda12.4\n" + noise + "\n" + ib, {{2, DocumentKind::ibqueryerrors}}},
+      {"[  2.0] Errors for \"a\"\n " + kSmiHead.substr(1), {}},
+  };
+  for (const auto& [text, expected] : texts) {
+    for (const std::size_t step : {std::size_t{1}, std::size_t{7}, text.size()}) {
+      ReportFinder finder;
+      for (std::size_t at = 0; at < text.size(); at += step) finder.feed(std::string_view(text).substr(at, step));
+      Found found;
+      for (const FoundReport& r : finder.finish()) found.emplace_back(r.lines_before, r.kind);
+      EXPECT_EQ(found, expected) << text.substr(0, 60) << " in steps of " << step;
+    }
+  }
+  ReportFinder finder;
+  finder.feed(kSmiHead);
+  for (int i = 0; i < 40; ++i) finder.feed(std::string(1 << 20, 'x') + "\n");
+  const auto found = finder.finish();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].cut);
+  EXPECT_EQ(found[0].text.size(), kDocumentBytesMax);
 }
 
 TEST(Documents, TextAndXmlOfTheSameGpuAreReadAlike) {

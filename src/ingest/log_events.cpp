@@ -132,7 +132,9 @@ void LogReader::line(std::string_view text) {
   } else if (p.clock != LogClock::none) {
     now_ = {p.clock, p.ns};
   }
-  message(text, p, p.clock == LogClock::none && p.origin == Origin::bare);
+  const bool bare = p.clock == LogClock::none && p.origin == Origin::bare;
+  counts_.known += bare ? 0 : 1;
+  message(text, p, bare);
 }
 
 void LogReader::message(std::string_view text, const LogPrefix& p, bool bare_line) {
@@ -153,6 +155,7 @@ void LogReader::message(std::string_view text, const LogPrefix& p, bool bare_lin
     if (speaks_of_xid(said)) ++counts_.look_alikes;
     return;
   }
+  counts_.known += bare_line ? 1 : 0;
   if (damaged(text)) {
     ++counts_.damaged;
     return;

@@ -35,6 +35,7 @@ struct LogEvent {
 
 struct LogCounts {
   std::uint64_t bytes = 0, lines = 0, events = 0;
+  std::uint64_t known = 0;        // lines in a form that is a log's: a prefix, or words of the kernel
   std::uint64_t look_alikes = 0;  // lines with an Xid's or SXid's words where the kernel would not have put them: not believed
   std::uint64_t damaged = 0;      // lines with bytes a kernel log does not have
   std::uint64_t cut = 0;          // lines longer than kLogLineMax, of which the rest was not read

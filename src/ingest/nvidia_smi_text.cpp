@@ -170,9 +170,8 @@ class Converter {
 }  // namespace
 
 NvidiaSmi parse_nvidia_smi_text(std::string_view text) {
-  constexpr std::size_t kGpusBytesMax = 4U << 20;  // of text: a thousand GPUs; the rest is not read
   Converter converter;
-  text = text.substr(0, kGpusBytesMax);
+  text = text.substr(0, kSmiTextBytesMax);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     converter.line(text.substr(0, std::min(end, kSmiLineMax)));

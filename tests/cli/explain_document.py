@@ -115,4 +115,43 @@ with open(STATE + '/ours.yaml', 'w') as f:
 ran, found = events(SMI.format(action='None', pending='Yes'), '--policy', STATE + '/ours.yaml')
 check([(e['severity'], e['action']) for e in found] == [('info', 'wait for the maintenance window')],
       "a policy's word counts", ran)
+
+# As people have them: with a mark of UTF-8, pasted with the prompt, in a bundle, cut off, in another encoding.
+LOG = '[   50.0] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n'
+bad = SMI.format(action='Reboot', pending='No')
+for text, code in ((bad, 'recovery_action_2'), (bad.lstrip(), 'recovery_action_2'), (XML, 'ecc_uncorrectable'), (RAS, 'DEAD'),
+                   (AMD, 'ecc_uncorrectable'), (IB, 'SymbolErrorCounter'), (LOG, 'Xid 79')):
+    ran, found = events('\ufeff' + text)
+    check(ran.code == 0 and found and found[0]['code'] == code, 'behind a mark of UTF-8: ' + code, ran)
+for prompt, text, code, line in (('root@gpu01:~# nvidia-smi -q\n', bad, 'recovery_action_2', 12),
+                                 ('[root@gpu01 ~]# nvidia-smi -q -x\n', XML, 'ecc_uncorrectable', 8),
+                                 ('# ncclras\n', RAS, 'DEAD', 15), ('$ sudo ibqueryerrors\n', IB, 'SymbolErrorCounter', 4)):
+    ran, found = events(prompt + text)
+    check([e['code'] for e in found][:1] == [code] and found[0]['line_first'] == line and 'recognised as' in ran.err and
+          ' 0 events' not in ran.err, 'behind a prompt: ' + prompt.strip(), ran)
+for text in (LOG * 30 + bad, bad + LOG):
+    ran, found = events(text)
+    check(sorted({e['code'] for e in found}) == ['Xid 79', 'recovery_action_2'] and ' 1 event' in ran.err and
+          'recognised as nvidia-smi -q of 2 GPUs' in ran.err, 'a log and a report in one file: both are read', ran)
+ran, found = events(SMI.format(action='None', pending='No')[:-250])
+check(ran.code == 0 and not found and 'it is not whole: 2 GPUs are attached' in ran.err, 'cut off: no GPU is missing', ran)
+for text, n in ((AMD[:AMD.index('{"gpu": 1')], 0), (AMD + AMD, 2)):
+    ran, found = events(text)
+    check(ran.code == 1 and len(found) == n and 'could not be read as a whole' in ran.err and 'nothing' not in ran.err,
+          'amd-smi that is no JSON as a whole', ran)
+for text in ('hello\nworld\n', '<html>\n</html>\n'):
+    ran, found = events(text)
+    check(ran.code == 0 and not found and 'nothing in it looks like a log or report' in ran.err and '--help' in ran.err,
+          'what is nothing of ours is called so', ran)
+check('looks like' not in events('[    1.0] hello\n')[0].err, 'a quiet log is a log')
+ran, found = events('')
+check(ran.code == 0 and 'it is empty' in ran.err and 'looks like' not in ran.err, 'an empty file', ran)
+for name, data in (('utf16', ('\ufeff' + bad).encode('utf-16-le')), ('plain16', bad.encode('utf-16-be')),
+                   ('utf16.gz', gzip.compress(LOG.encode('utf-16')))):
+    with open(f'{STATE}/{name}', 'wb') as f:
+        f.write(data)
+    ran = run('explain', '--file', f'{STATE}/{name}', '-o', 'jsonl')
+    check(ran.code == 1 and not ran.out and 'UTF-16' in ran.err and 'lines' not in ran.err, 'UTF-16 is refused: ' + name, ran)
+ran = run('explain', '--file', STATE + '/nonexist')
+check(ran.code == 3 and 'lines' not in ran.err, 'a file that is not there has no lines to count', ran)
 finish()

@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const DocumentReading d = read_document(kind, text);
     expect((kind == DocumentKind::none) == d.source.empty(), "who says it is known");
     expect(d.problems.size() <= kDocumentProblemsMax, "problems are bounded");
-    plain(d.what);
+    plain(d.what), plain(d.broken);
     for (const std::string& n : d.notes) plain(n);
     for (const DocumentProblem& p : d.problems) {
       expect(p.line_first <= p.line_last && p.line_last <= lines, "lines are there");
@@ -30,6 +30,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       expect(p.verdict >= -1 && p.verdict <= 5 && p.pid >= -1, "numbers are in range");
       plain(p.code), plain(p.words), plain(p.pci);
     }
+  }
+  ReportFinder at_once, in_steps;
+  at_once.feed(text);
+  for (std::size_t n = 0; n < size; n += 1 + size / 16) in_steps.feed(text.substr(n, 1 + size / 16));
+  const auto a = at_once.finish(), b = in_steps.finish();
+  expect(a.size() == b.size(), "the same reports are found however the text comes");
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    expect(a[i].kind == b[i].kind && a[i].text == b[i].text && a[i].lines_before == b[i].lines_before, "and each is the same");
+    expect(a[i].kind != DocumentKind::none && a[i].lines_before < lines, "of a kind, at a line");
   }
   return 0;
 }
