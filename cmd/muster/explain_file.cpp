@@ -227,7 +227,8 @@ void tell_counts(const LogCounts& c) {
   if (c.cut > 0) say(fmt::format("{} line{} longer than {} bytes: the rest not read", c.cut, c.cut == 1 ? "" : "s", kLogLineMax));
 }
 
-void tell_document(const DocumentReading& d, std::uint64_t lines_before) {
+// `line`: where it begins; 0: it is all there is.
+void tell_document(const DocumentReading& d, std::uint64_t line) {
   const std::size_t n = d.problems.size();
   const std::string count = fmt::format("{} problem{}", n, n == 1 ? "" : "s");
   std::string result;
@@ -237,8 +238,7 @@ void tell_document(const DocumentReading& d, std::uint64_t lines_before) {
     result = count;
   else
     result = d.notes.empty() ? "nothing is wrong in it" : "nothing wrong in what could be read";
-  say(fmt::format("{}recognised as {}: {}", lines_before == 0 ? "" : fmt::format("from line {} on ", lines_before + 1), d.what,
-                  result));
+  say(fmt::format("{}recognised as {}: {}", line == 0 ? "" : fmt::format("from line {} on ", line), d.what, result));
   for (const std::string& note : d.notes) say(note);
 }
 
@@ -252,7 +252,8 @@ void Taker::tell() const {
         "-q, "
         "ncclras, ibqueryerrors and amd-smi --json print; see muster explain --help");
   }
-  for (const Document& d : documents_) tell_document(d.reading, d.lines_before);
+  const bool alone = documents_.size() == 1 && documents_.front().lines_before <= kPromptLines;
+  for (const Document& d : documents_) tell_document(d.reading, alone ? 0 : d.lines_before + 1);
 }
 
 }  // namespace

@@ -231,9 +231,8 @@ void read_nvidia_smi(std::string_view text, bool xml, DocumentReading& out) {
   }
   if (smi.complete && smi.attached && *smi.attached > static_cast<double>(smi.gpus.size()) && smi.left_out == 0) {
     if (!xml && cut_off(text, blocks))
-      out.notes.push_back(
-          fmt::format("it is not whole: {:.0f} GPUs are attached, and it ends within the GPU that is its number {}",
-                      *smi.attached, smi.gpus.size()));
+      out.notes.push_back(fmt::format("it is not whole: {:.0f} GPUs are attached, and it ends within number {} of them",
+                                      *smi.attached, smi.gpus.size()));
     else
       examiner.count_short(*smi.attached, smi.gpus.size());
   }

@@ -132,7 +132,8 @@ for prompt, text, code, line in (('root@gpu01:~# nvidia-smi -q\n', bad, 'recover
 for text in (LOG * 30 + bad, bad + LOG):
     ran, found = events(text)
     check(sorted({e['code'] for e in found}) == ['Xid 79', 'recovery_action_2'] and ' 1 event' in ran.err and
-          'recognised as nvidia-smi -q of 2 GPUs' in ran.err, 'a log and a report in one file: both are read', ran)
+          'recognised as nvidia-smi -q of 2 GPUs' in ran.err and ('from line 32 on ' in ran.err) == text.startswith(LOG),
+          'a log and a report in one file: both are read', ran)
 ran, found = events(SMI.format(action='None', pending='No')[:-250])
 check(ran.code == 0 and not found and 'it is not whole: 2 GPUs are attached' in ran.err, 'cut off: no GPU is missing', ran)
 for text, n in ((AMD[:AMD.index('{"gpu": 1')], 0), (AMD + AMD, 2)):
