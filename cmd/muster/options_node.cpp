@@ -53,7 +53,8 @@ void Parser::add_agent() {
       sub, "--nccl-ras", "HOST:PORT", "Ask NCCL's own watch (RAS) which ranks do not answer; NCCL listens at 127.0.0.1:28028",
       [&o](const std::string& s) {
         const auto colon = s.rfind(':');
-        if (colon == std::string::npos || colon == 0 || !parse_uint(s.substr(colon + 1)))
+        const auto port = colon == std::string::npos ? std::nullopt : parse_uint(s.substr(colon + 1));
+        if (!port || *port < 1 || *port > 65535 || colon == 0 || s.find('/') != std::string::npos)
           throw BadValue{{Code::bad_input, "--nccl-ras must be HOST:PORT, is \"" + s + "\"", "NCCL listens at 127.0.0.1:28028"}};
         o.nccl_ras = s;
       });

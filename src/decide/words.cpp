@@ -35,6 +35,7 @@ std::string_view say(FindingKind k) {
     case FindingKind::mount_stalled: return "a file system that does not answer";
     case FindingKind::common_cause: return "a common cause on many nodes";
     case FindingKind::sdc_suspected: return "a GPU that may compute wrongly";
+    case FindingKind::xid_other: return "an Xid that asks for no act by itself";
     case FindingKind::hearsay: return "a fault that only a log file tells of";
   }
   return "trouble";

@@ -7,7 +7,7 @@
 namespace muster::detect {
 namespace {
 constexpr Duration kOthersSpeak = seconds(30);
-constexpr std::size_t kHangsMax = 1024;
+constexpr std::size_t kHangsMax = 16384;
 constexpr std::size_t kRanksMax = 65536;
 constexpr std::size_t kNamed = 4;  // more than so many missing ranks are no lead
 
@@ -27,7 +27,7 @@ Missing missing(const State& s, const Job* j, const std::set<int>& waited, const
   const std::size_t all = j == nullptr ? spoke : ranks_of(s, *j);
   if (waited.size() * 2 < all || waited.size() < 2) return out;
   for (int r = 0; r < static_cast<int>(all); ++r) {
-    if (waited.count(r) == 0) out.push_back(r);
+    if (waited.count(r) == 0 && enqueued.count(r) == 0) out.push_back(r);
   }
   return out;
 }
@@ -36,6 +36,7 @@ Missing missing(const State& s, const Job* j, const std::set<int>& waited, const
 // A job writes its log itself, so these findings name the job; only a port's flap, which the job merely noticed, names a node.
 void Collectives::on_record(const JobLogRecord& r, const State& s, Time mono, Signs& out) {
   const auto say = [&](FindingKind kind, Severity severity, NodeId node, std::int16_t slot, JobId job, std::string text) {
+    if (r.rank >= 0 && text == r.text) text = fmt::format("rank {}: {}", r.rank, text);
     out.seen.push_back({kind, severity, node, slot, job, 0, {Witness::job, r.at, {}, std::move(text)}});
     if (kind == FindingKind::nccl_hang && severity != Severity::info) out.seen.back().loss_pct = 100;
   };

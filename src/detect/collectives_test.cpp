@@ -145,6 +145,17 @@ TEST_F(StrangersLogs, AreFindingsOfTheirOwnWithTheRankThatDidNotCome) {
   EXPECT_EQ(newest["job 78"], "rank 1 did not come to the collective that the others waited in");
 }
 
+TEST_F(StrangersLogs, ARankThatSaysHowFarItCameIsNotMissing) {
+  for (const int r : {1, 2, 4, 5}) line("job 77", JobLogKind::timed_out, r, 401);
+  for (const int r : {0, 1, 2, 4, 5}) line("job 77", JobLogKind::standing, r, 401);
+  look(seconds(1));
+  look(seconds(31));
+  ASSERT_NE(w.open(FindingKind::nccl_hang), nullptr);
+  EXPECT_EQ(w.open(FindingKind::nccl_hang)->evidence.front().text, "rank 1: as it says");
+  EXPECT_EQ(w.open(FindingKind::nccl_hang)->evidence.back().text,
+            "rank 3 did not come to the collective that the others waited in");
+}
+
 TEST_F(StrangersLogs, AResultThatDoesNotRepeatNamesItsGpuAndItsJob) {
   line("job 77", JobLogKind::not_repeatable, 4, -1, NodeId{3}, 4);
   look(seconds(1));

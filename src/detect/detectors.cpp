@@ -9,7 +9,7 @@ namespace muster::detect {
 namespace {
 constexpr Duration kPassingKept = minutes(30);
 constexpr std::uint32_t kStranger = UINT32_MAX;  // the number of no job
-constexpr std::size_t kStrangersMax = 4096;
+constexpr std::size_t kStrangersMax = 65536;
 
 // A program's error and a link's flap are over when they happen; they are shown for a while.
 bool momentary(FindingKind k) { return k == FindingKind::app_error || k == FindingKind::link_flap; }
@@ -26,6 +26,7 @@ bool passing(FindingKind k) {
     case FindingKind::ib_degraded:
     case FindingKind::nccl_hang:
     case FindingKind::sdc_suspected:
+    case FindingKind::xid_other:
     case FindingKind::failure_predicted: return true;
     default: return false;
   }
@@ -174,11 +175,16 @@ void Detectors::on_log(const JobLogRecord& r, const State& s, Time mono) {
   }
   // Where an engine says which jobs there are, a log of none of them may have been made up.
   if (r.label.empty() || !s.jobs.empty()) return;
-  if (strangers_.size() >= kStrangersMax && strangers_.count(r.label) == 0) strangers_.clear();
+  if (strangers_.count(r.label) == 0) {
+    if (strangers_.size() >= kStrangersMax)
+      std::erase_if(strangers_, [&](const auto& x) { return mono - x.second.heard > kPassingKept; });
+    if (strangers_.size() >= kStrangersMax) return;  // so many at once is no job's trouble
+    strangers_[r.label].job = JobId{kStranger, ++next_stranger_};
+  }
+  Stranger& who = strangers_.at(r.label);
+  who.heard = mono;
   JobLogRecord named = r;
-  const auto [it, fresh] = strangers_.try_emplace(r.label, JobId{kStranger, next_stranger_ + 1});
-  if (fresh) ++next_stranger_;
-  named.job = it->second;
+  named.job = who.job;
   collectives_.on_record(named, s, mono, signs_);
   sdc_.on_record(named, s, mono);
 }
@@ -186,10 +192,12 @@ void Detectors::on_log(const JobLogRecord& r, const State& s, Time mono) {
 void Detectors::name_strangers() {
   for (Sign& x : signs_.seen) {
     if (x.job.number != kStranger) continue;
-    const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& k) { return k.second == x.job; });
-    x.subject = it == strangers_.end() ? "a job" : it->first;
+    const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& k) { return k.second.job == x.job; });
+    if (it == strangers_.end()) continue;
+    x.subject = it->first;
     x.job = {};
   }
+  std::erase_if(signs_.seen, [](const Sign& x) { return x.job.number == kStranger; });  // of one that is forgotten
 }
 
 void Detectors::drop_explained(const State& s) {

@@ -85,7 +85,11 @@ class Detectors {
   Signs signs_;
   std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time of their last sign
   std::map<Key, Open> open_;
-  std::map<std::string, JobId, std::less<>> strangers_;  // jobs that the state does not know, by label
+  struct Stranger {
+    JobId job;
+    Time heard;  // mono
+  };
+  std::map<std::string, Stranger, std::less<>> strangers_;  // jobs that the state does not know, by label
   std::uint32_t next_stranger_ = 0;
 };
 

@@ -32,6 +32,7 @@ bool counts(K k) {
     case K::job_failed:
     case K::nccl_hang:
     case K::version_drift:
+    case K::xid_other:
     case K::hearsay: return false;
     default: return true;
   }
@@ -234,6 +235,8 @@ std::string Outbreaks::name_of_group(const Group& g, const State& s, const Drift
 void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Time mono) {
   if (!f.node.some() || !counts(f.kind)) return;
   Ties ties{static_cast<double>(s.nodes[f.node.v].first_job().number), 0};
+  // Where nobody tells which job runs there, a program that fails on all of its nodes looks like whatever those nodes share.
+  if (f.kind == K::app_error && ties.job == 0) return;
   if (const auto cable = of_link(f) ? s.site.cables.at(f.node, f.slot) : std::nullopt) ties.wire = 1.0 + cable->to;
   for (auto& [id, c] : causes_) {
     if (c.kinds.count(f.kind) == 0 || mono - c.last > s.policy.limits.cause_window || !in(c.group, f.node, ties, versions))
@@ -331,7 +334,7 @@ void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, co
   Finding f;
   f.id = c.id = FindingId{next_id++};
   f.kind = store ? K::storage_stall : K::common_cause;
-  f.severity = Severity::critical;
+  f.severity = kin.first == K::app_error ? Severity::warning : Severity::critical;
   f.code = store ? 0 : std::clamp(sure, 1, 99);
   f.opened = utc;
   f.since = since;

@@ -94,6 +94,13 @@ TEST_F(CommonSwitch, LaterLinksOfItJoinAndOthersDoNot) {
   EXPECT_EQ(members(cause), 6U);
 }
 
+TEST_F(CommonCause, WithoutAnEngineAProgramsErrorsAreNobodysElse) {
+  for (std::uint32_t n = 8; n <= 11; ++n) w.xid(NodeId{n}, 0, 31);
+  pass(minutes(4));
+  EXPECT_NE(w.open(FindingKind::app_error), nullptr);
+  EXPECT_EQ(w.open(FindingKind::common_cause), nullptr);
+}
+
 TEST_F(CommonCause, ItIsOverWithItsLastMember) {
   lose_links(8, 11);
   pass(minutes(4));

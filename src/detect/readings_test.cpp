@@ -215,7 +215,9 @@ TEST(Drift, OneNodeUnlikeTheOthersIsNamedOnceItHasSettled) {
     for (std::uint32_t n = 0; n < 6; ++n)
       w.sample(NodeId{n}, -1, Field::driver_version, version_number(n == 4 ? 570 : 580, 159, 4));
     w.look(minutes(1));
-    if (i == 12) EXPECT_EQ(w.findings(), 0U);
+    if (i == 12) {
+      EXPECT_EQ(w.findings(), 0U);
+    }
   }
   ASSERT_NE(w.open(FindingKind::version_drift), nullptr);
   EXPECT_EQ(w.open(FindingKind::version_drift)->node.v, 4U);

@@ -24,46 +24,56 @@ struct XidRule {
 using K = FindingKind;
 constexpr Severity kInfo = Severity::info, kWarn = Severity::warning, kCrit = Severity::critical;
 
-// Meanings after NVIDIA's public Xid catalogue and the driver's own header, ascending. Codes not listed start nothing: retired
-// numbers, tests, notes of the driver to itself, and 45, which only repeats another. 154 is the driver's verdict, see on_xid.
+// Meanings after NVIDIA's public Xid catalogue and the driver's own header, ascending. Codes up to kLastKnown that are not listed
+// start nothing: retired numbers, tests, notes of the driver to itself, and 45, which only repeats another. 154 is the driver's
+// verdict, see on_xid. Later ones are of a driver newer than this table.
 constexpr XidRule kRules[] = {
     {8, K::app_error, kInfo},           {11, K::app_error, kInfo},          {13, K::app_error, kInfo},
     {25, K::app_error, kInfo},          {31, K::app_error, kInfo},          {32, K::app_error, kInfo},
-    {39, K::app_error, kInfo},          {40, K::app_error, kInfo},          {41, K::app_error, kInfo},
-    {43, K::app_error, kInfo},          {46, K::gpu_fault, kCrit},          {47, K::app_error, kInfo},
-    {48, K::ecc_uncorrectable, kCrit},  {54, K::power_brake, kCrit},        {57, K::gpu_fault, kCrit},
+    {38, K::xid_other, kInfo},          {39, K::app_error, kInfo},          {40, K::app_error, kInfo},
+    {41, K::app_error, kInfo},          {43, K::app_error, kInfo},          {44, K::xid_other, kInfo},
+    {46, K::gpu_fault, kCrit},          {47, K::app_error, kInfo},          {48, K::ecc_uncorrectable, kCrit},
+    {54, K::power_brake, kCrit},        {56, K::xid_other, kInfo},          {57, K::gpu_fault, kCrit},
     {58, K::gpu_fault, kCrit},          {59, K::gpu_fault, kCrit},          {60, K::app_error, kInfo},
     {61, K::gpu_fault, kWarn},          {62, K::gpu_fault, kCrit},          {63, K::row_remap_pending, kWarn},
     {64, K::row_remap_failed, kCrit},   {65, K::app_error, kInfo},          {68, K::app_error, kInfo},
     {69, K::app_error, kInfo},          {70, K::app_error, kInfo},          {71, K::app_error, kInfo},
     {72, K::app_error, kInfo},          {73, K::app_error, kInfo},          {74, K::nvlink_degraded, kWarn},
     {75, K::app_error, kInfo},          {76, K::app_error, kInfo},          {77, K::app_error, kInfo},
-    {79, K::gpu_lost, kCrit},           {80, K::app_error, kInfo},          {82, K::app_error, kInfo},
-    {83, K::app_error, kInfo},          {84, K::app_error, kInfo},          {85, K::app_error, kInfo},
-    {86, K::app_error, kInfo},          {88, K::app_error, kInfo},          {89, K::app_error, kInfo},
-    {90, K::gpu_fault, kCrit},          {92, K::ecc_correctable, kWarn},    {94, K::ecc_uncorrectable, kCrit},
-    {95, K::ecc_uncorrectable, kCrit},  {96, K::app_error, kInfo},          {97, K::app_error, kInfo},
-    {98, K::app_error, kInfo},          {99, K::app_error, kInfo},          {100, K::app_error, kInfo},
-    {101, K::app_error, kInfo},         {102, K::app_error, kInfo},         {103, K::app_error, kInfo},
-    {104, K::app_error, kInfo},         {105, K::app_error, kInfo},         {108, K::app_error, kInfo},
-    {109, K::gpu_fault, kCrit},         {110, K::gpu_fault, kCrit},         {119, K::gsp_timeout, kCrit},
-    {120, K::gsp_timeout, kCrit},       {122, K::gpu_fault, kWarn},         {123, K::gpu_fault, kWarn},
-    {124, K::gpu_fault, kWarn},         {125, K::gpu_fault, kWarn},         {126, K::app_error, kInfo},
-    {127, K::app_error, kInfo},         {128, K::app_error, kInfo},         {129, K::app_error, kInfo},
-    {130, K::app_error, kInfo},         {131, K::app_error, kInfo},         {132, K::app_error, kInfo},
-    {133, K::app_error, kInfo},         {134, K::app_error, kInfo},         {135, K::app_error, kInfo},
-    {136, K::nvlink_degraded, kCrit},   {137, K::app_error, kInfo},         {139, K::app_error, kInfo},
+    {78, K::xid_other, kInfo},          {79, K::gpu_lost, kCrit},           {80, K::app_error, kInfo},
+    {81, K::xid_other, kInfo},          {82, K::app_error, kInfo},          {83, K::app_error, kInfo},
+    {84, K::app_error, kInfo},          {85, K::app_error, kInfo},          {86, K::app_error, kInfo},
+    {88, K::app_error, kInfo},          {89, K::app_error, kInfo},          {90, K::gpu_fault, kCrit},
+    {92, K::ecc_correctable, kWarn},    {94, K::ecc_uncorrectable, kCrit},  {95, K::ecc_uncorrectable, kCrit},
+    {96, K::app_error, kInfo},          {97, K::app_error, kInfo},          {98, K::app_error, kInfo},
+    {99, K::app_error, kInfo},          {100, K::app_error, kInfo},         {101, K::app_error, kInfo},
+    {102, K::app_error, kInfo},         {103, K::app_error, kInfo},         {104, K::app_error, kInfo},
+    {105, K::app_error, kInfo},         {108, K::app_error, kInfo},         {109, K::gpu_fault, kCrit},
+    {110, K::gpu_fault, kCrit},         {119, K::gsp_timeout, kCrit},       {120, K::gsp_timeout, kCrit},
+    {122, K::gpu_fault, kWarn},         {123, K::gpu_fault, kWarn},         {124, K::gpu_fault, kWarn},
+    {125, K::gpu_fault, kWarn},         {126, K::app_error, kInfo},         {127, K::app_error, kInfo},
+    {128, K::app_error, kInfo},         {129, K::app_error, kInfo},         {130, K::app_error, kInfo},
+    {131, K::app_error, kInfo},         {132, K::app_error, kInfo},         {133, K::app_error, kInfo},
+    {134, K::app_error, kInfo},         {135, K::app_error, kInfo},         {136, K::nvlink_degraded, kCrit},
+    {137, K::app_error, kInfo},         {138, K::xid_other, kInfo},         {139, K::app_error, kInfo},
     {140, K::ecc_uncorrectable, kCrit}, {142, K::app_error, kInfo},         {143, K::gpu_fault, kCrit},
     {144, K::nvlink_degraded, kCrit},   {145, K::nvlink_degraded, kCrit},   {146, K::nvlink_degraded, kCrit},
     {147, K::nvlink_degraded, kCrit},   {148, K::nvlink_degraded, kCrit},   {149, K::nvlink_degraded, kCrit},
-    {150, K::nvlink_degraded, kCrit},   {155, K::nvlink_degraded, kWarn},   {156, K::gpu_fault, kWarn},
-    {157, K::gpu_fault, kWarn},         {158, K::gpu_fault, kCrit},         {160, K::row_remap_pending, kWarn},
-    {161, K::row_remap_failed, kCrit},  {167, K::pcie_degraded, kCrit},     {168, K::gpu_fault, kWarn},
-    {169, K::gpu_fault, kCrit},         {171, K::ecc_uncorrectable, kCrit}, {172, K::ecc_uncorrectable, kCrit},
-    {173, K::gpu_fault, kCrit},         {175, K::gpu_fault, kCrit},         {176, K::pcie_degraded, kWarn},
+    {150, K::nvlink_degraded, kCrit},   {151, K::xid_other, kInfo},         {155, K::nvlink_degraded, kWarn},
+    {156, K::gpu_fault, kWarn},         {157, K::gpu_fault, kWarn},         {158, K::gpu_fault, kCrit},
+    {159, K::xid_other, kInfo},         {160, K::row_remap_pending, kWarn}, {161, K::row_remap_failed, kCrit},
+    {163, K::xid_other, kInfo},         {164, K::xid_other, kInfo},         {165, K::xid_other, kInfo},
+    {166, K::xid_other, kInfo},         {167, K::pcie_degraded, kCrit},     {168, K::gpu_fault, kWarn},
+    {169, K::gpu_fault, kCrit},         {170, K::xid_other, kInfo},         {171, K::ecc_uncorrectable, kCrit},
+    {172, K::ecc_uncorrectable, kCrit}, {173, K::gpu_fault, kCrit},         {175, K::gpu_fault, kCrit},
+    {176, K::pcie_degraded, kWarn},
 };
 
+constexpr std::int32_t kLastKnown = 176;
+constexpr XidRule kUnknown{0, K::xid_other, kInfo};
+
 const XidRule* rule_of(std::int32_t code) {
+  if (code > kLastKnown) return code < 1000 ? &kUnknown : nullptr;  // longer ones are no Xids
   const auto* r =
       std::lower_bound(std::begin(kRules), std::end(kRules), code, [](const XidRule& x, int c) { return x.code < c; });
   return r != std::end(kRules) && r->code == code ? r : nullptr;

@@ -40,7 +40,7 @@ TEST(Xid, AProgramsOwnErrorsAreNeverMoreThanInformation) {
   }
 }
 
-TEST(Xid, CodesThatOnlyRepeatAnotherOrThatNobodyKnowsStartNothing) {
+TEST(Xid, CodesThatOnlyRepeatAnotherOrThatAreNoneStartNothing) {
   Watch w;
   for (const std::int32_t code : {0, -1, 45, 154, 9999}) w.xid(kN0, 1, code);
   w.look();
@@ -149,6 +149,22 @@ TEST(Suspect, AJobThatFailsOnAllItsGpusHasItselfToBlame) {
     w.t.tell(JobEnded{job, 1, JobEnd::app_failed, {}, "exit 1"});
   }
   EXPECT_EQ(w.open(FindingKind::gpu_suspect), nullptr);
+}
+
+TEST(Xids, WhatAsksForNoActAndWhatNobodyKnowsIsShownAndLeadsToNothing) {
+  for (const std::int32_t code : {44, 159, 165, 177, 999}) {
+    Watch w;
+    w.xid(kN0, 2, code);
+    w.look();
+    const Finding* f = w.open(FindingKind::xid_other);
+    ASSERT_NE(f, nullptr) << code;
+    EXPECT_EQ(f->code, code);
+  }
+  Watch w;
+  for (const std::int32_t retired : {1, 52, 106}) w.xid(kN0, 2, retired);
+  w.look();
+  EXPECT_EQ(w.findings(), 0U);
+  EXPECT_FALSE(find_ladder(default_policy(), FindingKind::xid_other)->act);
 }
 
 }  // namespace

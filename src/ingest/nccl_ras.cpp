@@ -131,6 +131,8 @@ class Reader {
       RasMember m;
       after(w, "operation", [&](std::string_view v) { m.launched = whole(v); });
       if (m.launched >= 0) keep(current_->counts, std::pair(std::int64_t{1}, m.launched));
+      // Those of a count stand in the lines after it.
+      if (m.launched < 0 && !current_->counts.empty()) m.launched = current_->counts.back().second;
       m.rank = w.size() > 1 ? whole(w[1]) : -1;
       after(w, "process", [&](std::string_view v) { m.pid = whole(v); });
       after(w, "node", [&](std::string_view v) { m.node = kept(v); });

@@ -24,7 +24,7 @@ struct RasMember {
   std::int64_t rank = -1, pid = -1;
   std::string node;            // address
   std::string gpus;            // "5", "0,1"
-  std::int64_t launched = -1;  // MISMATCH: up to which operation, where it says so of this one alone
+  std::int64_t launched = -1;  // MISMATCH: up to which operation
 };
 
 struct RasProblem {

@@ -71,6 +71,7 @@ TEST(NcclRas, reads_who_is_out_of_step) {
   EXPECT_EQ(p.members[1].rank, 13);
   EXPECT_EQ(p.members[1].pid, 323033);
   EXPECT_EQ(p.members[1].gpus, "5");
+  EXPECT_EQ(p.members[1].launched, 641) << "those of a count stand after it";
   EXPECT_EQ(r.not_understood, 0u);
 }
 

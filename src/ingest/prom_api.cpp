@@ -253,7 +253,9 @@ void PromReader::take(const PromSeries& s, unsigned query) {
     return;
   }
   if (name == "up") {
-    ups_[key] = {Time{newest->ms * 1'000'000}, node, -1, Field::up, newest->value > 0 ? 1.0 : 0.0};
+    const Time at{newest->ms * 1'000'000};
+    const auto [up, first] = ups_.try_emplace(key);
+    if (first || at >= up->second.at) up->second = {at, node, -1, Field::up, newest->value > 0 ? 1.0 : 0.0};
     return;
   }
   Page& page = pages_[key];

@@ -12,7 +12,6 @@ namespace {
 constexpr auto npos = std::string_view::npos;
 
 bool has(std::string_view s, std::string_view part) { return s.find(part) != npos; }
-bool begins(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 std::string kept(std::string_view s) { return printable(trim(s.substr(0, kTrainTextMax))); }
 
@@ -228,7 +227,9 @@ Key key_of(const TrainEvent& e) {
 }  // namespace
 
 std::optional<TrainEvent> parse_train_line(std::string_view line) {
-  line = line.substr(0, kTrainLineMax);
+  // Behind a progress bar, which returns to the line's beginning.
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  line = line.substr(line.rfind('\r') + 1).substr(0, kTrainLineMax);
   if (const std::size_t mark = line.find(" NCCL WARN "); mark != npos) return nccl_line(line, mark);
   // Cheap words first: nearly all lines of a log are about something else.
   if (has(line, "NCCL") || has(line, "atchdog") || has(line, "Heartbeat") || has(line, "dump signal"))

@@ -176,5 +176,16 @@ TEST(TrainLog, reads_a_real_log_of_a_rank_that_was_killed) {
   EXPECT_TRUE(has(TrainKind::dump_signal, -1));
 }
 
+TEST(TrainLog, a_progress_bar_hides_nothing) {
+  const std::string timeout =
+      "[rank0]:[E1115 15:27:03 P.cpp:689] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=401, "
+      "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=25000) ran for 25023 milliseconds before timing out.";
+  std::string bar;
+  while (bar.size() < 20'000) bar += "\r 10%|##        | 100/1000";
+  const auto e = parse_train_line(bar + "\r" + timeout + "\r");
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->rank, 0);
+}
+
 }  // namespace
 }  // namespace muster

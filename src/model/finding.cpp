@@ -84,6 +84,7 @@ std::string_view suggestion(FindingKind k) {
     case FindingKind::common_cause: return "look at what the nodes share; leave the nodes alone until it is known to be sound";
     case FindingKind::sdc_suspected:
       return "test the GPU's arithmetic and memory once its job has ended; compare with a replay elsewhere";
+    case FindingKind::xid_other: return "look the code up (muster explain xid N); watch the GPU";
     case FindingKind::hearsay: return "read /dev/kmsg on the node: a log file can be written by its users";
   }
   return {};

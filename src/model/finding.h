@@ -42,14 +42,15 @@ enum class FindingKind : std::uint8_t {
   hearsay,            // a log file that users may write to tells of a fault: shown, never acted on
   common_cause,       // the same trouble on many nodes that share something: `subject` names it, `code` is how sure, in percent
   sdc_suspected,      // results that do not repeat: a GPU that computes wrongly without saying so, perhaps
+  xid_other,          // an Xid worth knowing that asks for no act by itself, or that nobody knows
 };
-constexpr std::array<std::string_view, 32> names(FindingKind) {
+constexpr std::array<std::string_view, 33> names(FindingKind) {
   return {"gpu_lost",         "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap",         "link_down",         "gsp_timeout",      "node_silent",     "host_rebooted",
           "slow_gpu",         "storage_stall",     "app_error",         "job_failed",       "row_hot",         "driver_hang",
           "gpu_fault",        "gpu_suspect",       "ecc_correctable",   "power_brake",      "clock_drop",      "ib_degraded",
           "nccl_hang",        "version_drift",     "failure_predicted", "host_fault",       "mount_stalled",   "hearsay",
-          "common_cause",     "sdc_suspected"};
+          "common_cause",     "sdc_suspected",     "xid_other"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };

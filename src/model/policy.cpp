@@ -39,6 +39,7 @@ Policy default_policy() {
       {K::hearsay, false, JobCare::wait, false, {}},
       {K::common_cause, false, JobCare::wait, false, {}},
       {K::sdc_suspected, false, JobCare::wait, true, {}},
+      {K::xid_other, false, JobCare::wait, false, {}},
   };
   return p;
 }

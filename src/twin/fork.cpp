@@ -40,7 +40,8 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::mount_stalled:
     case FindingKind::hearsay:
     case FindingKind::common_cause:  // its members are what is wrong
-    case FindingKind::sdc_suspected: return std::nullopt;
+    case FindingKind::sdc_suspected:
+    case FindingKind::xid_other: return std::nullopt;
   }
   return std::nullopt;
 }

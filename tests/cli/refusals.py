@@ -55,6 +55,8 @@ USAGE = [
     ('up --cluster h200-1024 --twin unix:/x', 'two clusters'),
     ('agent --job-log slurm-%j.out', '--job-log must be an absolute path'),
     ('agent --nccl-ras 28028', '--nccl-ras must be HOST:PORT'),
+    ('agent --nccl-ras 127.0.0.1:99999', '--nccl-ras must be HOST:PORT'),
+    ('agent --nccl-ras http://127.0.0.1:28028', '--nccl-ras must be HOST:PORT'),
     ('fleet', 'needs one of: emit'),
     ('fleet emit', 'FILE is required'),
     ('fleet emit grafna', 'did you mean grafana?'),

@@ -27,6 +27,7 @@ const kCauses: Record<string, string> = {
   hearsay: 'Told by a log file only',
   common_cause: 'Common cause on many nodes',
   sdc_suspected: 'May compute wrongly',
+  xid_other: 'Another Xid',
 };
 export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
 

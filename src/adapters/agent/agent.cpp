@@ -266,14 +266,19 @@ void Agent::tell_facts() {
   }
 }
 
-// What jobs' logs and NCCL's watch say, ready to be sent; "!COUNT WORDS" is what was left out of it.
+// What jobs' logs and NCCL's watch say, ready to be sent; "!COUNT WORDS" is what was left out of it, "?WORDS" what is odd.
 void Agent::on_job_lines(const ProbeReport& r) {
   for (const std::string_view line : split(r.text, '\n')) {
     if (line.empty()) continue;
+    if (line[0] == '?') {
+      log(LogLevel::warning, fmt::format("{} {}", r.name, printable(line.substr(1))));
+      continue;
+    }
     if (line[0] != '!') {
       keep_own(std::string(line));
       continue;
     }
+    log(LogLevel::warning, fmt::format("{}: {}", r.name, printable(line.substr(1))));
     const std::size_t blank = std::min(line.find(' '), line.size() - 1);
     say(AgentWord::dropped, r.name, parse_uint(line.substr(1, blank - 1)).value_or(0), std::string(line.substr(blank + 1)));
   }

@@ -27,6 +27,8 @@ constexpr std::size_t kAnswerMost = 128 << 10;   // the rest waits for the next 
 constexpr int kRepeats = 3;                      // of one kind by one rank in a minute
 constexpr std::size_t kSaidMost = 200'000;
 constexpr Duration kScanEvery = seconds(10);
+constexpr std::size_t kHeldMost = 512;    // descriptors
+constexpr std::int64_t kActive_s = 3600;  // written to within this, a log is held open
 constexpr Duration kRememberedFor = minutes(60);
 constexpr std::string_view kJob = "%j";
 
@@ -73,10 +75,16 @@ std::optional<std::string> job_of_path(std::string_view pattern, std::string_vie
 JobLogs::JobLogs(std::vector<std::string> patterns, std::string memory)
     : patterns_(std::move(patterns)), memory_(std::move(memory)) {}
 
+JobLogs::~JobLogs() {
+  for (auto& [path, log] : logs_) let_go(log);
+}
+
 std::string JobLogs::ask() {
   const Time now = monotonic_now();
+  std::string out;
   if (!started_) load();
-  if (!started_ || now >= scan_at_) scan(now);
+  if (!started_ || now >= scan_at_) scan(now, out);
+  if (!started_ && found_ == 0) out += "?no file matches --job-log yet\n";
   started_ = true;
   if (now - minute_ >= minutes(1)) {
     minute_ = now;
@@ -84,7 +92,6 @@ std::string JobLogs::ask() {
   }
   // What was handed over the last time has reached the agent long since.
   save(now);
-  std::string out;
   for (auto& [path, log] : logs_) {
     if (log.there && out.size() < kAnswerMost) read(path, log, out);
   }
@@ -92,14 +99,15 @@ std::string JobLogs::ask() {
     if (count > 0) out += fmt::format("!{} {}\n", std::exchange(count, 0), what);
   };
   tell(skipped_, "bytes of job logs were passed over: they are written faster than they can be read");
-  tell(left_out_, "files match --job-log beyond the 10,000 that are followed: give a narrower pattern");
+  if (left_out_ != std::exchange(told_left_out_, left_out_) && left_out_ > 0)
+    out += fmt::format("!{} files match --job-log beyond the 10,000 that are followed: give a narrower pattern\n", left_out_);
   tell(held_back_, "lines of job logs repeat what was said in the same minute");
   return out;
 }
 
-void JobLogs::scan(Time now) {
+void JobLogs::scan(Time now, std::string& out) {
   for (auto& [path, log] : logs_) log.there = false;
-  std::size_t found = 0;
+  found_ = left_out_ = 0;
   for (const std::string& pattern : patterns_) {
     std::string wild = pattern;
     for (std::size_t at = 0; (at = wild.find(kJob, at)) != std::string::npos;) wild.replace(at, kJob.size(), "*");
@@ -108,7 +116,7 @@ void JobLogs::scan(Time now) {
       for (std::size_t i = 0; i < all.gl_pathc; ++i) {
         const auto job = job_of_path(pattern, all.gl_pathv[i]);
         if (!job) continue;
-        if (++found > kLogsMax) {
+        if (++found_ > kLogsMax) {
           ++left_out_;
         } else {
           meet(all.gl_pathv[i], *job);
@@ -117,7 +125,17 @@ void JobLogs::scan(Time now) {
     }
     globfree(&all);
   }
-  if (std::erase_if(logs_, [](const auto& x) { return !x.second.there; }) > 0) changed_ = true;
+  for (auto it = logs_.begin(); it != logs_.end();) {
+    Log& log = it->second;
+    if (log.there) {
+      ++it;
+      continue;
+    }
+    read_on(log, out);  // removed, or called otherwise now
+    let_go(log);
+    it = logs_.erase(it);
+    changed_ = true;
+  }
   // A folder that takes long to read is read less often.
   scan_at_ = monotonic_now() + std::max(kScanEvery, Duration{50 * (monotonic_now() - now).ns});
 }
@@ -135,33 +153,68 @@ void JobLogs::meet(const std::string& path, const std::string& job) {
   const auto size = static_cast<std::uint64_t>(st.st_size);
   if (fresh) {
     log.offset = started_ || remembered_ ? 0 : size;
-  } else if (log.inode != st.st_ino || size < log.offset) {  // written anew
-    log.offset = 0;
-  } else {
-    return;
+    log.inode = st.st_ino;
+    changed_ = true;
   }
-  log.inode = st.st_ino;
-  changed_ = true;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (now.tv_sec - st.st_mtime > kActive_s) {
+    let_go(log);
+  } else if (log.inode == st.st_ino) {
+    hold(path, log);
+  }
+}
+
+void JobLogs::hold(const std::string& path, Log& log) {
+  if (log.fd >= 0 || held_ >= kHeldMost) return;
+  log.fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  held_ += log.fd >= 0 ? 1 : 0;
+}
+
+void JobLogs::let_go(Log& log) {
+  if (log.fd < 0) return;
+  close(log.fd);
+  log.fd = -1;
+  --held_;
 }
 
 void JobLogs::read(const std::string& path, Log& log, std::string& out) {
   struct stat st {};
-  if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;
+  if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;                     // the next scan sees to it
+  if (st.st_ino != log.inode || static_cast<std::uint64_t>(st.st_size) < log.offset) {  // another file, or written anew
+    if (st.st_ino != log.inode) read_on(log, out);
+    let_go(log);
+    log.inode = st.st_ino;
+    log.offset = 0;
+    changed_ = true;
+  }
+  if (static_cast<std::uint64_t>(st.st_size) <= log.offset) return;
+  hold(path, log);
+  if (log.fd >= 0) return read_on(log, out);
+  log.fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (log.fd < 0) return;
+  ++held_;
+  read_on(log, out);
+  let_go(log);  // too many are held already
+}
+
+void JobLogs::read_on(Log& log, std::string& out) {
+  struct stat st {};
+  if (log.fd < 0 || fstat(log.fd, &st) != 0) return;
   const auto size = static_cast<std::uint64_t>(st.st_size);
-  if (st.st_ino != log.inode || size <= log.offset) return;  // the next scan sees to what was written anew
-  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return;
-  if (size - log.offset > kBehindMost) {
+  if (size > log.offset + kBehindMost) {
     skipped_ += size - kReadMost - log.offset;
     log.offset = size - kReadMost;
   }
   static char piece[kPiece];  // one process, one thread
   for (std::size_t done = 0; done < kReadMost && out.size() < kAnswerMost;) {
-    const ssize_t got = pread(fd, piece, kPiece, static_cast<off_t>(log.offset));
+    const ssize_t got = pread(log.fd, piece, kPiece, static_cast<off_t>(log.offset));
     if (got <= 0) break;
     const std::string_view text(piece, static_cast<std::size_t>(got));
     std::size_t used = 0;
-    for (std::size_t end = 0; out.size() < kAnswerMost && (end = text.find('\n', used)) != std::string_view::npos; used = end + 1)
+    // A progress bar ends its lines with a return alone.
+    for (std::size_t end = 0; out.size() < kAnswerMost && (end = text.find_first_of("\r\n", used)) != std::string_view::npos;
+         used = end + 1)
       hand_on(log, text.substr(used, end - used), out);
     if (used == 0 && text.size() == kPiece) used = kPiece;  // a line without end: not one of ours
     if (used == 0) break;
@@ -169,7 +222,6 @@ void JobLogs::read(const std::string& path, Log& log, std::string& out) {
     done += used;
     changed_ = true;
   }
-  close(fd);
 }
 
 void JobLogs::hand_on(const Log& log, std::string_view line, std::string& out) {

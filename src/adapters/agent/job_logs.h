@@ -22,6 +22,9 @@ class JobLogs {
  public:
   // `memory`: a file that keeps how far each log was read, so that an agent that is killed goes on where it was.
   JobLogs(std::vector<std::string> patterns, std::string memory);
+  ~JobLogs();
+  JobLogs(const JobLogs&) = delete;
+  JobLogs& operator=(const JobLogs&) = delete;
   // What was written since the last time: one line of JSON members ("job":..., "log":...) for each line that says something.
   std::string ask();
 
@@ -31,12 +34,16 @@ class JobLogs {
     std::uint64_t offset = 0;
     std::string job;
     bool there = true;  // at the last scan
+    int fd = -1;        // held open while it is written to: what was written just before it is renamed or removed is read
   };
   void load();
   void save(Time now);
-  void scan(Time now);
+  void scan(Time now, std::string& out);
   void meet(const std::string& path, const std::string& job);
   void read(const std::string& path, Log& log, std::string& out);
+  void read_on(Log& log, std::string& out);
+  void hold(const std::string& path, Log& log);
+  void let_go(Log& log);
   void hand_on(const Log& log, std::string_view line, std::string& out);
 
   std::vector<std::string> patterns_;
@@ -47,8 +54,11 @@ class JobLogs {
   bool remembered_ = false;          // an agent was here a moment ago: what it did not know is new
   bool changed_ = false;
   Time scan_at_, saved_, minute_;
-  std::uint64_t skipped_ = 0;    // bytes
-  std::uint64_t left_out_ = 0;   // files
+  std::uint64_t skipped_ = 0;   // bytes
+  std::uint64_t left_out_ = 0;  // files, at the last scan
+  std::uint64_t told_left_out_ = 0;
+  std::size_t found_ = 0;        // files, at the last scan
+  std::size_t held_ = 0;         // descriptors
   std::uint64_t held_back_ = 0;  // lines
 };
 

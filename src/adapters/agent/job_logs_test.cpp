@@ -54,6 +54,7 @@ TEST_F(JobLogsTest, OnlyNewLinesThatSaySomethingAreHandedOn) {
 }
 
 TEST_F(JobLogsTest, AnAgentThatIsKilledGoesOnWhereItWas) {
+  write("slurm-1.out", "");
   JobLogs first = logs();
   write("slurm-1.out", "x\n");
   first.ask();
@@ -67,6 +68,39 @@ TEST_F(JobLogsTest, AnAgentThatIsKilledGoesOnWhereItWas) {
   const std::string said = second.ask();
   EXPECT_NE(said.find("\"job\":\"1\",\"log\":\"[rank0]"), std::string::npos) << said;
   EXPECT_NE(said.find("\"job\":\"2\",\"log\":\"[rank0]"), std::string::npos) << said;
+}
+
+TEST_F(JobLogsTest, AProgressBarHidesNothing) {
+  write("slurm-1.out", "");
+  JobLogs l = logs();
+  l.ask();
+  std::string bar;
+  while (bar.size() < 20'000) bar += "\r 10%|##        | 100/1000 [00:10<01:30]";
+  write("slurm-1.out", bar + "\r" + kTimeout);
+  EXPECT_NE(l.ask().find("\"log\":\"[rank0]"), std::string::npos);
+}
+
+TEST_F(JobLogsTest, WhatWasWrittenJustBeforeARotationIsRead) {
+  write("slurm-1.out", "x\n");
+  write("slurm-2.out", "x\n");
+  JobLogs l = logs();
+  l.ask();
+  write("slurm-1.out", kTimeout);
+  std::filesystem::rename(dir + "/slurm-1.out", dir + "/old");
+  write("slurm-1.out", kTimeout);
+  std::string said = l.ask();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
+  // Cut and written anew, by the same name.
+  std::filesystem::resize_file(dir + "/slurm-2.out", 0);
+  l.ask();
+  write("slurm-2.out", kTimeout);
+  EXPECT_NE(l.ask().find("\"job\":\"2\""), std::string::npos);
+}
+
+TEST_F(JobLogsTest, APatternThatMatchesNothingIsSaid) {
+  JobLogs l({dir + "/slrum-%j.out"}, dir + "/memory");
+  EXPECT_EQ(l.ask(), "?no file matches --job-log yet\n");
+  EXPECT_EQ(l.ask(), "");
 }
 
 TEST_F(JobLogsTest, ALineOfKubernetesIsReadToo) {
@@ -125,6 +159,18 @@ TEST(RasWatch, ARankThatStaysBehindIsToldOnceAndOneThatGoesOnIsNot) {
             "3194d8a762f110e0 (GPU 0, process 600 on 10.0.0.1) has launched 500 AllReduce operations, the others 501\"}\n");
   EXPECT_EQ(w.judge(mismatch(2, 500, 501)), "") << "once";
   EXPECT_EQ(w.judge(mismatch(2, 502, 501)), "") << "who is ahead is not behind";
+}
+
+TEST(RasWatch, AProcessThatCannotBeHeardIsNamedAsTheReportNamesIt) {
+  RasReport r;
+  r.recognised = true;
+  RasProblem p;
+  p.what = "INCOMPLETE";
+  p.members = {{-1, 3487984, "10.0.0.7", "5", -1}};
+  r.problems.push_back(p);
+  RasWatch w("", "/nowhere");
+  w.judge(r);
+  EXPECT_NE(w.judge(r).find("nothing is heard of a process (GPU 5, process 3487984 on 10.0.0.7)"), std::string::npos);
 }
 
 TEST(RasWatch, ARankOfASmallerGroupIsNoRankOfTheJob) {

@@ -90,7 +90,10 @@ std::string RasWatch::ask() {
     said_.clear();
     return {};
   }
-  return judge(parse_nccl_ras(text));
+  const RasReport report = parse_nccl_ras(text);
+  if (!report.recognised) return std::exchange(odd_, true) ? "" : "?answers with something that is no report of NCCL's RAS\n";
+  odd_ = false;
+  return judge(report);
 }
 
 // Counts differ for a moment in every running job, and answers come late: what stands at two looks counts. Who is dead, RAS has
@@ -120,10 +123,12 @@ std::string RasWatch::judge(const RasReport& report) {
       if (said_.count(who) != 0 || ++told > kToldMost) continue;
       if (job.empty()) job = only_job_here(root_);
       const std::string text =
-          dead      ? fmt::format("NCCL RAS: process{} cannot be reached", say_member(m))
-          : missing ? fmt::format("NCCL RAS: nothing is heard of rank {} of communicator {}", m.rank, p.comm)
-                    : fmt::format("NCCL RAS: rank {} of communicator {}{} has launched {} {} operations, the others {}", m.rank,
-                                  p.comm, say_member(m), m.launched, p.op, most);
+          dead ? fmt::format("NCCL RAS: a process{} cannot be reached", say_member(m))
+          : missing
+              ? fmt::format("NCCL RAS: nothing is heard of {}{}{}", m.rank < 0 ? "a process" : fmt::format("rank {}", m.rank),
+                            say_member(m), p.comm.empty() ? "" : ", of communicator " + p.comm)
+              : fmt::format("NCCL RAS: rank {} of communicator {}{} has launched {} {} operations, the others {}", m.rank, p.comm,
+                            say_member(m), m.launched, p.op, most);
       out += members_of(job, dead || missing ? JobLogKind::rank_dead : JobLogKind::rank_behind, of_all ? m.rank : -1, text);
     }
   }

@@ -21,6 +21,7 @@ class RasWatch {
   std::string address_, root_;
   std::map<std::string, std::int64_t> seen_;  // at the last look: who, and how far they had come
   std::map<std::string, bool> said_;          // told already, and still so
+  bool odd_ = false;                          // what answers is not NCCL's watch, and that was told
 };
 
 // The Slurm job that has processes on this machine, by their control groups; empty where there is none, or several.

@@ -29,7 +29,7 @@ std::string alert_name(std::string_view kind) {
 std::string where(const State& s, const Finding& f) {
   if (f.kind == FindingKind::row_hot) return fmt::format("row {}", f.slot);
   if (!f.node.some() || f.node.v >= s.site.nodes.size())
-    return f.job.some() ? "job " + render(f.job) : f.kind == FindingKind::nccl_hang ? printable(f.subject) : "the site";
+    return f.job.some() ? "job " + render(f.job) : f.subject.empty() ? "the site" : printable(f.subject);
   const std::string& name = s.site.nodes[f.node.v].name;
   if (f.slot < 0) return name;
   if (!of_link(f)) return fmt::format("{} GPU {}", name, f.slot);
