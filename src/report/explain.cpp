@@ -298,7 +298,8 @@ Result<Explanation> of_queue_named(const State& s, std::string_view name) {
 Explanation of_finding(const State& s, const Finding& f) {
   Explanation e;
   e.kind = "finding";
-  e.title = fmt::format("finding {}: {} on {}", f.id.v, decide::say(f.kind), node_name(s, f.node));
+  e.title = fmt::format("finding {}: {} on {}", f.id.v, decide::say(f.kind),
+                        f.node.some() ? node_name(s, f.node) : say(whereabouts(s, f), f.slot));
   e.sentences = {
       fmt::format("{}, opened {}; {}.", name_of(f.severity), ago(s, f.opened), f.cleared.ns == 0 ? "still open" : "cleared"),
       fmt::format("Where: {}{}.", say(whereabouts(s, f), f.slot), f.subject.empty() ? "" : "; what: " + printable(f.subject)),

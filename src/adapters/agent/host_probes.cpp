@@ -122,6 +122,8 @@ std::string pci_path(const std::string& device) {
   return at == std::string::npos ? std::string() : path.substr(at + 1);
 }
 
+// By hand, from the files that hwloc reads too: hwloc loads whatever plugins a node has, NVML's and OpenCL's among them, and a
+// driver that hangs would take the topology with it.
 std::size_t bridges_in_common(const std::string& a, const std::string& b) {
   std::size_t n = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i) n += a[i] == '/' ? 1 : 0;
