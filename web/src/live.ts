@@ -4,7 +4,7 @@ import { id_text } from './format.js';
 import { Refresher } from './refresher.js';
 import { parse_view, render_view, type View } from './route.js';
 import { explain_what, kEventTypes, kResources, stale_by, type Resource, type Store } from './store.js';
-import type { Action, ClusterMap, Explanation, Incident, Job, NodeDetail, Summary } from './types.js';
+import type { Action, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary } from './types.js';
 
 const kIntervalMs: Record<Resource, number> = {
   summary: 1000, map: 500, jobs: 700, incidents: 500, actions: 1000, node: 1000, explain: 1500, session: 5000,
@@ -14,6 +14,7 @@ const kSilenceMs = 8000; // after which the page asks whether the server is stil
 const kReadingsMs = 3000; // temperatures of the selected node change without events
 
 const kEndedShown = 50; // ended jobs of a kind, incidents beyond the open ones
+const kFindingsRead = 100; // open ones
 const kActionsRead = 300; // refusals are looked for among the newest
 
 async function lists<T>(...paths: string[]): Promise<T[]> {
@@ -37,7 +38,8 @@ async function load(store: Store, resource: Resource): Promise<void> {
     case 'incidents': {
       const all = await lists<Incident>('/api/v1/incidents?open=1', `/api/v1/incidents?limit=${kEndedShown}`);
       const incidents = [...new Map(all.map((incident) => [id_text(incident.id), incident])).values()];
-      return store.dispatch({ type: 'incidents', incidents });
+      const findings = await lists<Finding>(`/api/v1/findings?open=1&limit=${kFindingsRead}`);
+      return store.dispatch({ type: 'incidents', incidents, findings });
     }
     case 'actions':
       return store.dispatch({ type: 'actions', actions: await lists<Action>(`/api/v1/actions?limit=${kActionsRead}`) });

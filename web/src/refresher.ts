@@ -14,6 +14,7 @@ interface Line {
 }
 
 const kLoadFactor = 8; // at most an eighth of the time is spent fetching one thing
+const kRestMs = 10_000; // and no answer, however slow (of a server that was being restarted), is waited after for longer
 
 export class Refresher<R extends string> {
   private readonly lines = new Map<R, Line>();
@@ -65,7 +66,7 @@ export class Refresher<R extends string> {
     const landed = () => {
       const end = this.timer.now();
       line.flying = false;
-      line.next = Math.max(now + this.interval_ms[resource], end + (end - now) * kLoadFactor);
+      line.next = Math.max(now + this.interval_ms[resource], end + Math.min((end - now) * kLoadFactor, kRestMs));
       this.look(resource);
     };
     this.fetch(resource).then(landed, landed);

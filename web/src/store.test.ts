@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { trouble_of } from './api.js';
 import { kHome } from './route.js';
 import {
-  count_states, create_store, explain_what, first_page, kEventTypes, kLoginHint, kResources, reduce, sort_incidents, split_jobs,
-  stale_by,
+  count_states, create_store, explain_what, first_page, kEventTypes, kLoginHint, kResources, loose_findings, reduce,
+  sort_incidents, split_jobs, stale_by,
 } from './store.js';
-import type { Action, ClusterMap, Incident, Job, NodeDetail, Summary } from './types.js';
+import type { Action, ClusterMap, Finding, Incident, Job, NodeDetail, Summary } from './types.js';
 
 const summary = (seq: number, more: Partial<Summary> = {}): Summary => ({
   cluster: 'c', simulation: '', now_utc: '2026-01-01T00:00:00Z', seq, turn: 1, paused: false, paused_by: '',
@@ -137,4 +137,16 @@ test('the store tells its listeners only of changes', () => {
   off();
   store.dispatch({ type: 'link', link: 'lost' });
   assert.equal(told, 1);
+});
+
+test('what is found and only watched is shown beside the incidents', () => {
+  const finding = (id: number, more: Partial<Finding> = {}): Finding => ({
+    id, kind: 'nccl_hang', severity: 'warning', node: '', gpu_slot: null, opened_utc: `2026-01-01T00:00:0${id}Z`,
+    cleared_utc: null, evidence: [], ...more,
+  });
+  const handled = { ...incident(1, '2026-01-01T00:00:00Z', null), findings: [finding(1)] };
+  const over = { ...incident(2, '2026-01-01T00:00:00Z', '2026-01-01T00:01:00Z'), findings: [finding(2)] };
+  const all = [1, 2, 3].map((id) => finding(id));
+  const more = [finding(4, { severity: 'info' }), finding(5, { part_of: 3 }), finding(6, { cleared_utc: 'x' })];
+  assert.deepEqual(loose_findings([...all, ...more], [handled, over]).map((f) => f.id), [3, 2]);
 });

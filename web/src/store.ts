@@ -1,7 +1,7 @@
 // All the page knows, and how it changes. Pure: no fetching, no DOM.
 import { id_text } from './format.js';
 import type { View } from './route.js';
-import type { Action, ClusterMap, Explanation, Incident, Job, NodeDetail, Summary, Trouble } from './types.js';
+import type { Action, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary, Trouble } from './types.js';
 
 export type Link = 'connecting' | 'live' | 'lost';
 export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'node' | 'explain' | 'session';
@@ -24,6 +24,7 @@ export interface Page {
   map: ClusterMap | null;
   jobs: Job[] | null;
   incidents: Incident[] | null;
+  findings: Finding[]; // open ones
   refusals: Action[];
   node: NodeDetail | null;
   explain: { what: string; answer: Explanation } | null;
@@ -35,7 +36,7 @@ export type Change =
   | { type: 'summary'; summary: Summary }
   | { type: 'map'; map: ClusterMap }
   | { type: 'jobs'; jobs: Job[] }
-  | { type: 'incidents'; incidents: Incident[] }
+  | { type: 'incidents'; incidents: Incident[]; findings: Finding[] }
   | { type: 'actions'; actions: Action[] }
   | { type: 'node'; node: NodeDetail }
   | { type: 'explain'; what: string; answer: Explanation }
@@ -50,7 +51,7 @@ export type Change =
 export function first_page(view: View): Page {
   return {
     view, link: 'connecting', acting: 'unknown', busy: false, notice: null, troubles: {}, summary: null, map: null,
-    jobs: null, incidents: null, refusals: [], node: null, explain: null,
+    jobs: null, incidents: null, findings: [], refusals: [], node: null, explain: null,
   };
 }
 
@@ -105,7 +106,9 @@ export function reduce(page: Page, change: Change): Page {
     case 'jobs':
       return { ...page, jobs: change.jobs, troubles: without(page.troubles, 'jobs') };
     case 'incidents':
-      return { ...page, incidents: change.incidents, troubles: without(page.troubles, 'incidents') };
+      return {
+        ...page, incidents: change.incidents, findings: change.findings, troubles: without(page.troubles, 'incidents'),
+      };
     case 'actions':
       return {
         ...page,
@@ -196,6 +199,14 @@ export const kEventTypes = [
   'incident_opened', 'incident_joined', 'incident_moved', 'incident_closed', 'order_intended', 'order_refused', 'cause_frozen',
   'reset',
 ] as const;
+
+// Findings that no open incident is about, the newest on top: where nothing is acted on, none is opened. Notes and what a common
+// cause explains are left to the list of findings.
+export function loose_findings(findings: readonly Finding[], incidents: readonly Incident[]): Finding[] {
+  const handled = new Set(sort_incidents(incidents).open.flatMap((i) => i.findings.map((f) => id_text(f.id))));
+  return findings.filter((f) => !f.cleared_utc && f.severity !== 'info' && !f.part_of && !handled.has(id_text(f.id)))
+    .sort((a, b) => (b.opened_utc ?? '').localeCompare(a.opened_utc ?? ''));
+}
 
 // Open incidents first, the newest on top; then the closed ones, the last closed on top.
 export function sort_incidents(incidents: readonly Incident[]): { open: Incident[]; closed: Incident[] } {

@@ -95,6 +95,9 @@ export interface Finding {
   opened_utc: string | null;
   cleared_utc: string | null;
   evidence: Evidence[];
+  part_of?: number; // the common cause that explains it
+  suggestion?: string;
+  where?: { words: string };
 }
 
 export interface Action {

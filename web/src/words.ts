@@ -26,6 +26,7 @@ const kCauses: Record<string, string> = {
   mount_stalled: 'File system does not answer',
   hearsay: 'Told by a log file only',
   common_cause: 'Common cause on many nodes',
+  nccl_hang: 'Collective hangs',
   sdc_suspected: 'May compute wrongly',
   xid_other: 'Another Xid',
 };

@@ -89,7 +89,8 @@ export function App({ store, live }: { store: Store; live: Live }) {
         </div>
         <div class="column-side">
           <NodePanel page={page} live={live} />
-          <IncidentsPanel incidents={page.incidents} refusals={page.refusals} now_utc={now_utc} selected={view.incident}
+          <IncidentsPanel incidents={page.incidents} findings={page.findings} refusals={page.refusals} now_utc={now_utc}
+            selected={view.incident}
             simulated={Boolean(summary?.simulation)} trouble={troubles.incidents} live={live} />
         </div>
       </main>

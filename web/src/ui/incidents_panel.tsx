@@ -1,13 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { age, count, id_text, place, shell_word, span, time_of_day } from '../format.js';
 import type { Live } from '../live.js';
-import { sort_incidents } from '../store.js';
+import { loose_findings, sort_incidents } from '../store.js';
 import type { Action, Finding, Incident, Trouble } from '../types.js';
 import { cause_words, kStageTrack, plain, stage_words, status_words, verb_words, witness_words } from '../words.js';
 import { Empty, memo, Panel, TroubleBox } from './bits.js';
 
 interface Props {
   incidents: Incident[] | null;
+  findings: Finding[];
   refusals: Action[];
   now_utc: string;
   selected: string; // incident
@@ -18,6 +19,7 @@ interface Props {
 
 const kClosedShown = 30;
 const kRefusalsShown = 10;
+const kLooseShown = 20;
 
 function Track({ stage }: { stage: string }) {
   const at = kStageTrack.indexOf(stage as (typeof kStageTrack)[number]);
@@ -163,9 +165,32 @@ function Refusals({ refusals, now_utc }: { refusals: Action[]; now_utc: string }
   );
 }
 
+function Loose({ findings, now_utc }: { findings: Finding[]; now_utc: string }) {
+  if (findings.length === 0) return null;
+  return (
+    <>
+      <h3 class="group">Found, and only watched <b>{findings.length}</b></h3>
+      <ul class="refusals">
+        {findings.slice(0, kLooseShown).map((f) => (
+          <li key={id_text(f.id)} data-finding={id_text(f.id)}>
+            <p>
+              <b>{cause_words(f.kind)}</b> {f.where?.words || place(f.node, f.gpu_slot)}{' '}
+              <span class="muted">{age(f.opened_utc, now_utc)}</span>
+            </p>
+            <p>{f.evidence[f.evidence.length - 1]?.text}</p>
+            <p class="muted">{f.suggestion}</p>
+          </li>
+        ))}
+      </ul>
+      {findings.length > kLooseShown && <p class="muted">and more: muster get findings</p>}
+    </>
+  );
+}
+
 export const IncidentsPanel = memo((props: Props) => {
   const { incidents, trouble, selected } = props;
   const { open, closed } = sort_incidents(incidents ?? []);
+  const loose = loose_findings(props.findings, incidents ?? []);
   const shown_closed = closed.filter((i, n) => n < kClosedShown || id_text(i.id) === selected);
   const cli = selected ? `muster explain incident ${shell_word(selected)}` : 'muster get incidents';
   return (
@@ -175,13 +200,14 @@ export const IncidentsPanel = memo((props: Props) => {
       {incidents && (
         <>
           <h3 class="group">Open <b>{open.length}</b></h3>
-          {open.length === 0 && (
+          {open.length === 0 && loose.length === 0 && (
             <Empty>
               Nothing is wrong.
               {props.simulated && ' Select a node and inject a fault to see how one is found, handled and explained.'}
             </Empty>
           )}
           {open.map((i) => <Card key={id_text(i.id)} incident={i} props={props} />)}
+          <Loose findings={loose} now_utc={props.now_utc} />
           <Refusals refusals={props.refusals} now_utc={props.now_utc} />
           {closed.length > 0 && <h3 class="group">Recently closed</h3>}
           {shown_closed.map((i) => <Card key={id_text(i.id)} incident={i} props={props} />)}
