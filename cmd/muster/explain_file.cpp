@@ -248,9 +248,8 @@ void Taker::tell() const {
   // A report's own lines are none of a log: their count says nothing, unless there is a log around it.
   if (documents_.empty() || c.events > 0 || documents_.front().lines_before > kPromptLines) tell_counts(c);
   if (documents_.empty() && c.known == 0) {
-    say("nothing in it looks like a log or report that Muster knows: kernel logs (dmesg, syslog, journald), and what nvidia-smi "
-        "-q, "
-        "ncclras, ibqueryerrors and amd-smi --json print; see muster explain --help");
+    say("nothing in it looks like a log or report that Muster knows: kernel logs (dmesg, syslog, journald), and what "
+        "nvidia-smi -q, ncclras, ibqueryerrors and amd-smi --json print; see muster explain --help");
   }
   const bool alone = documents_.size() == 1 && documents_.front().lines_before <= kPromptLines;
   for (const Document& d : documents_) tell_document(d.reading, alone ? 0 : d.lines_before + 1);

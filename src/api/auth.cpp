@@ -36,11 +36,8 @@ Host parse_host(std::string_view text) {
   Host h;
   const auto colon = text.rfind(':');
   const bool has_port = colon != std::string_view::npos && text.find(']', colon) == std::string_view::npos;
-  h.name = std::string(has_port ? text.substr(0, colon) : text);
+  h.name = lower(has_port ? text.substr(0, colon) : text);
   if (has_port) h.port = std::string(text.substr(colon + 1));
-  for (char& c : h.name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
   return h;
 }
 

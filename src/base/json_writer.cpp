@@ -73,6 +73,11 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   return *this;
 }
 std::string_view JsonWriter::view() const { return {guts_->buffer.GetString(), guts_->buffer.GetSize()}; }
+std::string JsonWriter::take_members() {
+  const std::string json = take();
+  return json.size() < 2 ? std::string() : json.substr(1, json.size() - 2);
+}
+
 std::string JsonWriter::take() {
   std::string s(view());
   clear();

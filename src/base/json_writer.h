@@ -41,6 +41,7 @@ class JsonWriter {
 
   std::string_view view() const;
   std::string take();  // the text so far; the writer is empty afterwards
+  std::string take_members();  // the same of one object, without its braces
   void clear();
 
  private:

@@ -18,6 +18,7 @@ std::string render_number(double d);
 
 std::vector<std::string_view> split(std::string_view s, char separator);
 std::string_view trim(std::string_view s);
+std::string lower(std::string_view s);  // of ASCII's letters only
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 // Whole string must be a number.
 std::optional<std::int64_t> parse_int(std::string_view s);

@@ -176,10 +176,10 @@ void Detectors::on_log(const JobLogRecord& r, const State& s, Time mono) {
   // Where an engine says which jobs there are, a log of none of them may have been made up.
   if (r.label.empty() || !s.jobs.empty()) return;
   if (strangers_.count(r.label) == 0) {
-    if (strangers_.size() >= kStrangersMax)
-      std::erase_if(strangers_, [&](const auto& x) { return mono - x.second.heard > kPassingKept; });
+    if (strangers_.size() >= kStrangersMax) forget_strangers(mono);
     if (strangers_.size() >= kStrangersMax) return;  // so many at once is no job's trouble
     strangers_[r.label].job = JobId{kStranger, ++next_stranger_};
+    labels_[next_stranger_] = r.label;
   }
   Stranger& who = strangers_.at(r.label);
   who.heard = mono;
@@ -189,12 +189,17 @@ void Detectors::on_log(const JobLogRecord& r, const State& s, Time mono) {
   sdc_.on_record(named, s, mono);
 }
 
+void Detectors::forget_strangers(Time mono) {
+  std::erase_if(strangers_, [&](const auto& x) { return mono - x.second.heard > kPassingKept; });
+  std::erase_if(labels_, [&](const auto& x) { return strangers_.count(x.second) == 0; });
+}
+
 void Detectors::name_strangers() {
   for (Sign& x : signs_.seen) {
     if (x.job.number != kStranger) continue;
-    const auto it = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& k) { return k.second.job == x.job; });
-    if (it == strangers_.end()) continue;
-    x.subject = it->first;
+    const auto it = labels_.find(x.job.array_index);
+    if (it == labels_.end()) continue;
+    x.subject = it->second;
     x.job = {};
   }
   std::erase_if(signs_.seen, [](const Sign& x) { return x.job.number == kStranger; });  // of one that is forgotten

@@ -54,6 +54,7 @@ class Detectors {
   };
   void on_sample(const Sample& m, const State& s, Time mono);
   void on_log(const JobLogRecord& r, const State& s, Time mono);
+  void forget_strangers(Time mono);
   void name_strangers();
   // Signs that another finding explains.
   void drop_explained(const State& s);
@@ -90,6 +91,7 @@ class Detectors {
     Time heard;  // mono
   };
   std::map<std::string, Stranger, std::less<>> strangers_;  // jobs that the state does not know, by label
+  std::map<std::uint32_t, std::string> labels_;             // the same, by number
   std::uint32_t next_stranger_ = 0;
 };
 

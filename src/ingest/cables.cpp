@@ -17,12 +17,6 @@ namespace {
 constexpr std::size_t kTextMax = 63;  // bytes, of each name, port and label
 constexpr std::size_t kFilesMax = 256;
 
-std::string lower(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 // One cable as it is written.
 struct Line {
   std::string node, nic, to, port, label;

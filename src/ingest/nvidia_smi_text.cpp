@@ -64,12 +64,10 @@ constexpr std::string_view kSame[] = {"product_name",      "minor_number",    "v
                                       "gpu_reset_status/", "ecc_errors/",     "fabric/state",       "fabric/status",
                                       "fb_memory_usage/",  "power_readings/", "gpu_power_readings/"};
 
-std::string lower(std::string_view s) {
-  std::string out;
-  for (const char c : s) {
-    if (c == '-') continue;  // SEC-DED
-    out += c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+std::string element_name(std::string_view s) {
+  std::string out = lower(s);
+  std::erase(out, '-');  // SEC-DED
+  std::replace(out.begin(), out.end(), ' ', '_');
   return out;
 }
 
@@ -125,7 +123,7 @@ class Converter {
     constexpr std::size_t kDepthMax = 8;
     if (path_.size() >= kDepthMax) return;
     indents_.push_back(indent);
-    path_.push_back(lower(key.substr(0, 64)));
+    path_.push_back(element_name(key.substr(0, 64)));
     if (colon == std::string_view::npos) return;
     if (const std::string e = element_of(path_); !e.empty()) put(e, value);
   }
@@ -146,7 +144,7 @@ class Converter {
       return;
     }
     if (!in_gpu_ && valued && (key == "Driver Version" || key == "CUDA Version" || key == "Attached GPUs")) {
-      put(lower(key), value);
+      put(element_name(key), value);
     } else if (!valued) {
       // Complaints of nvidia-smi itself stand outside. The XML's reader takes what is before the XML for such.
       const std::string text = printable(line);

@@ -98,12 +98,7 @@ std::vector<std::string> models_of(const Site& site) {
 }
 
 std::string model_given(const Site& site, std::string_view wanted) {
-  const auto same = [&](std::string_view a) {
-    return std::equal(a.begin(), a.end(), wanted.begin(), wanted.end(), [](char x, char y) {
-      const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-      return lower(x) == lower(y);
-    });
-  };
+  const auto same = [&](std::string_view a) { return lower(a) == lower(wanted); };
   const std::vector<std::string> models = models_of(site);
   const auto at = std::find_if(models.begin(), models.end(), same);
   return at == models.end() ? std::string() : *at;

@@ -80,10 +80,9 @@ bool plain_in_yaml(std::string_view s) {
   for (const char c : s) {
     if (!letter(c) && !(c >= '0' && c <= '9') && c != '_' && c != '-' && c != '/' && c != '.') return false;
   }
-  std::string lower(s);
-  for (auto& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string small = lower(s);
   for (const std::string_view word : {"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf", "infinity"}) {
-    if (lower == word) return false;
+    if (small == word) return false;
   }
   return true;
 }

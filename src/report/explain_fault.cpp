@@ -57,8 +57,7 @@ Explanation of_field(const DcgmField& f) {
 
 // "Xid 177", "sxid 99999": well formed, but in no catalogue.
 std::optional<std::string> unknown_code(std::string_view what) {
-  std::string word;
-  for (const char c : what.substr(0, 40)) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string word = lower(what.substr(0, 40));
   const std::string_view kind = word.starts_with("sxid") ? "SXid" : word.starts_with("xid") ? "Xid" : "";
   if (kind.empty()) return std::nullopt;
   const auto number = parse_uint(trim(std::string_view(word).substr(kind.size())));

@@ -29,12 +29,6 @@ constexpr std::string_view kNcclRas = "nccl-ras";
 // Xids after which a GPU does not work until somebody does something, and the driver's words for a lost one.
 constexpr int kFatal[] = {48, 64, 79, 95, 119, 120, 140};
 
-Time utc_now() {
-  timespec t{};
-  clock_gettime(CLOCK_REALTIME, &t);
-  return {static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec};
-}
-
 ProbeSpec mount_probe(const std::string& path, Duration deadline) {
   return {std::string(kMountPrefix) + path, seconds(10), deadline, [path] { return ask_mount(path); }};
 }
@@ -149,8 +143,7 @@ void Agent::say(AgentWord word, const std::string& subject, std::uint64_t count,
   if (options_.controller.empty()) return;
   JsonWriter w;
   w.object().field("word", name_of(word)).field("subject", subject).field("count", count).field("text", text).end_object();
-  const std::string json = w.take();
-  keep_own(json.substr(1, json.size() - 2));
+  keep_own(w.take_members());
 }
 
 void Agent::keep_own(const std::string& members) {
@@ -200,9 +193,8 @@ void Agent::on_piece(const KernelPiece& p) {
   if (source_->trusted() && record) note_fatal(*record);
   JsonWriter w;
   w.object().field(p.structured ? "kmsg" : "line", to_valid_utf8(p.bytes)).field("trusted", source_->trusted()).end_object();
-  const std::string json = w.take();
   const Time mono = source_->trusted() && p.mono.ns > 0 && p.mono < now ? p.mono : now;
-  if (keep({"kernel", source_->position().boot, p.seq, mono, utc_now(), boot_, json.substr(1, json.size() - 2)})) return;
+  if (keep({"kernel", source_->position().boot, p.seq, mono, utc_now(), boot_, w.take_members()})) return;
   ++untold_dropped_;
   const std::lock_guard hold(lock_);
   ++picture_.figures.dropped;
@@ -225,8 +217,7 @@ void Agent::on_told(const ProbeReport& r) {
     if (!send || !budget_.take(fmt::format("nvml {} {}", x.gpu, x.code), now)) continue;
     JsonWriter w;
     w.object().field("xid", x.code).field("pci", x.pci).end_object();
-    const std::string json = w.take();
-    keep_own(json.substr(1, json.size() - 2));
+    keep_own(w.take_members());
   }
   const std::lock_guard hold(lock_);
   merge_readings(picture_.readings, std::move(told));
@@ -246,7 +237,7 @@ void Agent::tell_facts() {
       w.object().key("gpu").object().field("index", index);
       for (const auto& [name, text] : g.facts) w.field(name, text);
       w.end_object().end_object();
-      now[fmt::format("gpu {}", index)] = w.take();
+      now[fmt::format("gpu {}", index)] = w.take_members();
     }
     if (picture_.figures.probes.count("versions") != 0) {
       JsonWriter w;
@@ -256,13 +247,13 @@ void Agent::tell_facts() {
         if (!state) w.field(name, text);
       }
       w.end_object().end_object();
-      now["node"] = w.take();
+      now["node"] = w.take_members();
     }
   }
-  for (const auto& [what, json] : now) {
-    if (told_facts_[what] == json) continue;
-    if (keep({"agent", cursor_->id(), cursor_->next_own(), monotonic_now(), utc_now(), boot_, json.substr(1, json.size() - 2)}))
-      told_facts_[what] = json;  // else it is told the next time
+  for (const auto& [what, members] : now) {
+    if (told_facts_[what] == members) continue;
+    if (keep({"agent", cursor_->id(), cursor_->next_own(), monotonic_now(), utc_now(), boot_, members}))
+      told_facts_[what] = members;  // else it is told the next time
   }
 }
 

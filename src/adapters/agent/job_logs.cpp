@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <glob.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +28,7 @@ constexpr std::size_t kSaidMost = 200'000;
 constexpr Duration kScanEvery = seconds(10);
 constexpr std::size_t kHeldMost = 512;    // descriptors
 constexpr std::int64_t kActive_s = 3600;  // written to within this, a log is held open
-constexpr Duration kRememberedFor = minutes(60);
+constexpr std::int64_t kRemembered_s = 3600;
 constexpr std::string_view kJob = "%j";
 
 // Kubernetes writes "2026-11-15T12:00:00.123456789Z stdout F text".
@@ -131,7 +130,10 @@ void JobLogs::scan(Time now, std::string& out) {
       ++it;
       continue;
     }
-    read_on(log, out);  // removed, or called otherwise now
+    if (!read_on(log, out)) {  // removed, or called otherwise now: the rest is for the next time
+      ++it;
+      continue;
+    }
     let_go(log);
     it = logs_.erase(it);
     changed_ = true;
@@ -140,8 +142,8 @@ void JobLogs::scan(Time now, std::string& out) {
   scan_at_ = monotonic_now() + std::max(kScanEvery, Duration{50 * (monotonic_now() - now).ns});
 }
 
-// A log met at the first scan and not remembered is followed from its end, because how old its lines are cannot be known; one
-// that appears later is read from its beginning.
+// A log that is there when an agent first comes is followed from its end, because how old its lines are cannot be known; one that
+// appears later, or while the agent was away for a moment, is read from its beginning.
 void JobLogs::meet(const std::string& path, const std::string& job) {
   struct stat st {};
   // Only files: a user's fifo or device by that name would be waited for.
@@ -156,17 +158,15 @@ void JobLogs::meet(const std::string& path, const std::string& job) {
     log.inode = st.st_ino;
     changed_ = true;
   }
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (now.tv_sec - st.st_mtime > kActive_s) {
+  if (utc_now().ns / 1'000'000'000 - st.st_mtime > kActive_s) {
     let_go(log);
   } else if (log.inode == st.st_ino) {
-    hold(path, log);
+    if (held_ < kHeldMost) hold(path, log);
   }
 }
 
 void JobLogs::hold(const std::string& path, Log& log) {
-  if (log.fd >= 0 || held_ >= kHeldMost) return;
+  if (log.fd >= 0) return;
   log.fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   held_ += log.fd >= 0 ? 1 : 0;
 }
@@ -182,7 +182,7 @@ void JobLogs::read(const std::string& path, Log& log, std::string& out) {
   struct stat st {};
   if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;                     // the next scan sees to it
   if (st.st_ino != log.inode || static_cast<std::uint64_t>(st.st_size) < log.offset) {  // another file, or written anew
-    if (st.st_ino != log.inode) read_on(log, out);
+    if (st.st_ino != log.inode && !read_on(log, out)) return;                           // first the rest of the old one
     let_go(log);
     log.inode = st.st_ino;
     log.offset = 0;
@@ -190,17 +190,14 @@ void JobLogs::read(const std::string& path, Log& log, std::string& out) {
   }
   if (static_cast<std::uint64_t>(st.st_size) <= log.offset) return;
   hold(path, log);
-  if (log.fd >= 0) return read_on(log, out);
-  log.fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (log.fd < 0) return;
-  ++held_;
   read_on(log, out);
-  let_go(log);  // too many are held already
+  if (held_ > kHeldMost) let_go(log);
 }
 
-void JobLogs::read_on(Log& log, std::string& out) {
+// True: to its end, but for a line that is not whole yet.
+bool JobLogs::read_on(Log& log, std::string& out) {
   struct stat st {};
-  if (log.fd < 0 || fstat(log.fd, &st) != 0) return;
+  if (log.fd < 0 || fstat(log.fd, &st) != 0) return true;
   const auto size = static_cast<std::uint64_t>(st.st_size);
   if (size > log.offset + kBehindMost) {
     skipped_ += size - kReadMost - log.offset;
@@ -209,7 +206,7 @@ void JobLogs::read_on(Log& log, std::string& out) {
   static char piece[kPiece];  // one process, one thread
   for (std::size_t done = 0; done < kReadMost && out.size() < kAnswerMost;) {
     const ssize_t got = pread(log.fd, piece, kPiece, static_cast<off_t>(log.offset));
-    if (got <= 0) break;
+    if (got <= 0) return true;
     const std::string_view text(piece, static_cast<std::size_t>(got));
     std::size_t used = 0;
     // A progress bar ends its lines with a return alone.
@@ -217,11 +214,12 @@ void JobLogs::read_on(Log& log, std::string& out) {
          used = end + 1)
       hand_on(log, text.substr(used, end - used), out);
     if (used == 0 && text.size() == kPiece) used = kPiece;  // a line without end: not one of ours
-    if (used == 0) break;
+    if (used == 0) return true;
     log.offset += used;
     done += used;
     changed_ = true;
   }
+  return false;
 }
 
 void JobLogs::hand_on(const Log& log, std::string_view line, std::string& out) {
@@ -237,16 +235,13 @@ void JobLogs::hand_on(const Log& log, std::string_view line, std::string& out) {
   }
   JsonWriter w;
   w.object().field("job", to_valid_utf8(log.job)).field("log", to_valid_utf8(line.substr(0, kLineMost))).end_object();
-  const std::string json = w.take();
-  out.append(json, 1, json.size() - 2).push_back('\n');
+  out += w.take_members() + "\n";
 }
 
 // "INODE OFFSET PATH" a line. What an agent remembers that was away for long is old, and so are the lines after it.
 void JobLogs::load() {
   struct stat st {};
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (stat(memory_.c_str(), &st) != 0 || now.tv_sec - st.st_mtime > kRememberedFor.ns / 1'000'000'000) return;
+  if (stat(memory_.c_str(), &st) != 0 || utc_now().ns / 1'000'000'000 - st.st_mtime > kRemembered_s) return;
   std::FILE* f = std::fopen(memory_.c_str(), "re");
   if (f == nullptr) return;
   remembered_ = true;

@@ -41,7 +41,7 @@ class JobLogs {
   void scan(Time now, std::string& out);
   void meet(const std::string& path, const std::string& job);
   void read(const std::string& path, Log& log, std::string& out);
-  void read_on(Log& log, std::string& out);
+  bool read_on(Log& log, std::string& out);
   void hold(const std::string& path, Log& log);
   void let_go(Log& log);
   void hand_on(const Log& log, std::string_view line, std::string& out);

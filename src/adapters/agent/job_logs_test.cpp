@@ -97,6 +97,27 @@ TEST_F(JobLogsTest, WhatWasWrittenJustBeforeARotationIsRead) {
   EXPECT_NE(l.ask().find("\"job\":\"2\""), std::string::npos);
 }
 
+TEST_F(JobLogsTest, ARotationLosesNothingOfWhatDoesNotFitIntoOneAnswer) {
+  write("slurm-1.out", "");
+  JobLogs l = logs();
+  l.ask();
+  std::string many;
+  for (int rank = 0; rank < 1500; ++rank) {  // more than an answer holds
+    std::string line = kTimeout;
+    line.replace(0, 7, "[rank" + std::to_string(rank) + "]");
+    many += line;
+  }
+  write("slurm-1.out", many);
+  std::filesystem::rename(dir + "/slurm-1.out", dir + "/old");
+  write("slurm-1.out", "");
+  std::size_t lines = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::string said = l.ask();
+    lines += static_cast<std::size_t>(std::count(said.begin(), said.end(), '\n'));
+  }
+  EXPECT_EQ(lines, 1500U);
+}
+
 TEST_F(JobLogsTest, APatternThatMatchesNothingIsSaid) {
   JobLogs l({dir + "/slrum-%j.out"}, dir + "/memory");
   EXPECT_EQ(l.ask(), "?no file matches --job-log yet\n");

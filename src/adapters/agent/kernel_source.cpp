@@ -28,6 +28,12 @@ std::string fresh_boot(std::string_view what, std::uint64_t inode) {
 
 }  // namespace
 
+Time utc_now() {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return {static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec};
+}
+
 Time monotonic_now() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);

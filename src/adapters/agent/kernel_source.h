@@ -63,5 +63,6 @@ class KernelSource {
 bool read_record_head(std::string_view bytes, std::uint64_t& seq, std::uint64_t& usec);
 std::string machine_boot();  // /proc/sys/kernel/random/boot_id
 Time monotonic_now();
+Time utc_now();
 
 }  // namespace muster::agent

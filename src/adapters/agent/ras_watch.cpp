@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <set>
 
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -54,8 +53,7 @@ std::string members_of(const std::string& job, JobLogKind kind, std::int64_t ran
   JsonWriter w;
   w.object().field("job", job).key("ras").object().field("kind", name_of(kind)).field("rank", rank).field("text", text);
   w.end_object().end_object();
-  const std::string json = w.take();
-  return json.substr(1, json.size() - 2) + "\n";
+  return w.take_members() + "\n";
 }
 
 }  // namespace
@@ -100,7 +98,7 @@ std::string RasWatch::ask() {
 // found out over a minute of its own.
 std::string RasWatch::judge(const RasReport& report) {
   std::map<std::string, std::int64_t> seen;
-  std::map<std::string, bool> said;
+  std::set<std::string> said;
   std::string out, job;
   int told = 0;
   for (const RasProblem& p : report.problems) {
@@ -119,7 +117,7 @@ std::string RasWatch::judge(const RasReport& report) {
       seen[who] = m.launched;
       const auto before = seen_.find(who);
       if (!dead && (before == seen_.end() || before->second != m.launched)) continue;
-      said[who] = true;
+      said.insert(who);
       if (said_.count(who) != 0 || ++told > kToldMost) continue;
       if (job.empty()) job = only_job_here(root_);
       const std::string text =

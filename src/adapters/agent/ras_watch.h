@@ -2,6 +2,7 @@
 // ranks do not answer or stay behind: minutes before the job's own timeout.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 
 #include "ingest/nccl_ras.h"
@@ -20,7 +21,7 @@ class RasWatch {
  private:
   std::string address_, root_;
   std::map<std::string, std::int64_t> seen_;  // at the last look: who, and how far they had come
-  std::map<std::string, bool> said_;          // told already, and still so
+  std::set<std::string> said_;                // told already, and still so
   bool odd_ = false;                          // what answers is not NCCL's watch, and that was told
 };
 

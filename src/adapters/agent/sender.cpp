@@ -22,12 +22,6 @@ constexpr std::size_t kBatchBytes = 256 << 10;
 constexpr std::int64_t kRetryFirstMs = 100;
 constexpr std::int64_t kRetryMostMs = 5000;
 
-Time utc_now() {
-  timespec t{};
-  clock_gettime(CLOCK_REALTIME, &t);
-  return {static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec};
-}
-
 }  // namespace
 
 std::string encode_letter(const Letter& l) {

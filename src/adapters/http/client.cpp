@@ -24,14 +24,6 @@ struct ListDeleter {
 };
 using List = std::unique_ptr<curl_slist, ListDeleter>;
 
-std::string lower(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 // Reads the lines of an event stream, https://html.spec.whatwg.org/multipage/server-sent-events.html
 class EventReader {
  public:

@@ -20,6 +20,7 @@
 #include "adapters/http/target.h"
 #include "adapters/http/wire.h"
 #include "base/check.h"
+#include "base/text.h"
 
 namespace muster::http {
 namespace {

@@ -58,14 +58,6 @@ HttpResponse error_response(int status, std::string_view code, std::string_view 
   return r;
 }
 
-std::string lower(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 void read_json(HttpRequest& request, std::size_t depth_max) {
   if (request.body.empty()) return;
   const auto type = request.headers.find("content-type");

@@ -12,7 +12,6 @@ namespace muster::http {
 std::string render_head(const HttpResponse& r, bool keep_alive, std::string_view framing);
 // {"error":{"code","what","next"}}
 HttpResponse error_response(int status, std::string_view code, std::string_view what, std::string_view next = {});
-std::string lower(std::string_view s);  // ASCII
 // Fills request.json or request.json_error from its body.
 void read_json(HttpRequest& request, std::size_t depth_max);
 
