@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "client.h"
 #include "commands.h"
+#include "report/document.h"
+#include "report/guard_status.h"
 #include "report/units.h"
 #include "say.h"
 
@@ -28,6 +30,7 @@ struct Wish {
   std::string job;
   std::string spec;  // JSON
   std::string reason;
+  std::uint64_t approval = 0;
 };
 
 // Sends it, once more where the answer was lost: the id makes both the same command. Returns its place in the journal.
@@ -37,6 +40,7 @@ Result<std::string> give(const Client& client, const Wish& wish, const std::stri
   if (!wish.node.empty()) w.field("node", wish.node);
   if (!wish.job.empty()) w.field("job", wish.job);
   if (!wish.reason.empty()) w.field("reason", wish.reason);
+  if (wish.approval > 0) w.field("approval", wish.approval);
   if (!wish.spec.empty()) w.key("spec").raw(wish.spec);
   w.end_object();
   const auto body = w.take();
@@ -258,6 +262,20 @@ int run_pause(const PauseOptions& o) {
 }
 
 int run_resume(const ResumeOptions& o) { return give_and_say(o.connection, {.verb = "resume", .reason = o.reason}, "resumed"); }
+
+int run_approve(const ApproveOptions& o) {
+  return give_and_say(o.connection, {.verb = o.reject ? "reject" : "approve", .reason = o.reason, .approval = o.id},
+                      fmt::format("approval {} {}", o.id, o.reject ? "rejected: a person has it now" : "granted"));
+}
+
+int run_guard_status(const GuardOptions& o) {
+  const auto client = Client::open(o.connection);
+  if (!client) return say_error(client.error());
+  const auto guard = client->get("/api/v1/guard", {});
+  if (!guard) return say_error(guard.error());
+  put(o.format == Format::json ? report::render_json(*guard) : report::guard_words(*guard));
+  return 0;
+}
 
 int run_drain(const DrainOptions& o) {
   const auto client = Client::open(o.connection);

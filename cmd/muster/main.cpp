@@ -39,6 +39,9 @@ struct Dispatch {
   int operator()(const BenchHeatOptions& o) const { return run_bench_heat(o); }
   int operator()(const BenchDetectOptions& o) const { return run_bench_detect(o); }
   int operator()(const BenchIngestOptions& o) const { return run_bench_ingest(o); }
+  int operator()(const GuardOptions& o) const { return run_guard_status(o); }
+  int operator()(const ApproveOptions& o) const { return run_approve(o); }
+  int operator()(const RunbookOptions& o) const { return run_runbook(o); }
   int operator()(const JournalVerifyOptions& o) const { return run_journal_verify(o); }
   int operator()(const JournalExportOptions& o) const { return run_journal_export(o); }
   int operator()(const VersionOptions& o) const { return run_version(o); }

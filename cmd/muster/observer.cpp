@@ -32,10 +32,11 @@ Result<void> Observer::submit(const Order&) { return tl::unexpected(only_watchin
 Result<void> Observer::inquire(const std::string&) { return tl::unexpected(only_watching()); }
 
 Policy watching_only(Policy policy) {
-  for (Ladder& l : policy.ladders) {
+  for (Runbook& l : policy.runbooks) {
     l.act = false;
-    l.rungs.clear();
+    l.steps.clear();
   }
+  policy.groups.clear();
   return policy;
 }
 

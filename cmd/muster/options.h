@@ -286,6 +286,24 @@ struct LoginOptions {
   Connection connection;
 };
 
+struct GuardOptions {
+  Connection connection;
+  report::Format format = report::Format::table;
+};
+struct ApproveOptions {  // and reject
+  Connection connection;
+  std::uint64_t id = 0;
+  bool reject = false;
+  std::string reason;
+};
+
+struct RunbookOptions {
+  enum class What { list, show, check, diff } what = What::list;
+  std::vector<std::string> names;  // show: runbooks; check: files; diff: two policies
+  std::string policy;              // whose runbooks; empty: those that ship
+  report::Format format = report::Format::table;
+};
+
 struct JournalVerifyOptions {
   std::string file;  // journal file; empty: the one in `state`
   std::string state;
@@ -321,7 +339,8 @@ using Command =
                  TwinRunOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                 JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+                 RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions,
+                 CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

@@ -1,6 +1,6 @@
 // The parser of the command line: one class, whose functions stand in options.cpp (running a cluster, looking, acting) and
-// options_tools.cpp (the simulated cluster, replays and benchmarks), options_node.cpp (what runs on a node). Only these files see
-// CLI11.
+// options_tools.cpp (the simulated cluster, replays and benchmarks), options_node.cpp (what runs on a node), options_recovery.cpp
+// (runbooks, limits, approvals). Only these files see CLI11.
 #pragma once
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -84,6 +84,11 @@ class Parser {
     add_drain(undrain_);
     add_submit();
     add_cancel();
+    add_runbook();
+    add_guard();
+    add_approve(approve_);
+    reject_.reject = true;
+    add_approve(reject_);
     add_journal();
     add_self();
   }
@@ -253,6 +258,9 @@ class Parser {
   void add_placement(CLI::App* sub);
   void add_order(CLI::App* sub);
   void add_cancel();
+  void add_runbook();
+  void add_guard();
+  void add_approve(ApproveOptions& o);
   void add_journal();
   void add_self();
   CommandHelp tree_of(const CLI::App* app) const;
@@ -289,6 +297,9 @@ class Parser {
   BenchHeatOptions bench_heat_;
   BenchIngestOptions bench_ingest_;
   BenchDetectOptions bench_detect_;
+  GuardOptions guard_;
+  ApproveOptions approve_, reject_;
+  RunbookOptions runbook_list_, runbook_show_, runbook_check_, runbook_diff_;
   JournalVerifyOptions journal_verify_;
   JournalExportOptions journal_export_;
   VersionOptions version_;

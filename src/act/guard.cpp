@@ -4,26 +4,28 @@
 
 #include <set>
 
+#include "model/window.h"
+
 namespace muster::act {
 namespace {
 
 constexpr Duration kAskAgain = minutes(30);  // and sooner when a node returns to service
 
-Verdict refuse(std::string limit, Time retry) { return {false, {}, std::move(limit), retry, false}; }
+Verdict refuse(std::string limit, Time retry) { return {false, {}, std::move(limit), retry, false, false}; }
 
 bool stops_job(Verb v) { return v == Verb::requeue_job || v == Verb::restart_job; }
 
 // The queue takes GPUs from a running job, or moves it: no job may be stopped too often, whatever it makes room for.
 Verdict stop_for_the_queue(const State& s, const Action& a) {
   const Job* j = find_job(s, a.job);
-  if (j == nullptr || j->phase != JobPhase::running) return {true, "needs none", {}, {}, false};
+  if (j == nullptr || j->phase != JobPhase::running) return {true, "needs none", {}, {}, false, false};
   std::uint32_t stops = 0;
   for (const Harm& h : s.harms) stops += stops_job(h.verb) && h.job == a.job && !h.node.some() ? 1 : 0;
   const std::uint32_t limit = s.policy.scheduling.stops_per_day;
   if (stops + 1 > limit) {
     return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), stops, limit), s.mono() + hours(1));
   }
-  return {true, fmt::format("stops of this job in a day: {} of {}", stops + 1, limit), {}, {}, false};
+  return {true, fmt::format("stops of this job in a day: {} of {}", stops + 1, limit), {}, {}, false, false};
 }
 
 // Collects counts against their limits and remembers the tightest.
@@ -163,7 +165,7 @@ std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r
 // never below the floor. Lifting needs no reason.
 Verdict power_limit(const State& s, const Action& a, const Reason& r) {
   constexpr std::uint32_t kFloorPct = 60;
-  if (a.limit_pct >= 100) return {true, "lifts a limit", {}, {}, false};
+  if (a.limit_pct >= 100) return {true, "lifts a limit", {}, {}, false, false};
   if (a.limit_pct < kFloorPct)
     return refuse(fmt::format("a power limit of {} percent: {} is the least", a.limit_pct, kFloorPct), kNever);
   for (const NodeId n : a.nodes) {
@@ -172,43 +174,92 @@ Verdict power_limit(const State& s, const Action& a, const Reason& r) {
                        std::find(r.findings.begin(), r.findings.end(), row->second.finding) != r.findings.end();
     if (!named) return refuse("a power limit where no finding says that the row is hot", kNever);
   }
-  return {true, fmt::format("power limit: {} of at least {} percent", a.limit_pct, kFloorPct), {}, {}, false};
+  return {true, fmt::format("power limit: {} of at least {} percent", a.limit_pct, kFloorPct), {}, {}, false, false};
 }
 
 // A drain that is held back must not keep a job hanging on the node until the limit is asked again.
 Verdict sooner_for_a_hanging_job(const State& s, const Action& a, const Reason& r, Verdict v) {
-  const Ladder* ladder = find_ladder(s.policy, find_incident(s, r.incident)->cause);
-  const bool hanging =
-      a.verb == Verb::drain_node && s.nodes[a.node.v].busy() && ladder != nullptr && ladder->job == JobCare::requeue;
+  const Runbook* book = runbook_for(s, *find_incident(s, r.incident));
+  const bool hanging = a.verb == Verb::drain_node && s.nodes[a.node.v].busy() && book != nullptr && book->job == JobCare::requeue;
   if (hanging) v.retry = std::min(v.retry, s.mono() + s.policy.requeue_after);
   return v;
 }
 
-}  // namespace
-
-std::uint32_t allowance(double pct, std::uint32_t floor, std::uint32_t of) {
-  return std::max(floor, static_cast<std::uint32_t>(pct / 100.0 * of));
+// Live work that the act would stop, in GPUs.
+std::uint32_t blast_radius(const State& s, const Action& a) {
+  const Job* j = find_job(s, a.job);
+  if (!stops_job(a.verb) || j == nullptr || j->phase != JobPhase::running) return 0;
+  return static_cast<std::uint32_t>(milli_gpus(s.site, j->spec) / 1000);
 }
+
+// What a person must approve first, in words; empty: nothing. An approval holds for its incident and for that kind of act.
+std::string needs_approval(const State& s, const Action& a) {
+  const Approvals& p = s.policy.approvals;
+  if (std::find(p.verbs.begin(), p.verbs.end(), a.verb) != p.verbs.end())
+    return fmt::format("the policy wants every {} approved", name_of(a.verb));
+  const std::uint32_t gpus = blast_radius(s, a);
+  if (p.gpus > 0 && gpus > p.gpus) return fmt::format("it stops work on {} GPUs, more than {}", gpus, p.gpus);
+  const Job* j = find_job(s, a.job);
+  if (p.unknown_checkpoint && gpus > 0 && !checkpoint_known(*j))
+    return fmt::format("nobody knows how old the last checkpoint of job {} is", render(a.job));
+  return {};
+}
+
+std::optional<Verdict> approval(const State& s, const Action& a, const Reason& r, std::string& granted_by) {
+  const std::string why = needs_approval(s, a);
+  if (why.empty()) return std::nullopt;
+  for (const auto& [id, x] : s.approvals) {
+    if (x.incident != r.incident || x.action.verb != a.verb) continue;
+    if (x.rejected) return refuse(fmt::format("{} said no to approval {}", x.by, id), kNever);
+    if (x.granted) {
+      granted_by = x.by;
+      return std::nullopt;
+    }
+    if (x.until > s.mono()) return refuse(fmt::format("waits for approval {}: {}", id, x.why), x.until);
+  }
+  Verdict v = refuse(why, s.mono() + s.policy.approvals.patience);
+  v.ask = true;
+  return v;
+}
+
+// Work that can wait is done in the policy's windows.
+std::optional<Verdict> maintenance(const State& s, const Incident& i) {
+  const Runbook* book = runbook_for(s, i);
+  if (book == nullptr || !book->window || s.policy.windows.empty()) return std::nullopt;
+  const Duration wait = until_window(s.policy.windows, s.now.utc);
+  if (wait.ns == 0) return std::nullopt;
+  return refuse(fmt::format("can wait for a maintenance window: the next begins in {}", render_duration(wait)), s.mono() + wait);
+}
+
+}  // namespace
 
 Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
   const bool persons = !r.wish.empty();
+  if (s.policy.shadow) return refuse("shadow: nothing is done, whoever asks for it", kNever);
   if (s.paused && !persons) return refuse(fmt::format("paused by {}", s.paused_by), kNever);
-  if (persons) return {true, "asked for by a person: no budget applies", {}, {}, false};
+  if (persons) return {true, "asked for by a person: no budget applies", {}, {}, false, false};
   if (a.verb == Verb::limit_power) return power_limit(s, a, r);
   // Starting and requeueing a broken gang, probing, testing an empty node and giving it back take nothing from anybody.
   const bool of_queue = !r.incident.some();
   if (of_queue && stops_job(a.verb)) return stop_for_the_queue(s, a);
-  if (of_queue || !harmful(a.verb)) return {true, "needs none", {}, {}, false};
+  if (of_queue || !harmful(a.verb)) return {true, "needs none", {}, {}, false, false};
   if (a.node.v >= s.nodes.size()) return refuse("there is no such node", kNever);
+  if (in_shadow(s, a.node)) return refuse("shadow: nothing is done to nodes of this group", kNever);
   if (s.nodes[a.node.v].hold == Hold::person) return refuse("a person holds this node", kNever);
+  if (const Job* j = find_job(s, a.job); stops_job(a.verb) && j != nullptr && j->spec.no_requeue)
+    return refuse(fmt::format("job {} forbids that it is requeued", render(a.job)), kNever);
   if (auto v = evidence(s, a, r)) return *v;
+  if (auto v = maintenance(s, *find_incident(s, r.incident))) return *v;
   if (auto v = breaker(s, *find_incident(s, r.incident))) return *v;
   Tally tally;
   if (auto v = harm_rate(s, a, tally)) return sooner_for_a_hanging_job(s, a, r, *v);
   if (!stops_job(a.verb)) {
     if (auto v = out_of_service(s, a, tally)) return sooner_for_a_hanging_job(s, a, r, *v);
   }
-  return {true, tally.tightest, {}, {}, false};
+  std::string approved_by;
+  if (auto v = approval(s, a, r, approved_by)) return *v;
+  if (!approved_by.empty()) tally.tightest += fmt::format("; approved by {}", approved_by);
+  return {true, tally.tightest, {}, {}, false, false};
 }
 
 }  // namespace muster::act

@@ -13,14 +13,12 @@ struct Verdict {
   std::string limit;   // refused: which limit, in words
   Time retry;          // refused: not worth asking before then, mono
   bool freeze = false; // refused, and the cause is to be frozen until `retry`
+  bool ask = false;    // refused until a person approves it; `limit` says why
 };
 
 class Guard {
  public:
   Verdict check(const State& s, const Action& a, const Reason& r) const;
 };
-
-// A count limit: the larger of a share of `of` and a floor.
-std::uint32_t allowance(double pct, std::uint32_t floor, std::uint32_t of);
 
 }  // namespace muster::act

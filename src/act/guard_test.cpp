@@ -355,5 +355,112 @@ TEST(AnySequence, OfActsThatTheGuardAllowsStaysWithinEveryBudgetOfThePolicy) {
   EXPECT_GT(refused, 5000) << "or it proved nothing";
 }
 
+// ---- shadow, approvals, windows
+
+TEST_F(Guarded, InShadowNothingPassesWhateverItIsAndWhoeverAsks) {
+  t.s.policy.shadow = true;
+  const JobId job = t.running({kN0});
+  const IncidentId i = trouble(kN0);
+  for (std::size_t v = 0; v < names(Verb{}).size(); ++v) {
+    for (const bool person : {false, true}) {
+      for (const IncidentId behind : {i, IncidentId{}}) {
+        Action a;
+        a.verb = static_cast<Verb>(v);
+        a.node = kN0;
+        a.job = job;
+        Reason r = because(behind);
+        if (person) r.wish = "w";
+        expect_refused(Guard{}.check(t.s, a, r), "shadow");
+      }
+    }
+  }
+}
+
+TEST_F(Guarded, AGroupInShadowIsLeftAloneAndTheOthersAreNot) {
+  Policy p = default_policy();
+  p.groups = {{"new", "n[0-3]", true, {}}};
+  t.tell(PolicyApplied{p, "other"});
+  expect_refused(ask(Verb::drain_node, kN0, trouble(kN0)), "shadow");
+  EXPECT_TRUE(ask(Verb::drain_node, NodeId{4}, trouble(NodeId{4})).allowed);
+}
+
+TEST_F(Guarded, AJobWhoseOwnerForbidsRequeueIsNeverStopped) {
+  const JobId job = t.running({kN0});
+  t.s.jobs.at(job).spec.no_requeue = true;
+  const IncidentId i = trouble(kN0);
+  for (const Verb v : {Verb::requeue_job, Verb::restart_job}) expect_refused(ask(v, kN0, i, job), "forbids");
+}
+
+TEST_F(Guarded, AnActBeyondTheBlastRadiusWaitsForAPerson) {
+  t.s.policy.approvals.gpus = 8;
+  const JobId job = t.running({kN0, kN1});
+  const IncidentId i = trouble(kN0);
+  const Verdict v = ask(Verb::requeue_job, kN0, i, job);
+  expect_refused(v, "stops work on 16 GPUs, more than 8");
+  ASSERT_TRUE(v.ask);
+  Action a;
+  a.verb = Verb::requeue_job;
+  a.node = kN0;
+  a.job = job;
+  t.tell(ApprovalAsked{1, a, because(i), v.limit, v.retry});
+  const Verdict again = ask(Verb::requeue_job, kN0, i, job);
+  expect_refused(again, "waits for approval 1");
+  EXPECT_FALSE(again.ask) << "asked once";
+  CommandGiven yes;
+  yes.verb = CommandVerb::approve;
+  yes.actor = "ada";
+  yes.id = "c1";
+  yes.approval = 1;
+  t.tell(yes);
+  const Verdict now = ask(Verb::requeue_job, kN0, i, job);
+  EXPECT_TRUE(now.allowed);
+  EXPECT_NE(now.budget.find("approved by ada"), std::string::npos) << now.budget;
+}
+
+TEST_F(Guarded, WhatAPersonRejectedIsNotDoneNorAskedAgain) {
+  t.s.policy.approvals.verbs = {Verb::drain_node};
+  const IncidentId i = trouble(kN0);
+  const Verdict v = ask(Verb::drain_node, kN0, i);
+  ASSERT_TRUE(v.ask);
+  Action a;
+  a.verb = Verb::drain_node;
+  a.node = kN0;
+  t.tell(ApprovalAsked{7, a, because(i), v.limit, v.retry});
+  CommandGiven no;
+  no.verb = CommandVerb::reject;
+  no.actor = "ada";
+  no.id = "c1";
+  no.approval = 7;
+  t.tell(no);
+  const Verdict now = ask(Verb::drain_node, kN0, i);
+  expect_refused(now, "ada said no");
+  EXPECT_FALSE(now.ask);
+}
+
+TEST_F(Guarded, AJobOfUnknownCheckpointIsStoppedOnlyWithApproval) {
+  const JobId job = t.running({kN0});
+  const IncidentId i = trouble(kN0);
+  EXPECT_TRUE(ask(Verb::requeue_job, kN0, i, job).allowed);
+  t.s.jobs.at(job).spec.checkpoint_every_s = -1;
+  const Verdict v = ask(Verb::requeue_job, kN0, i, job);
+  expect_refused(v, "nobody knows how old the last checkpoint");
+  EXPECT_TRUE(v.ask);
+  EXPECT_TRUE(ask(Verb::drain_node, kN0, i).allowed) << "a drain disturbs nobody";
+}
+
+TEST_F(Guarded, WorkThatCanWaitWaitsForItsWindow) {
+  Policy p = default_policy();
+  for (Runbook& r : p.runbooks) r.window = r.kind == FindingKind::row_remap_pending;
+  p.windows = {{127, 60, 120, "UTC", {}}};  // the story begins at midnight
+  t.tell(PolicyApplied{p, "other"});
+  const IncidentId i = trouble(kN0, FindingKind::row_remap_pending);
+  const Verdict v = ask(Verb::drain_node, kN0, i);
+  expect_refused(v, "the next begins in 1h");
+  EXPECT_EQ(v.retry, t.s.mono() + hours(1));
+  EXPECT_TRUE(ask(Verb::drain_node, kN1, trouble(kN1)).allowed) << "this cannot wait";
+  t.pass(hours(1));
+  EXPECT_TRUE(ask(Verb::drain_node, kN0, i).allowed);
+}
+
 }  // namespace
 }  // namespace muster::act

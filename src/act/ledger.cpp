@@ -18,7 +18,10 @@ Order make_order(const State& s, Action a, Reason r, std::string budget) {
 Duration patience(Verb v) {
   switch (v) {
     case Verb::test_node: return minutes(15);
+    case Verb::reload_driver:
+    case Verb::bounce_link:
     case Verb::reset_gpu: return minutes(10);
+    case Verb::install:
     case Verb::reboot_node:
     case Verb::power_cycle_node: return minutes(40);
     case Verb::replace_node: return hours(1);  // takes a day, but whether it was received is known at once

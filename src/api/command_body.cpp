@@ -42,11 +42,11 @@ Result<JobSpec> spec_of(const Value& body, const State& s) {
   const Value* v = body.find("spec");
   if (v == nullptr) return bad("submit needs a spec", R"(e.g. {"verb":"submit","spec":{"name":"train","nodes":4,"steps":1000}})");
   static const std::vector<std::string> keys = {
-      "name",         "user",         "account",  "nodes",         "gpus_per_node", "gpu_milli",
-      "segment",      "within",       "prefer",   "prefer_wait_s", "gpu_model",     "queue",
-      "priority",     "time_limit_s", "deadline", "deadline_in_s", "deferrable",    "value_per_gpu_h",
-      "after",        "array",        "init_s",   "step_s",        "steps",         "checkpoint_every_s",
-      "checkpoint_gb"};
+      "name",          "user",         "account",  "nodes",         "gpus_per_node", "gpu_milli",
+      "segment",       "within",       "prefer",   "prefer_wait_s", "gpu_model",     "queue",
+      "priority",      "time_limit_s", "deadline", "deadline_in_s", "deferrable",    "value_per_gpu_h",
+      "after",         "array",        "init_s",   "step_s",        "steps",         "checkpoint_every_s",
+      "checkpoint_gb", "no_requeue",   "nodes_min"};
   if (auto r = known_keys(*v, "spec", keys); !r) return tl::unexpected(r.error());
   auto spec = decode_spec(*v);
   if (!spec) return bad(fmt::format("spec.{}", spec.error().what));
@@ -104,17 +104,35 @@ Result<JobId> job_of(const Value& body, const State& s) {
                                           array ? ", every member of it" : fmt::format(" as {}", name_of(s.jobs.at(*id).phase))));
 }
 
+Result<std::uint64_t> approval_of(const Value& body, const State& s) {
+  const Value* v = body.find("approval");
+  if (v == nullptr || v->integer() == nullptr || *v->integer() < 1)
+    return bad("approve and reject need the number of an approval", R"(e.g. {"verb":"approve","approval":3})");
+  const auto id = static_cast<std::uint64_t>(*v->integer());
+  const auto it = s.approvals.find(id);
+  if (it == s.approvals.end())
+    return fail(Code::not_found, fmt::format("there is no approval {}", id), "`muster guard status` lists what waits");
+  const Approval& a = it->second;
+  if (a.granted || a.rejected)
+    return fail(Code::conflict, fmt::format("approval {} was {} by {}", id, a.granted ? "granted" : "rejected", printable(a.by)));
+  if (a.until <= s.mono())
+    return fail(Code::conflict, fmt::format("approval {} has expired: what it was about is asked anew", id),
+                "`muster guard status` lists what waits");
+  return id;
+}
+
 }  // namespace
 
 Result<CommandGiven> parse_command(const Value& body, const State& s) {
-  if (auto r = known_keys(body, "the body", {"verb", "node", "job", "spec", "reason", "id"}); !r) {
+  if (auto r = known_keys(body, "the body", {"verb", "node", "job", "spec", "reason", "id", "approval"}); !r) {
     return tl::unexpected(r.error());
   }
   auto verb = text_of(body, "verb", 20);
   if (!verb) return tl::unexpected(verb.error());
   CommandGiven c;
   if (!parse_name(*verb, c.verb)) {
-    return bad(fmt::format("verb is '{}'", printable(*verb)), "it must be drain, undrain, pause, resume, submit or cancel");
+    return bad(fmt::format("verb is '{}'", printable(*verb)),
+               "it must be drain, undrain, pause, resume, submit, cancel, approve or reject");
   }
   auto reason = text_of(body, "reason", kReasonMax);
   if (!reason) return tl::unexpected(reason.error());
@@ -136,6 +154,11 @@ Result<CommandGiven> parse_command(const Value& body, const State& s) {
     auto spec = spec_of(body, s);
     if (!spec) return tl::unexpected(spec.error());
     c.spec = std::move(*spec);
+  }
+  if (c.verb == CommandVerb::approve || c.verb == CommandVerb::reject) {
+    auto approval = approval_of(body, s);
+    if (!approval) return tl::unexpected(approval.error());
+    c.approval = *approval;
   }
   if (c.verb == CommandVerb::cancel) {
     auto job = job_of(body, s);

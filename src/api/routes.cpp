@@ -59,6 +59,7 @@ const std::array kRoutes = {
     Route{incidents, "GET", "/api/v1/incidents", Role::viewer, 0, kJson, "incidents, newest first", kOpen},
     Route{incident, "GET", "/api/v1/incidents/{id}", Role::viewer, 0, kJson, "one incident", {}},
     Route{actions, "GET", "/api/v1/actions", Role::viewer, 0, kJson, "what was done or refused, newest first", kActions},
+    Route{guard, "GET", "/api/v1/guard", Role::viewer, 0, kJson, "limits and how much of them is used, freezes, approvals", {}},
     Route{explain, "GET", "/api/v1/explain", Role::viewer, 0, kJson, "why, in plain words", kExplain},
     Route{events, "GET", "/api/v1/events", Role::viewer, 0, "text/event-stream", "events as they are stored, resumable", kEvents},
     Route{session, "GET", "/api/v1/session", Role::viewer, 0, kJson, "who you are here and what you may do", {}},
@@ -69,7 +70,7 @@ const std::array kRoutes = {
           Role::operator_,
           kBodyMax,
           kJson,
-          "drain, undrain, pause, resume, submit or cancel; answered once it is durable",
+          "drain, undrain, pause, resume, submit, cancel, approve or reject; answered once it is durable",
           {}},
     Route{
         command, "GET", "/api/v1/commands/{id}", Role::viewer, 0, kJson, "what has come of a command, and the jobs it made", {}},

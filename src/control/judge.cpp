@@ -62,6 +62,10 @@ void Judge::judge(Books& b, decide::Decision&& d, std::vector<Event>& out) {
     Order o = act::make_order(b.state, std::move(w.action), std::move(w.reason), std::move(v.budget));
     return add(b, OrderIntended{std::move(o), std::move(w.placement)}, out);
   }
+  if (v.ask) {
+    return add(b, ApprovalAsked{b.state.next_approval, std::move(w.action), std::move(w.reason), std::move(v.limit), v.retry},
+               out);
+  }
   if (v.freeze) {
     const Incident* i = find_incident(b.state, w.reason.incident);
     add(b, CauseFrozen{i->cause, v.retry, v.limit}, out);

@@ -19,6 +19,7 @@ Decisions Decider::decide(const State& s) {
   view_.update(s);
   decide_wishes(s, out);
   decide_recovery(s, view_, out);
+  if (s.policy.shadow) return out;  // the engine schedules as if nobody were there
   decide_heat(s, out);
   decide_broken(s, view_, out);
   decide_queue(s, view_, out);

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include "decide/broken.h"
+#include "decide/choose.h"
+#include "decide/dossier.h"
 #include "decide/words.h"
 
 namespace muster::decide {
@@ -11,7 +13,19 @@ namespace {
 constexpr Duration kRetry = minutes(1);            // after an engine failed to do what it was asked
 constexpr Duration kSilentPatience = minutes(10);  // a crashed host often comes back by itself: power is cut only after this
 constexpr Duration kProbeAnswer = seconds(5);      // for what a probe reads to arrive
+constexpr Duration kWeighAgain = minutes(30);      // whether a job is to be moved off a node that it can go on with
 constexpr std::uint32_t kTriesMax = 40;            // orders for one incident before a person must look
+
+constexpr double kLemonTimes = 4;  // a lemon fails so many times as often as its fleet: in bad weather nobody is one
+
+// A node that fails again and again, by itself and not because everything does.
+bool lemon(const State& s, NodeId n) {
+  const Lemons& l = s.policy.lemons;
+  if (l.score <= 0 || !l.quarantine || lemon_score(s, n) < l.score) return false;
+  double all = 0;
+  for (std::uint32_t k = 0; k < s.nodes.size(); ++k) all += s.nodes[k].past.empty() ? 0 : lemon_score(s, NodeId{k});
+  return lemon_score(s, n) >= kLemonTimes * all / static_cast<double>(s.nodes.size());
+}
 
 // What is known about one incident while it is being decided on.
 struct Case {
@@ -19,7 +33,7 @@ struct Case {
   ClusterView& view;
   const Incident& i;
   const NodeState& node;
-  const Ladder& ladder;
+  const Runbook& book;
   Decisions& out;
 
   Time mono() const { return s.mono(); }
@@ -33,6 +47,7 @@ struct Case {
   Reason reason(const char* step, std::string sentence, std::vector<std::string> alternatives) const {
     Reason r;
     r.rule = fmt::format("recover/{}/{}", name_of(i.cause), step);
+    r.book = fmt::format("{}/{}", book.name, book.version);
     r.sentence = std::move(sentence);
     r.findings = i.findings;
     r.alternatives = std::move(alternatives);
@@ -42,15 +57,27 @@ struct Case {
   }
   void want(Verb verb, Reason r) { want(verb, node.first_job(), std::move(r)); }
   void want(Verb verb, JobId job, Reason r) {
-    if (s.paused) return;  // looked at again when Muster is resumed
+    if (s.paused || said_before(verb)) return;  // looked at again when Muster is resumed, or somebody has answered
     Wanted w;
     w.action.verb = verb;
     w.action.node = i.node;
-    w.action.slot = verb == Verb::reset_gpu ? i.slot : std::int16_t{-1};
+    w.action.slot = verb == Verb::reset_gpu || verb == Verb::bounce_link ? i.slot : std::int16_t{-1};
     w.action.job = job;
     if (const Job* j = find_job(s, job)) w.action.attempt = j->attempt;
+    if (verb == Verb::replace_node) w.action.dossier = dossier(s, i);
     w.reason = std::move(r);
     out.push_back(std::move(w));
+  }
+  // In shadow mode each thing that would be done is said once; an approval is asked for once.
+  bool said_before(Verb verb) const {
+    if (in_shadow(s, i.node)) {
+      return std::any_of(s.refusals.begin(), s.refusals.end(),
+                         [&](const RefusalRecord& x) { return x.incident == i.id && x.action.verb == verb; });
+    }
+    return std::any_of(s.approvals.begin(), s.approvals.end(), [&](const auto& x) {
+      return x.second.incident == i.id && x.second.action.verb == verb && !x.second.granted &&
+             (x.second.rejected || x.second.until > s.mono());
+    });
   }
 
   bool over() const {  // every finding has been seen to be gone
@@ -74,6 +101,26 @@ struct Case {
       return x != nullptr && has_witness_beyond_log(*x);
     });
   }
+  // Where to begin: further up for a node that had the same before, at the top for one that fails again and again.
+  std::uint32_t first_step(std::string* why = nullptr) const {
+    if (book.steps.empty()) return 0;
+    const auto last = static_cast<std::uint32_t>(book.steps.size() - 1);
+    const std::uint32_t week = repeats(s, i.node, i.cause, days(7));
+    const std::uint32_t month = repeats(s, i.node, i.cause, days(28));
+    std::uint32_t first = book.skip_7d > 0 ? std::min(last, week / book.skip_7d) : 0;
+    std::string said = first > 0 ? fmt::format("it had the same {} times in 7 days", week) : std::string();
+    if (book.last_28d > 0 && month >= book.last_28d) {
+      first = last;
+      said = fmt::format("it had the same {} times in 28 days", month);
+    }
+    if (lemon(s, i.node)) {
+      first = last;
+      said = fmt::format("it is a lemon: score {:.1f} in 28 days", lemon_score(s, i.node));
+    }
+    if (why != nullptr && first > 0) *why = std::move(said);
+    return first;
+  }
+  std::uint32_t rung() const { return std::max(i.rung, first_step()); }
   const OrderRecord* last_order() const {
     const auto it = s.orders.find(i.pending);
     return i.pending.empty() || it == s.orders.end() ? nullptr : &it->second;
@@ -90,70 +137,97 @@ const Job* job_to_care_for(const Case& c) {
   return nullptr;
 }
 
-// The job on a failing node: stopped and requeued if it hangs there, but only on the word of a second witness. Returns when to
-// look again, mono.
+// The job is moved to other nodes where there are any near it, else sent back to the queue.
+void move_job(Case& c, const Job& j, std::optional<Wanted> mended, const char* says, const Weighed& weighed) {
+  if (c.s.paused) return;
+  std::vector<std::string> others;
+  for (std::size_t k = 1; k < weighed.options.size(); ++k) {
+    const Option& o = weighed.options[k];
+    others.push_back(o.cost_gpu_h < 0 ? fmt::format("{}: {}", o.what, o.why)
+                                      : fmt::format("{}: {:.1f} GPU-hours instead of {:.1f}; {}", o.what, o.cost_gpu_h,
+                                                    weighed.options.front().cost_gpu_h, o.why));
+  }
+  if (mended) {
+    others.insert(others.begin(), "requeue it: it would wait in the queue, and others would take its nodes");
+    Reason r = c.reason("mend",
+                        fmt::format("job {} {} {} ({}): {}", render(j.id), says, c.name(), say(c.i.cause), mended->placement.why),
+                        std::move(others));
+    r.options = weighed.options;
+    if (c.said_before(Verb::restart_job)) return;
+    mended->action.node = c.i.node;
+    mended->reason = std::move(r);
+    c.out.push_back(std::move(*mended));
+    return;
+  }
+  others.insert(others.begin(), "swap in a spare: none is free where the gang could use it");
+  Reason r =
+      c.reason("requeue", fmt::format("job {} {} {} ({})", render(j.id), says, c.name(), say(c.i.cause)), std::move(others));
+  r.options = weighed.options;
+  c.want(Verb::requeue_job, j.id, std::move(r));
+}
+
+// The job on a failing node, by what the runbook says: it ends by itself, it is stopped because it hangs there, or it is moved
+// when that costs least; but only on the word of a second witness. Returns when to look again, mono.
 Time care_for_job(Case& c) {
   const Job* j = job_to_care_for(c);
-  if (c.ladder.job != JobCare::requeue || j == nullptr || j->phase != JobPhase::running || c.over()) return kNever;
+  if (c.book.job == JobCare::wait || j == nullptr || j->phase != JobPhase::running || c.over()) return kNever;
   if (!c.second_witness()) {
     if (c.i.probed) return kNever;  // nobody else confirms it: the job may end by itself
     c.want(Verb::probe_node,
            c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
-                    {"requeue the job now: a log line can be forged and is not enough to stop work"}));
+                    {"stop the job now: a log line can be forged and is not enough to stop work"}));
     return kNever;
   }
   const Time when = c.i.since + c.s.policy.requeue_after;
-  if (c.mono() < when) return when;
-  if (auto mended = mend(c.s, c.view, *j)) {
-    if (c.s.paused) return kNever;
-    Reason r = c.reason(
-        "mend", fmt::format("job {} hangs on {} ({}): {}", render(j->id), c.name(), say(c.i.cause), mended->placement.why),
-        {"requeue it: it would wait in the queue, and others would take its nodes",
-         fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())});
-    mended->action.node = c.i.node;
-    mended->reason = std::move(r);
-    c.out.push_back(std::move(*mended));
+  if (c.book.job == JobCare::requeue && c.mono() < when) return when;
+  auto mended = mend(c.s, c.view, *j);
+  const Weighed weighed = weigh(stakes_of(c.s, c.i, *j, c.book, mended.has_value()));
+  if (c.book.job == JobCare::requeue) {
+    if (!j->spec.no_requeue) move_job(c, *j, std::move(mended), "hangs on", weighed);
     return kNever;
   }
-  c.want(Verb::requeue_job, j->id,
-         c.reason(
-             "requeue",
-             fmt::format("job {} hangs on {} ({}) and would wait for its own time-out", render(j->id), c.name(), say(c.i.cause)),
-             {fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())}));
-  return kNever;
+  // A checkpoint that is waited for wakes the incident, and then "now" costs least.
+  if (weighed.when == When::now) {
+    move_job(c, *j, std::move(mended), "is moved off", weighed);
+    return kNever;
+  }
+  return c.mono() + kWeighAgain;  // a checkpoint wakes it before
 }
 
 // The node is drained and empty: prove the fault where there is doubt, else try the next repair.
 void try_rung(Case& c) {
-  if (c.i.rung >= c.ladder.rungs.size()) {
-    return c.move(Stage::held, c.i.rung, kNever, "every step of the ladder was tried: a person must look");
+  if (c.i.rung >= c.book.steps.size()) {
+    return c.move(Stage::held, c.i.rung, kNever, "every step of the runbook was tried: a person must look");
   }
-  const Verb verb = c.ladder.rungs[c.i.rung];
+  std::string skips;
+  const std::uint32_t rung = std::max(c.i.rung, c.first_step(&skips));
+  const Verb verb = c.book.steps[rung];
   std::vector<std::string> others;
-  for (std::size_t k = c.i.rung + 1; k < c.ladder.rungs.size(); ++k) {
-    others.push_back(fmt::format("{}: kept for later, if this does not help", name_of(c.ladder.rungs[k])));
-  }
-  const bool doubt = c.ladder.test_first || c.over() || c.stale() || !c.second_witness();
+  for (std::size_t k = c.i.rung; k < rung; ++k)
+    others.push_back(fmt::format("{}: milder, but {}", name_of(c.book.steps[k]), skips));
+  for (std::size_t k = rung + 1; k < c.book.steps.size(); ++k)
+    others.push_back(fmt::format("{}: kept for later, if this does not help", name_of(c.book.steps[k])));
+  const bool doubt = c.book.test_first || c.over() || c.stale() || !c.second_witness();
   if (!c.second_witness() && !c.i.probed && c.node.condition == NodeCondition::up) {
     return c.want(Verb::probe_node, c.reason("probe", fmt::format("there is one witness only: ask {} itself", c.name()),
                                              {"test it at once: takes minutes, where the node's own word takes seconds"}));
   }
   if (doubt && !c.i.disproved && !c.i.repaired && c.node.condition == NodeCondition::up) {
-    const char* why = c.over()              ? "the fault is no longer seen"
-                      : c.ladder.test_first ? "this is a suspicion only"
-                      : c.stale()           ? "the evidence is old by now"
-                                            : "there is one witness only";
+    const char* why = c.over()            ? "the fault is no longer seen"
+                      : c.book.test_first ? "this is a suspicion only"
+                      : c.stale()         ? "the evidence is old by now"
+                                          : "there is one witness only";
     return c.want(Verb::test_node,
                   c.reason("test", fmt::format("{}: test {} before anything is repaired", why, c.name()), std::move(others)));
   }
+  if (others.empty()) others = {"return it untested and unrepaired: the next job would meet the same fault"};
   const Time patient_until = c.i.since + kSilentPatience;
-  if (verb == Verb::power_cycle_node && c.i.rung == 0 && c.mono() < patient_until) {
+  if (verb == Verb::power_cycle_node && rung == 0 && c.mono() < patient_until) {
     return c.move(Stage::emptying, c.i.rung, patient_until, {});
   }
-  c.want(verb,
-         c.reason(name_of(verb).data(),
-                  fmt::format("step {} of {} against {} on {}", c.i.rung + 1, c.ladder.rungs.size(), say(c.i.cause), c.name()),
-                  std::move(others)));
+  c.want(verb, c.reason(name_of(verb).data(),
+                        fmt::format("step {} of {} against {} on {}", rung + 1, c.book.steps.size(), say(c.i.cause), c.name()),
+                        std::move(others)));
 }
 
 void test_repaired(Case& c) {
@@ -211,7 +285,8 @@ void on_outcome(Case& c, const OrderRecord& o) {
     }
     case Verb::test_node:
       if (done) return put_back(c);
-      if (o.status == Status::failed) return c.move(Stage::emptying, c.i.rung + (c.i.repaired ? 1 : 0), c.mono(), "test " + how);
+      if (o.status == Status::failed)
+        return c.move(Stage::emptying, c.i.repaired ? c.rung() + 1 : c.i.rung, c.mono(), "test " + how);
       return c.move(Stage::testing, c.i.rung, c.mono() + kRetry, "test " + how);
     case Verb::undrain_node:
       if (done) return c.close(fmt::format("back in service after {}", render_duration(c.s.now.utc - c.i.opened)));
@@ -219,26 +294,30 @@ void on_outcome(Case& c, const OrderRecord& o) {
     default:  // a repair
       if (done) return test_repaired(c);
       if (o.status == Status::failed)
-        return c.move(Stage::emptying, c.i.rung + 1, c.mono(), fmt::format("{} {}", name_of(verb), how));
+        return c.move(Stage::emptying, c.rung() + 1, c.mono(), fmt::format("{} {}", name_of(verb), how));
       return c.move(Stage::emptying, c.i.rung, c.mono() + kRetry, fmt::format("{} {}", name_of(verb), how));
   }
 }
 
 void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) {
-  const Ladder* ladder = find_ladder(s.policy, i.cause);
-  const bool acts = ladder != nullptr && ladder->act && i.node.some();
+  const Runbook* book = runbook_for(s, i);
+  const bool acts = book != nullptr && book->act && i.node.some();
   if (!acts) {
     static const NodeState nowhere;
-    static const Ladder none;
+    static const Runbook none;
     Case c{s, view, i, nowhere, none, out};
     if (c.over()) return c.close("went away by itself");
     if (i.stage == Stage::opened) c.move(Stage::watching, 0, kNever, "no act by policy: watched");
     return;
   }
-  Case c{s, view, i, s.nodes[i.node.v], *ladder, out};
+  Case c{s, view, i, s.nodes[i.node.v], *book, out};
   if (const OrderRecord* o = c.last_order()) {
     if (o->status == Status::pending || o->status == Status::unknown) return;
     return on_outcome(c, *o);
+  }
+  for (const auto& [id, a] : s.approvals) {
+    if (a.incident == i.id && a.rejected && i.stage != Stage::held)
+      return c.move(Stage::held, i.rung, kNever, fmt::format("{} said no to {}: a person has it", a.by, name_of(a.action.verb)));
   }
   switch (i.stage) {
     case Stage::opened:
@@ -261,8 +340,8 @@ void open_incidents(const State& s, Decisions& out) {
   for (FindingId id : s.new_findings) {
     const Finding* f = find_finding(s, id);
     if (f == nullptr || f->cleared.ns != 0) continue;
-    const Ladder* ladder = find_ladder(s.policy, f->kind);
-    const bool acts = ladder != nullptr && ladder->act;
+    const Runbook* book = runbook_for(s, f->node, f->kind, f->code);
+    const bool acts = book != nullptr && book->act;
     if (!acts && f->kind != FindingKind::storage_stall) continue;
     if (s.now.utc - f->evidence.front().at > s.policy.limits.evidence_max_age) continue;  // stale: starts nothing
     IncidentId on_node = f->node.some() ? s.nodes[f->node.v].incident : IncidentId{};

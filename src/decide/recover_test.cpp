@@ -376,7 +376,7 @@ TEST_F(Recovery, SeveralFindingsOnANodeAreOneIncident) {
 
 TEST_F(Recovery, APolicyThatDoesNotActOnAKindOnlyWatches) {
   Policy p = default_policy();
-  for (Ladder& l : p.ladders) l.act = false;
+  for (Runbook& l : p.runbooks) l.act = false;
   t.tell(PolicyApplied{p, "other"});
   settle(t.s);
   t.find(FindingKind::gpu_lost, kN0, 3);
@@ -385,7 +385,7 @@ TEST_F(Recovery, APolicyThatDoesNotActOnAKindOnlyWatches) {
 }
 
 TEST_F(Recovery, EveryLadderEndsWhateverTheAnswersAre) {
-  for (const Ladder& ladder : default_policy().ladders) {
+  for (const Runbook& ladder : default_policy().runbooks) {
     if (!ladder.act) continue;
     for (const Status always : {Status::done, Status::failed, Status::refused, Status::not_received}) {
       Story fresh(8);
@@ -406,6 +406,122 @@ TEST_F(Recovery, EveryLadderEndsWhateverTheAnswersAre) {
       EXPECT_LT(all.size(), 100U) << name_of(ladder.kind) << " with " << name_of(always) << ": tried for ever";
     }
   }
+}
+
+// ---- repeats
+
+TEST_F(Recovery, ANodeThatHadItTwiceInAWeekBeginsOneStepFurtherAndSaysWhy) {
+  for (int k = 0; k < 2; ++k) {
+    t.find(FindingKind::gpu_lost, kN0, 3);
+    decide();
+    EXPECT_EQ(then(Status::done), V{Verb::reboot_node}) << k;
+    then(Status::done);
+    then(Status::done);
+    then(Status::done);
+    ASSERT_EQ(incident().stage, Stage::closed);
+    t.pass(days(1));
+  }
+  EXPECT_EQ(repeats(t.s, kN0, FindingKind::gpu_lost, days(7)), 2u);
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::power_cycle_node});
+  EXPECT_EQ(last.reason.alternatives[0], "reboot_node: milder, but it had the same 2 times in 7 days");
+  then(Status::done);
+  EXPECT_EQ(then(Status::failed), V{Verb::replace_node}) << "and goes on from there";
+  EXPECT_NE(last.action.dossier.find("gpu_lost"), std::string::npos);
+  EXPECT_NE(last.action.dossier.find("Before, within 28 days: 2 incidents"), std::string::npos) << last.action.dossier;
+}
+
+TEST_F(Recovery, AWeekLaterItBeginsAtTheFirstStepAgainAndAReplacedNodeToo) {
+  for (int k = 0; k < 2; ++k) {
+    t.find(FindingKind::gpu_lost, kN0, 3);
+    decide();
+    for (int n = 0; n < 4; ++n) then(Status::done);
+  }
+  t.tell(GpuSwapped{kN1, -1, {}});
+  EXPECT_EQ(repeats(t.s, kN0, FindingKind::gpu_lost, days(7)), 2u) << "another node was replaced";
+  t.pass(days(8));
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  t.tell(GpuSwapped{kN0, -1, {}});
+  EXPECT_TRUE(t.s.nodes[0].past.empty());
+}
+
+TEST_F(Recovery, ALemonGoesToTheLastStepAtOnceButNotInAFleetOfThem) {
+  for (const FindingKind k :
+       {FindingKind::gpu_lost, FindingKind::ecc_uncorrectable, FindingKind::nvlink_degraded, FindingKind::pcie_degraded}) {
+    t.find(k, kN0, 3);
+    decide();
+    for (int n = 0; n < 4; ++n) then(Status::done);
+    ASSERT_EQ(incident().stage, Stage::closed);
+  }
+  EXPECT_NEAR(lemon_score(t.s, kN0), 6, 1e-9) << "four incidents, each with one repair, no job";
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::replace_node});
+  EXPECT_NE(last.reason.alternatives[0].find("lemon"), std::string::npos) << last.reason.alternatives[0];
+}
+
+// ---- jobs that could go on
+
+class SlowJob : public Recovery {
+ protected:
+  SlowJob() {
+    job = t.running({kN0, kN1});
+    t.s.jobs.at(job).spec.steps = 100'000;
+    t.s.jobs.at(job).spec.step_s = 10;
+    t.s.jobs.at(job).spec.checkpoint_every_s = 1800;
+    t.pass(minutes(20));
+  }
+  void slow(std::uint32_t pct) {
+    const FindingId id = t.find(FindingKind::nvlink_degraded, kN0, 3);
+    t.s.findings.at(id).loss_pct = pct;
+  }
+  JobId job;
+};
+
+TEST_F(SlowJob, IsMovedWhenItHasWrittenItsCheckpointAndTheRecordHasWhatElseWouldHaveCost) {
+  slow(30);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{}) << "its checkpoint is due in ten minutes";
+  t.pass(minutes(10));
+  t.tell(JobProgressed{job, 1, {180, 180, 0, 0, 0}});
+  EXPECT_EQ(decide(), V{Verb::requeue_job});
+  ASSERT_EQ(last.reason.options.size(), 3u);
+  EXPECT_EQ(last.reason.options[0].what, "stop it now");
+  EXPECT_LT(last.reason.options[0].cost_gpu_h, last.reason.options[1].cost_gpu_h);
+  EXPECT_EQ(last.reason.book, "nvlink_degraded/1");
+}
+
+TEST_F(SlowJob, IsLeftAloneWhenItsOwnerForbidsRequeue) {
+  t.s.jobs.at(job).spec.no_requeue = true;
+  slow(30);
+  decide();
+  EXPECT_EQ(then(Status::done), V{});
+  t.pass(minutes(10));
+  t.tell(JobProgressed{job, 1, {180, 180, 0, 0, 0}});
+  EXPECT_EQ(decide(), V{});
+}
+
+TEST_F(SlowJob, IsLeftAloneWhenItIsNotSlowAtAll) {
+  t.s.jobs.at(job).spec.steps = 200;  // nearly done
+  slow(0);
+  decide();
+  then(Status::done);
+  EXPECT_EQ(later(minutes(30)), V{});
+}
+
+TEST_F(Recovery, InShadowEachThingThatWouldBeDoneIsWantedOnce) {
+  t.s.policy.shadow = true;
+  refused = {Verb::drain_node};
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 3);
+  decide();
+  EXPECT_EQ(t.s.totals.refusals, 1u);
+  t.tell(FindingGrew{f, Severity::critical, {Witness::scrape, t.now().utc, {}, "again"}, {}});
+  decide();
+  later(hours(3));
+  EXPECT_EQ(t.s.totals.refusals, 1u) << "said once";
 }
 
 }  // namespace

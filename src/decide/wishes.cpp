@@ -26,7 +26,9 @@ std::string pointless(const State& s, const CommandGiven& c) {
     }
     case CommandVerb::submit: return problem_with(c.spec, &s.site);
     case CommandVerb::pause:
-    case CommandVerb::resume: return "";
+    case CommandVerb::resume:
+    case CommandVerb::approve:
+    case CommandVerb::reject: return "";
   }
   return "";
 }

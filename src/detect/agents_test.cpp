@@ -27,7 +27,7 @@ TEST(Agents, ALogFilesWordIsShownAndLeadsToNothing) {
   const Finding* f = w.open(FindingKind::hearsay);
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->code, 79);
-  EXPECT_FALSE(find_ladder(default_policy(), FindingKind::hearsay)->act);
+  EXPECT_FALSE(find_runbook(default_policy(), FindingKind::hearsay)->act);
 }
 
 TEST(Agents, ALogFilesWordAboutALinkIsToldFromThatAboutItsGpu) {

@@ -93,7 +93,7 @@ TEST_F(JobLogs, AResultThatDoesNotRepeatMakesItsGpuSuspect) {
   EXPECT_EQ(f->node, NodeId{1});
   EXPECT_EQ(f->slot, 5);
   EXPECT_LE(confidence(*f), 0.5);
-  EXPECT_FALSE(find_ladder(w.t.s.policy, f->kind)->act) << "a job's word alone starts nothing";
+  EXPECT_FALSE(find_runbook(w.t.s.policy, f->kind)->act) << "a job's word alone starts nothing";
 }
 
 TEST_F(JobLogs, AJobCannotAccuseAnothersNode) {

@@ -164,7 +164,7 @@ TEST(Xids, WhatAsksForNoActAndWhatNobodyKnowsIsShownAndLeadsToNothing) {
   for (const std::int32_t retired : {1, 52, 106}) w.xid(kN0, 2, retired);
   w.look();
   EXPECT_EQ(w.findings(), 0U);
-  EXPECT_FALSE(find_ladder(default_policy(), FindingKind::xid_other)->act);
+  EXPECT_FALSE(find_runbook(default_policy(), FindingKind::xid_other)->act);
 }
 
 }  // namespace

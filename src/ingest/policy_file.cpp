@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include "base/node_list.h"
 #include "base/text.h"
 #include "ingest/embedded.h"
 #include "ingest/fault_catalog.h"
 #include "ingest/form.h"
+#include "ingest/runbook_file.h"
 #include "ingest/yaml.h"
 
 namespace muster {
@@ -32,44 +34,90 @@ void read_limits(Form& outer, const Value& v, std::string_view file, Limits& l) 
   if (const auto r = f.finish(); !r) outer.adopt(r.error());
 }
 
-// A ladder is made of repairs; drains, tests and what happens to jobs are the controller's own steps.
-void read_rungs(Form& f, const Value::Array& list, Ladder& ladder) {
-  ladder.rungs.clear();
-  const std::vector<Verb> repairs = {Verb::reset_gpu, Verb::reboot_node, Verb::power_cycle_node, Verb::replace_node};
-  std::vector<std::string> known;
-  for (const Verb v : repairs) known.emplace_back(name_of(v));
-  for (const Value& item : list) {
-    const std::string word = item.string() != nullptr ? *item.string() : std::string(item.kind());
-    Verb verb{};
-    if (!parse_name(word, verb) || std::find(repairs.begin(), repairs.end(), verb) == repairs.end()) {
-      const auto near = nearest(word, known);
-      return f.error(item, fmt::format("a rung must be one of {}, is {}{}", join(known, ", "), quoted(word),
-                                       near ? "; did you mean " + *near + "?" : std::string()));
-    }
-    ladder.rungs.push_back(verb);
-  }
+void read_lemons(Form& outer, const Value& v, std::string_view file, Lemons& l) {
+  Form f(v, file, "lemons.");
+  f.number("score", l.score, 0, 1000);
+  f.flag("quarantine", l.quarantine);
+  if (const auto r = f.finish(); !r) outer.adopt(r.error());
 }
 
-void read_ladder(Form& outer, const Value::Member& m, std::string_view file, Policy& policy) {
-  FindingKind kind{};
-  if (!parse_name(m.key, kind)) {
-    const auto all = names(FindingKind{});
-    const std::vector<std::string> known(all.begin(), all.end());
-    const auto near = nearest(m.key, known);
-    return outer.error(m.value, fmt::format("ladders.{} is no kind of finding; {}", printable(m.key.substr(0, 60)),
-                                            near ? "did you mean " + *near + "?" : "known: " + join(known, ", ")));
+void read_approvals(Form& outer, const Value& v, std::string_view file, Approvals& a) {
+  Form f(v, file, "approvals.");
+  f.whole("gpus", a.gpus, 0, kCountMax);
+  f.flag("unknown_checkpoint", a.unknown_checkpoint);
+  f.duration("patience", a.patience, minutes(1), days(30));
+  if (const auto* verbs = f.list("verbs", names(Verb{}).size())) {
+    a.verbs.clear();
+    for (const Value& item : *verbs) {
+      const std::string word = item.string() != nullptr ? *item.string() : std::string(item.kind());
+      Verb verb{};
+      if (!parse_name(word, verb) || !harmful(verb)) {
+        f.error(item, fmt::format("approvals.verbs: {} is no act that takes capacity or work away", quoted(word)));
+        break;
+      }
+      a.verbs.push_back(verb);
+    }
   }
-  auto at = std::find_if(policy.ladders.begin(), policy.ladders.end(), [&](const Ladder& l) { return l.kind == kind; });
-  if (at == policy.ladders.end()) at = policy.ladders.insert(at, Ladder{kind, true, JobCare::wait, false, {}});
-  Form f(m.value, file, "ladders." + m.key + ".");
-  f.flag("act", at->act);
-  f.name("job", at->job);
-  f.flag("test_first", at->test_first);
-  constexpr std::size_t kRungsMax = 8;
-  if (const auto* rungs = f.list("rungs", kRungsMax)) read_rungs(f, *rungs, *at);
-  if (at->act && at->rungs.empty())
-    f.error(m.value, fmt::format("ladders.{} acts but has no rungs: give some, or act: false", m.key));
   if (const auto r = f.finish(); !r) outer.adopt(r.error());
+}
+
+// "22:30" in minutes; below 0: not a time of day.
+int minutes_of_day(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return -1;
+  const auto h = parse_uint(text.substr(0, colon));
+  const auto m = parse_uint(text.substr(colon + 1));
+  if (!h || !m || *h > 24 || *m > 59 || *h * 60 + *m > 1440) return -1;
+  return static_cast<int>(*h * 60 + *m);
+}
+
+void read_window(Form& outer, const Value& v, std::string_view file, Policy& p) {
+  constexpr std::array<std::string_view, 7> kDays = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+  Form f(v, file, "windows[].");
+  Window w;
+  std::string from = "00:00";
+  std::string to = "24:00";
+  f.text("from", from);
+  f.text("to", to);
+  f.text("zone", w.zone);
+  if (const auto* days = f.list("days", 7)) {
+    w.days = 0;
+    for (const Value& item : *days) {
+      const auto at = std::find(kDays.begin(), kDays.end(), item.string() != nullptr ? *item.string() : std::string());
+      if (at == kDays.end()) {
+        f.error(item, "windows[].days are mon, tue, wed, thu, fri, sat, sun");
+        break;
+      }
+      w.days |= 1U << (at - kDays.begin());
+    }
+  }
+  if (f.ok() && w.days == 0) f.error(v, "windows[]: no day is given");
+  if (f.ok() && (minutes_of_day(from) < 0 || minutes_of_day(to) < 0))
+    f.error(v, fmt::format("windows[]: from {} to {}: times of day are written like 22:30", quoted(from), quoted(to)));
+  if (f.ok() && from == to) f.error(v, "windows[]: from and to are the same");
+  if (const auto r = f.finish(); !r) return outer.adopt(r.error());
+  w.from_min = static_cast<std::uint32_t>(minutes_of_day(from));
+  w.to_min = static_cast<std::uint32_t>(minutes_of_day(to));
+  p.windows.push_back(std::move(w));
+}
+
+// Runbooks of a group change those of the policy, which therefore are read before.
+void read_group(Form& outer, const Value& v, std::string_view file, const std::vector<RunbookText>& base, Policy& p) {
+  Form f(v, file, "groups[].");
+  NodeGroup g;
+  f.need("name");
+  f.need("nodes");
+  f.text("name", g.name, 63);
+  constexpr std::size_t kListMax = 100'000;
+  f.text("nodes", g.nodes, kListMax);
+  f.flag("shadow", g.shadow);
+  std::vector<RunbookText> own = base;
+  if (const Value* books = f.object("runbooks")) read_runbooks(f, *books, file, own);
+  if (const auto names = expand_node_list(g.nodes); f.ok() && !names)
+    f.error(v, fmt::format("groups[].nodes: {}", names.error().what));
+  if (const auto r = f.finish(); !r) return outer.adopt(r.error());
+  if (f.any("runbooks") != nullptr) g.runbooks = without_words(own);
+  p.groups.push_back(std::move(g));
 }
 
 void read_scheduling(Form& outer, const Value& v, std::string_view file, Scheduling& s) {
@@ -225,8 +273,26 @@ Result<Policy> parse_policy(std::string_view text, std::string_view file) {
     }
   }
   if (const Value* v = f.object("limits")) read_limits(f, *v, file, p.limits);
-  if (const Value* v = f.object("ladders")) {
-    for (const auto& m : *v->object()) read_ladder(f, m, file, p);
+  f.flag("shadow", p.shadow);
+  if (const Value* v = f.object("lemons")) read_lemons(f, *v, file, p.lemons);
+  if (const Value* v = f.object("approvals")) read_approvals(f, *v, file, p.approvals);
+  std::vector<RunbookText> books = shipped_runbooks();
+  if (const Value* v = f.object("runbooks")) read_runbooks(f, *v, file, books);
+  p.runbooks = without_words(books);
+  if (const Value* v = f.any("ladders")) f.error(*v, "ladders are called runbooks now, and their rungs steps");
+  constexpr std::size_t kWindowsMax = 64;
+  if (const auto* windows = f.list("windows", kWindowsMax)) {
+    p.windows.clear();
+    for (const Value& v : *windows) {
+      if (f.ok()) read_window(f, v, file, p);
+    }
+  }
+  constexpr std::size_t kGroupsMax = 1000;
+  if (const auto* groups = f.list("groups", kGroupsMax)) {
+    p.groups.clear();
+    for (const Value& v : *groups) {
+      if (f.ok()) read_group(f, v, file, books, p);
+    }
   }
   if (const auto r = f.finish(); !r) return tl::unexpected<Error>(r.error());
   return p;

@@ -35,8 +35,14 @@ TEST(PolicyFile, TheShippedDefaultSpellsOutEveryField) {
   fields(fields_of, p);
   fields(fields_of, p.limits);
   fields(fields_of, p.scheduling);
+  fields(fields_of, p.lemons);
+  fields(fields_of, p.approvals);
   for (const auto& name : fields_of.all) EXPECT_NE(text.find(name + ":"), std::string::npos) << name;
-  for (const auto name : names(FindingKind{})) EXPECT_NE(text.find("  " + std::string(name) + ":"), std::string::npos) << name;
+  for (const auto name : names(FindingKind{})) {
+    FindingKind kind{};
+    ASSERT_TRUE(parse_name(name, kind));
+    EXPECT_NE(find_runbook(p, kind), nullptr) << name;
+  }
 }
 
 TEST(PolicyFile, CautiousDoesLessThanDefault) {
@@ -44,22 +50,22 @@ TEST(PolicyFile, CautiousDoesLessThanDefault) {
   ASSERT_TRUE(p) << p.error().what;
   EXPECT_EQ(p->name, "cautious");
   EXPECT_LT(p->limits.out_cluster_pct, default_policy().limits.out_cluster_pct);
-  EXPECT_FALSE(find_ladder(*p, FindingKind::slow_gpu)->act);
-  EXPECT_EQ(find_ladder(*p, FindingKind::ecc_uncorrectable)->job, JobCare::wait);
-  EXPECT_EQ(find_ladder(*p, FindingKind::ecc_uncorrectable)->rungs,
-            find_ladder(default_policy(), FindingKind::ecc_uncorrectable)->rungs);
+  EXPECT_FALSE(find_runbook(*p, FindingKind::slow_gpu)->act);
+  EXPECT_EQ(find_runbook(*p, FindingKind::ecc_uncorrectable)->job, JobCare::wait);
+  EXPECT_EQ(find_runbook(*p, FindingKind::ecc_uncorrectable)->steps,
+            find_runbook(default_policy(), FindingKind::ecc_uncorrectable)->steps);
   EXPECT_EQ(preset_policy("bold").error().code, Code::not_found);
 }
 
 TEST(PolicyFile, ChangesOnlyWhatItSays) {
   const auto p = parse_policy(
-      "name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nladders: {gpu_lost: {rungs: [replace_node]}}\n", "p.yaml");
+      "name: mine\nsilent_after: 90\nlimits: {cause_window: 1h}\nrunbooks: {gpu_lost: {steps: [replace_node]}}\n", "p.yaml");
   ASSERT_TRUE(p) << p.error().what;
   Policy wanted = default_policy();
   wanted.name = "mine";
   wanted.silent_after = seconds(90);
   wanted.limits.cause_window = hours(1);
-  wanted.ladders[0].rungs = {Verb::replace_node};
+  wanted.runbooks[0].steps = {Verb::replace_node};
   EXPECT_EQ(encode_policy(*p), encode_policy(wanted));
 }
 
@@ -87,16 +93,17 @@ TEST(PolicyFile, SaysFileLineAndReason) {
             "p.yaml:2: unknown key \"limits.out_cluster_pc\"; did you mean out_cluster_pct?");
   EXPECT_EQ(error("silent_after: soon\n"), "p.yaml:1: silent_after must be a length of time such as 90s, 10m, 2h or 7d");
   EXPECT_EQ(error("silent_after: 1s\n").rfind("p.yaml:1: silent_after must be 10", 0), 0u);
-  EXPECT_EQ(error("ladders:\n  gpu_lots: {act: false}\n"),
-            "p.yaml:2: ladders.gpu_lots is no kind of finding; did you mean gpu_lost?");
-  EXPECT_EQ(error("ladders:\n  gpu_lost:\n    rungs: [drain_node]\n"),
-            "p.yaml:3: a rung must be one of reset_gpu, reboot_node, power_cycle_node, replace_node, is \"drain_node\"");
-  EXPECT_EQ(error("ladders:\n  gpu_lost: {rungs: []}\n"),
-            "p.yaml:2: ladders.gpu_lost acts but has no rungs: give some, or act: false");
-  EXPECT_EQ(error("ladders:\n  gpu_lost: {job: stop}\n"),
-            "p.yaml:2: ladders.gpu_lost.job must be one of wait, requeue, is \"stop\"");
-  EXPECT_EQ(error("ladders:\n  gpu_lost: yes\n"), "p.yaml:2: ladders.gpu_lost must be a mapping (key: value), is text");
-  EXPECT_EQ(error("ladders: []\n"), "p.yaml:1: ladders must be a mapping (key: value), is a list");
+  EXPECT_EQ(error("runbooks:\n  gpu_lots: {act: false}\n"),
+            "p.yaml:2: runbooks.gpu_lots is no kind of finding, nor a runbook that ships: say its kind; did you mean gpu_lost?");
+  EXPECT_EQ(error("runbooks:\n  gpu_lost:\n    steps: [drain_node]\n"),
+            "p.yaml:3: a step must be one of reset_gpu, reload_driver, bounce_link, reboot_node, power_cycle_node, replace_node, "
+            "is \"drain_node\"");
+  EXPECT_EQ(error("runbooks:\n  gpu_lost: {steps: []}\n"),
+            "p.yaml:2: runbooks.gpu_lost acts but has no steps: give some, or act: false");
+  EXPECT_EQ(error("runbooks:\n  gpu_lost: {job: stop}\n"),
+            "p.yaml:2: runbooks.gpu_lost.job must be one of wait, requeue, checkpoint, is \"stop\"");
+  EXPECT_EQ(error("runbooks:\n  gpu_lost: yes\n"), "p.yaml:2: runbooks.gpu_lost must be a mapping (key: value), is text");
+  EXPECT_EQ(error("runbooks: []\n"), "p.yaml:1: runbooks must be a mapping (key: value), is a list");
   EXPECT_EQ(error("job_restarts_max: 1.5\n"), "p.yaml:1: job_restarts_max must be a whole number, is a number");
 }
 

@@ -25,14 +25,18 @@ enum class Verb : std::uint8_t {
   reset_gpu,
   reboot_node,
   power_cycle_node,
-  replace_node,  // a person swaps the part or the node
-  restart_job,   // stop it if it runs, and start it at once on these nodes from its last checkpoint: not back into the queue
-  limit_power,   // of all GPUs of these nodes, to limit_pct of what they may draw; 100 lifts it. Work goes on, slower
+  replace_node,    // a person swaps the part or the node
+  restart_job,     // stop it if it runs, and start it at once on these nodes from its last checkpoint: not back into the queue
+  limit_power,     // of all GPUs of these nodes, to limit_pct of what they may draw; 100 lifts it. Work goes on, slower
+  reload_driver,   // unload the GPU driver of a node and load it again
+  bounce_link,     // take a NIC's port down and up again
+  checkpoint_job,  // ask a running job to write a checkpoint now
+  install,         // another version of a node's driver, firmware or system, with the reboot it needs
 };
-constexpr std::array<std::string_view, 15> names(Verb) {
-  return {"submit_job",  "start_job",        "requeue_job",  "fail_job",    "cancel_job",
-          "drain_node",  "undrain_node",     "probe_node",   "test_node",   "reset_gpu",
-          "reboot_node", "power_cycle_node", "replace_node", "restart_job", "limit_power"};
+constexpr std::array<std::string_view, 19> names(Verb) {
+  return {"submit_job",  "start_job",     "requeue_job", "fail_job",       "cancel_job",       "drain_node",   "undrain_node",
+          "probe_node",  "test_node",     "reset_gpu",   "reboot_node",    "power_cycle_node", "replace_node", "restart_job",
+          "limit_power", "reload_driver", "bounce_link", "checkpoint_job", "install"};
 }
 
 // Settles what becomes of a gang that broke.
@@ -56,6 +60,15 @@ struct Action {
   JobId for_job;                     // requeue_job: who is to have what it leaves
   JobSpec spec;                      // submit_job
   std::uint32_t limit_pct = 100;     // limit_power
+  std::string version;               // install: "driver 580.105.08"
+  std::string dossier;               // replace_node: what whoever repairs it needs to know; text
+};
+
+// Something that was considered, with what it would cost. The first of a list is what was chosen.
+struct Option {
+  std::string what;        // "swap in a spare now"
+  double cost_gpu_h = -1;  // useful GPU-hours expected to be lost; below 0: not possible, or not known
+  std::string why;         // why that much, or why not possible
 };
 
 struct Reason {
@@ -63,6 +76,8 @@ struct Reason {
   std::string sentence;                   // plain words
   std::vector<FindingId> findings;        // evidence
   std::vector<std::string> alternatives;  // what else was considered, and why not
+  std::vector<Option> options;            // where costs were weighed: what was chosen, then what was not
+  std::string book;                       // runbook and version it follows, "gpu_lost/1"; empty: none
   std::string budget;                     // state of the tightest limit when it passed
   IncidentId incident;
   std::string actor;  // "muster" or the operator's name
@@ -102,6 +117,14 @@ void fields(V& v, Action& a) {
   v("for_job", a.for_job);
   v("spec", a.spec);
   v("limit_pct", a.limit_pct);
+  v("version", a.version);
+  v("dossier", a.dossier);
+}
+template <class V>
+void fields(V& v, Option& o) {
+  v("what", o.what);
+  v("cost_gpu_h", o.cost_gpu_h);
+  v("why", o.why);
 }
 template <class V>
 void fields(V& v, Reason& r) {
@@ -109,6 +132,8 @@ void fields(V& v, Reason& r) {
   v("sentence", r.sentence);
   v("findings", r.findings);
   v("alternatives", r.alternatives);
+  v("options", r.options);
+  v("book", r.book);
   v("budget", r.budget);
   v("incident", r.incident);
   v("actor", r.actor);

@@ -85,6 +85,20 @@ std::string encode(const T& t) {
 
 // ---------------------------------------------------------------- reading
 
+// What a field was called before: runbooks were ladders of rungs once.
+constexpr std::string_view older_name(std::string_view name) {
+  return name == "runbooks" ? "ladders" : name == "steps" ? "rungs" : std::string_view();
+}
+
+// A ladder was known by its kind.
+void name_runbooks(Body& b) {
+  auto* p = std::get_if<PolicyApplied>(&b);
+  if (p == nullptr) return;
+  for (Runbook& r : p->policy.runbooks) {
+    if (r.name.empty()) r.name = name_of(r.kind);
+  }
+}
+
 struct Decoder {
   const Value* from = nullptr;
   std::string problem;  // first one; empty: none
@@ -96,6 +110,7 @@ struct Decoder {
   void operator()(std::string_view name, T& t) {
     if (!problem.empty()) return;
     const Value* v = from->find(name);
+    if (v == nullptr) v = from->find(older_name(name));
     if (v == nullptr) return;  // absent in an older schema: the default stands
     read(name, *v, t);
   }
@@ -219,7 +234,9 @@ Result<Body> decode_as(std::size_t index, const Value& v) {
     if (index != I) return decode_as<I + 1>(index, v);
     auto r = decode<std::variant_alternative_t<I, Body>>(kBodyNames[I], v);
     if (!r) return tl::unexpected(r.error());
-    return Body(std::move(*r));
+    Body b(std::move(*r));
+    name_runbooks(b);
+    return b;
   }
 }
 

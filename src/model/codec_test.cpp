@@ -56,7 +56,8 @@ Finding finding() {
 }
 
 Reason reason() {
-  return {"recover/x/y", kNasty, {FindingId{1}, FindingId{2}}, {"a", "b"}, "1 of 2", IncidentId{5}, "muster", "w1"};
+  return {"recover/x/y", kNasty, {FindingId{1}, FindingId{2}}, {"a", "b"}, {{"wait", 2.5, kNasty}}, "gpu_lost/1", "1 of 2",
+          IncidentId{5},  "muster", "w1"};
 }
 
 Order order() {
@@ -104,6 +105,7 @@ std::vector<Body> one_of_each() {
           OrderIntended{order(), {Level::pod, 7, 2, 1, 1, {3, 4}, {{NodeId{4}, 3}}, "why"}},
           OrderRefused{order().action, reason(), "limit", Time{9}},
           CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"},
+          ApprovalAsked{3, order().action, reason(), kNasty, Time{9}},
           PriceAnnounced{Time{5}, {20.5, 31}, {300}},
           RowMeasured{3, 31.5, 80.25, 0.75},
           KernelHeard{{Time{5}, NodeId{2}, 3, KernelKind::off_bus, 79, 0x9f3c, 120, "NVRM: ..."}, true},

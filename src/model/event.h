@@ -160,9 +160,9 @@ struct PriceAnnounced {
 };
 
 // ---- what people say
-enum class CommandVerb : std::uint8_t { drain, undrain, pause, resume, submit, cancel };
-constexpr std::array<std::string_view, 6> names(CommandVerb) {
-  return {"drain", "undrain", "pause", "resume", "submit", "cancel"};
+enum class CommandVerb : std::uint8_t { drain, undrain, pause, resume, submit, cancel, approve, reject };
+constexpr std::array<std::string_view, 8> names(CommandVerb) {
+  return {"drain", "undrain", "pause", "resume", "submit", "cancel", "approve", "reject"};
 }
 struct CommandGiven {
   CommandVerb verb = CommandVerb::pause;
@@ -171,7 +171,8 @@ struct CommandGiven {
   NodeId node;
   JobId job;
   JobSpec spec;
-  std::string reason;  // untrusted
+  std::string reason;          // untrusted
+  std::uint64_t approval = 0;  // approve, reject
 };
 
 // ---- what Muster decides
@@ -209,13 +210,20 @@ struct CauseFrozen {
   Time until;
   std::string why;
 };  // mono
+struct ApprovalAsked {  // an act waits for a person's word
+  std::uint64_t id = 0;
+  Action action;
+  Reason reason;
+  std::string why;  // it is asked for, in words
+  Time until;       // mono; asked anew after this
+};
 
 using Body =
     std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
                  JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
                  CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended, OrderRefused,
                  CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified, NodeDescribed,
-                 CablesDeclared>;
+                 CablesDeclared, ApprovalAsked>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
@@ -223,7 +231,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given",  "incident_opened",
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
     "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
-    "cables_declared"};
+    "cables_declared", "approval_asked"};
 
 struct Event {
   std::uint32_t schema = 1;

@@ -33,7 +33,7 @@ template <class V> void fields(V& v, FindingCleared& b) { v("id", b.id); v("why"
 template <class V> void fields(V& v, OrderEnded& b) { v("key", b.key); v("status", b.status); v("detail", b.detail); }
 template <class V> void fields(V& v, CommandGiven& b) {
   v("verb", b.verb); v("actor", b.actor); v("id", b.id); v("node", b.node); v("job", b.job); v("spec", b.spec);
-  v("reason", b.reason);
+  v("reason", b.reason); v("approval", b.approval);
 }
 template <class V> void fields(V& v, IncidentOpened& b) { v("id", b.id); v("finding", b.finding); }
 template <class V> void fields(V& v, IncidentJoined& b) { v("id", b.id); v("finding", b.finding); }
@@ -60,6 +60,9 @@ template <class V> void fields(V& v, GpuIdentity& g) {
 }
 template <class V> void fields(V& v, GpuIdentified& b) { v("node", b.node); v("gpu", b.gpu); }
 template <class V> void fields(V& v, NodeDescribed& b) { v("node", b.node); v("facts", b.facts); }
+template <class V> void fields(V& v, ApprovalAsked& b) {
+  v("id", b.id); v("action", b.action); v("reason", b.reason); v("why", b.why); v("until", b.until);
+}
 template <class V> void fields(V& v, CauseFrozen& b) { v("cause", b.cause); v("until", b.until); v("why", b.why); }
 
 }  // namespace muster

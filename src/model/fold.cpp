@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "model/codec.h"
+#include "model/fold_recovery.h"
 #include "model/state.h"
 
 namespace muster {
@@ -21,37 +22,6 @@ void retire(Map& kept, Deque& order, typename Deque::value_type key) {
     kept.erase(order.front());
     order.pop_front();
   }
-}
-
-Stage stage_during(Verb v, Stage otherwise) {
-  switch (v) {
-    case Verb::drain_node: return Stage::draining;
-    case Verb::test_node: return Stage::testing;
-    case Verb::undrain_node: return Stage::returning;
-    case Verb::reset_gpu:
-    case Verb::reboot_node:
-    case Verb::power_cycle_node:
-    case Verb::replace_node: return Stage::repairing;
-    default: return otherwise;
-  }
-}
-
-// The command an order was to carry out: one that the engine never got is given again, under a new key.
-CommandGiven wish_of(const Order& o) {
-  CommandGiven c;
-  switch (o.action.verb) {
-    case Verb::drain_node: c.verb = CommandVerb::drain; break;
-    case Verb::undrain_node: c.verb = CommandVerb::undrain; break;
-    case Verb::cancel_job: c.verb = CommandVerb::cancel; break;
-    default: c.verb = CommandVerb::submit; break;
-  }
-  c.actor = o.reason.actor;
-  c.id = o.reason.wish;
-  c.node = o.action.node;
-  c.job = o.action.job;
-  c.spec = o.action.spec;
-  c.reason = "given again: the engine had not received it";
-  return c;
 }
 
 struct Folder {
@@ -288,6 +258,9 @@ struct Folder {
     if (b.progress.durable_steps > j->progress.durable_steps) {
       j->checkpointed = e.utc;
       s.checkpointed.insert(j->id);
+      for (NodeId n : j->nodes) {  // an incident there may have waited for this to move it
+        if (n.v < s.nodes.size() && s.nodes[n.v].incident.some()) s.dirty_incidents.insert(s.nodes[n.v].incident);
+      }
     }
     j->progress = b.progress;
   }
@@ -386,7 +359,10 @@ struct Folder {
     s.dirty_rows.erase(row);
   }
   void operator()(const GpuSwapped& b) {
-    if (NodeState* n = node(b.node)) ++n->swaps;
+    NodeState* n = node(b.node);
+    if (n == nullptr) return;
+    ++n->swaps;
+    n->past.clear();  // what is there now has not failed yet
   }
   void operator()(const FindingOpened& b) {
     if (s.findings.count(b.finding.id) != 0) return;
@@ -447,7 +423,10 @@ struct Folder {
       ++i->tries;
       enter(*i, stage_during(o.action.verb, i->stage));
       if (o.action.verb == Verb::probe_node) i->probed = true;
-      if (i->stage == Stage::repairing) i->repaired = true;
+      if (i->stage == Stage::repairing) {
+        i->repaired = true;
+        ++i->repairs;
+      }
       cause = i->cause;
       note(*i, o.reason.sentence);
       schedule(*i, kNever);
@@ -595,8 +574,17 @@ struct Folder {
       s.paused = false;
       s.paused_by.clear();
       refresh(s);  // what was left undone meanwhile
+    } else if (b.verb == CommandVerb::approve || b.verb == CommandVerb::reject) {
+      answer_approval(s, b);
     } else {
       s.wishes.push_back(b);
+    }
+  }
+  void operator()(const ApprovalAsked& b) {
+    ask_approval(s, b, e.utc);
+    if (Incident* i = incident(b.reason.incident)) {
+      note(*i, fmt::format("{} waits for approval {}: {}", name_of(b.action.verb), b.id, b.why));
+      if (i->pending.empty()) schedule(*i, b.until);
     }
   }
 
@@ -657,8 +645,10 @@ struct Folder {
     schedule(*i, kNever);
     note(*i, b.resolution);
     s.dirty_incidents.erase(b.id);
+    forget_approvals(s, b.id);
     if (NodeState* n = node(i->node); n != nullptr && n->incident == b.id) {
       n->incident = {};
+      remember(*n, *i, s);
       touch(i->node);
     }
     for (FindingId f : i->findings) {

@@ -47,6 +47,7 @@ struct Incident {
   bool probed = false;             // the node has been asked for everything it knows
   bool repaired = false;           // this rung's repair was ordered: a test that fails now means the next rung
   bool disproved = false;          // a test has failed: the fault is real, whoever reported it
+  std::uint32_t repairs = 0;       // steps of the runbook tried so far
   Time opened;                     // utc
   Time closed;                     // utc; 0 while open
   std::string resolution;          // how it ended
@@ -76,6 +77,7 @@ void fields(V& v, Incident& i) {
   v("probed", i.probed);
   v("repaired", i.repaired);
   v("disproved", i.disproved);
+  v("repairs", i.repairs);
   v("opened", i.opened);
   v("closed", i.closed);
   v("resolution", i.resolution);

@@ -36,8 +36,10 @@ struct JobSpec {
   double init_s = -1;                // start-up until the first step, where known; below 0: as usual for the size
   double step_s = 10;                // nominal step time on healthy nodes
   std::uint64_t steps = 1000;        // total work
-  double checkpoint_every_s = 1800;  // wanted interval of checkpoints; 0: never
+  double checkpoint_every_s = 1800;  // wanted interval of checkpoints; 0: never; below 0: nobody knows
   double checkpoint_gb = 100;        // size of one
+  bool no_requeue = false;           // its owner forbids that it is stopped to run again
+  std::uint32_t nodes_min = 0;       // it can go on with so few pieces, slower; 0: only with all
 };
 
 template <class V>
@@ -66,6 +68,8 @@ void fields(V& v, JobSpec& s) {
   v("steps", s.steps);
   v("checkpoint_every_s", s.checkpoint_every_s);
   v("checkpoint_gb", s.checkpoint_gb);
+  v("no_requeue", s.no_requeue);
+  v("nodes_min", s.nodes_min);
 }
 
 // What the engine last said about an attempt. All counts are of this attempt except the steps, which are of the job.

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "model/action.h"
 #include "model/finding.h"
+#include "model/runbook.h"
 
 namespace muster {
 
@@ -28,19 +29,35 @@ struct Limits {
   Duration evidence_max_age = minutes(30);  // older evidence starts nothing
 };
 
-// What may be done about one kind of finding.
-enum class JobCare : std::uint8_t {
-  wait,     // let the job on the node end by itself
-  requeue,  // stop and requeue it, given a second witness
+// A node that fails again and again although every repair seemed to help.
+struct Lemons {
+  double score = 6;         // at which a node is kept out of service, for a person to look at; 0: never. See lemon_score
+  bool quarantine = true;   // false: it is only said
 };
-constexpr std::array<std::string_view, 2> names(JobCare) { return {"wait", "requeue"}; }
 
-struct Ladder {
-  FindingKind kind = FindingKind::gpu_lost;
-  bool act = true;               // false: note it, watch it
-  JobCare job = JobCare::wait;
-  bool test_first = false;       // suspicion only: nothing is repaired before a test has failed
-  std::vector<Verb> rungs;       // tried in order, each followed by a test
+// Acts that a person must approve first.
+struct Approvals {
+  std::uint32_t gpus = 0;         // acts that stop live work on more GPUs than this; 0: none needs it for its size
+  bool unknown_checkpoint = true; // acts that stop a job of which nobody knows how old its checkpoint is
+  std::vector<Verb> verbs;        // and these, always
+  Duration patience = hours(4);   // an approval nobody gives is asked for anew after this
+};
+
+// A time of the week at which work that can wait is done.
+struct Window {
+  std::uint32_t days = 127;     // bit 0: Monday
+  std::uint32_t from_min = 0;   // of the day, local time
+  std::uint32_t to_min = 1440;  // below from_min: of the next day
+  std::string zone = "UTC";     // IANA
+  std::vector<std::pair<Time, std::int32_t>> offsets;  // utc -> seconds east, from then on: the zone, as far as it is known
+};
+
+// Nodes that are treated differently.
+struct NodeGroup {
+  std::string name;
+  std::string nodes;              // "node[001-064]"
+  bool shadow = false;            // nothing is done there; it is said what would be
+  std::vector<Runbook> runbooks;  // instead of the policy's of the same name
 };
 
 // A queue: an account, or a group of accounts. Queues form a tree; what a queue uses, its parents use too.
@@ -93,7 +110,12 @@ struct FaultOverride {
 struct Policy {
   std::string name = "default";
   Limits limits;
-  std::vector<Ladder> ladders;       // one per kind; kinds not listed are watched
+  std::vector<Runbook> runbooks;     // kinds without one are watched
+  bool shadow = false;               // nothing is done at all; it is said what would be
+  Lemons lemons;
+  Approvals approvals;
+  std::vector<Window> windows;       // for runbooks that may wait; none: at any time
+  std::vector<NodeGroup> groups;     // the first that names a node holds
   std::uint32_t job_restarts_max = 50;
   Duration requeue_after = minutes(2);  // how long a broken gang may hang on a dead node before it is stopped
   Duration silent_after = minutes(3);   // node_silent
@@ -109,7 +131,9 @@ struct Policy {
 // The models whose GPUs are counted apart: the first two that queues name. Empty: none.
 std::array<std::string, 2> scarce_models(const Policy& p);
 Policy default_policy();
-const Ladder* find_ladder(const Policy& p, FindingKind k);
+// A count limit: the larger of a share of `of` and a floor.
+std::uint32_t allowance(double pct, std::uint32_t floor, std::uint32_t of);
+const Runbook* find_runbook(const Policy& p, FindingKind k, std::int32_t code = 0);
 
 template <class V>
 void fields(V& v, Limits& l) {
@@ -129,12 +153,31 @@ void fields(V& v, Limits& l) {
   v("evidence_max_age", l.evidence_max_age);
 }
 template <class V>
-void fields(V& v, Ladder& l) {
-  v("kind", l.kind);
-  v("act", l.act);
-  v("job", l.job);
-  v("test_first", l.test_first);
-  v("rungs", l.rungs);
+void fields(V& v, Lemons& l) {
+  v("score", l.score);
+  v("quarantine", l.quarantine);
+}
+template <class V>
+void fields(V& v, Approvals& a) {
+  v("gpus", a.gpus);
+  v("unknown_checkpoint", a.unknown_checkpoint);
+  v("verbs", a.verbs);
+  v("patience", a.patience);
+}
+template <class V>
+void fields(V& v, Window& w) {
+  v("days", w.days);
+  v("from_min", w.from_min);
+  v("to_min", w.to_min);
+  v("zone", w.zone);
+  v("offsets", w.offsets);
+}
+template <class V>
+void fields(V& v, NodeGroup& g) {
+  v("name", g.name);
+  v("nodes", g.nodes);
+  v("shadow", g.shadow);
+  v("runbooks", g.runbooks);
 }
 template <class V>
 void fields(V& v, ModelQuota& q) {
@@ -185,7 +228,12 @@ template <class V>
 void fields(V& v, Policy& p) {
   v("name", p.name);
   v("limits", p.limits);
-  v("ladders", p.ladders);
+  v("runbooks", p.runbooks);
+  v("shadow", p.shadow);
+  v("lemons", p.lemons);
+  v("approvals", p.approvals);
+  v("windows", p.windows);
+  v("groups", p.groups);
   v("job_restarts_max", p.job_restarts_max);
   v("requeue_after", p.requeue_after);
   v("silent_after", p.silent_after);

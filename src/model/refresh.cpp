@@ -1,4 +1,5 @@
 // What a state derives from what it stores, and what a decision has looked at.
+#include "base/node_list.h"
 #include "model/state.h"
 
 namespace muster {
@@ -13,6 +14,27 @@ void settle(State& s) {
   s.dirty_rows.clear();
   s.queue_looked = s.mono();
 }
+
+namespace {
+
+// Which group of the policy each node is in: the first that names it.
+void put_in_groups(State& s) {
+  s.group.clear();
+  if (s.policy.groups.empty()) return;
+  std::map<std::string_view, std::size_t> by_name;
+  for (std::size_t n = 0; n < s.site.nodes.size(); ++n) by_name.emplace(s.site.nodes[n].name, n);
+  s.group.assign(s.nodes.size(), -1);
+  for (std::size_t g = s.policy.groups.size(); g-- > 0;) {
+    const auto names = expand_node_list(s.policy.groups[g].nodes);
+    if (!names) continue;  // the policy's reader has refused such a one
+    for (const std::string& name : *names) {
+      const auto at = by_name.find(name);
+      if (at != by_name.end()) s.group[at->second] = static_cast<std::int16_t>(g);
+    }
+  }
+}
+
+}  // namespace
 
 void refresh(State& s) {
   settle(s);
@@ -45,6 +67,7 @@ void refresh(State& s) {
     if (s.nodes[n].hold == Hold::muster) s.out_nodes.insert(NodeId{n});
   }
   for (const auto& [row, heat] : s.hot_rows) s.dirty_rows.insert(row);
+  put_in_groups(s);
   for (const auto& [key, r] : s.orders) {
     if (r.status != Status::pending && r.status != Status::unknown) continue;
     s.open_orders.insert(key);

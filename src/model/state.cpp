@@ -89,7 +89,7 @@ bool decided(const Body& b) {
   return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
          std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
          std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
-         std::holds_alternative<CauseFrozen>(b);
+         std::holds_alternative<CauseFrozen>(b) || std::holds_alternative<ApprovalAsked>(b);
 }
 
 const GpuIdentity* find_gpu(const State& s, NodeId n, std::int16_t slot) {

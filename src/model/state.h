@@ -16,7 +16,7 @@
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 5;
+constexpr std::uint32_t kFoldVersion = 6;
 
 enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
 constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
@@ -29,6 +29,15 @@ struct Share {
   bool operator==(const Share&) const = default;
 };
 
+// An incident that is over, as far as it matters to the next one on that node.
+struct PastIncident {
+  Time opened;  // mono
+  FindingKind cause = FindingKind::gpu_lost;
+  std::int16_t slot = -1;
+  std::uint32_t repairs = 0;   // steps of the runbook that were tried
+  bool stopped_job = false;    // a job ran on it when it began
+};
+
 struct NodeState {
   NodeCondition condition = NodeCondition::up;
   Hold hold = Hold::none;
@@ -39,6 +48,7 @@ struct NodeState {
   std::uint32_t swaps = 0;      // how often the node or a GPU of it was replaced
   std::uint32_t incidents = 0;  // ever
   NodeFacts known;              // by its agent's word
+  std::vector<PastIncident> past;  // of the last 28 days, since it was last replaced; at most kPastKept, oldest first
 
   bool busy() const { return !shares.empty(); }
   JobId first_job() const { return shares.empty() ? JobId{} : shares.front().job; }
@@ -79,6 +89,21 @@ struct RefusalRecord {
   Action action;
   std::string limit;
   IncidentId incident;
+};
+
+// An act that waits for a person's word, or waited until a while ago.
+struct Approval {
+  std::uint64_t id = 0;
+  Action action;
+  IncidentId incident;
+  std::string why;
+  std::string sentence;
+  Time asked;  // utc
+  Time until;  // mono
+  bool granted = false;
+  bool rejected = false;
+  std::string by;      // who gave or refused it
+  std::string answer;  // their words; untrusted
 };
 
 struct Opened {  // when incidents of a cause opened, for correlation
@@ -145,6 +170,8 @@ struct State {
   std::deque<Opened> openings;
   std::deque<RefusalRecord> refusals;  // the last kEndedKept
   std::map<FindingKind, Time> frozen;  // cause -> mono until
+  std::map<std::uint64_t, Approval> approvals;  // of open incidents
+  std::uint64_t next_approval = 1;
   std::map<std::string, StreamPosition> streams;
   std::deque<CommandRecord> commands;  // the last ones, so that a repeat is recognised
   std::vector<CommandGiven> wishes;    // given, not yet turned into orders
@@ -171,12 +198,14 @@ struct State {
   std::set<std::string> open_orders;             // keys without a final outcome; derived
   std::set<JobId> placed;                        // starting or running; derived
   std::set<JobId> followers;                     // queued, and others must complete first; derived
+  std::vector<std::int16_t> group;               // of Policy::groups, by node; empty: there are none; -1: in none; derived
 
   std::map<std::uint32_t, std::uint32_t> ended_members;  // array -> how many of it ended_jobs has; derived
 
   Time mono() const { return now.steady + mono_offset; }
 };
 constexpr std::size_t kEndedKept = 512;
+constexpr std::size_t kPastKept = 32;
 constexpr std::size_t kEndedJobsKept = 1'000;  // they are copied with every state that is published
 constexpr std::size_t kMembersKept = 200;      // of one array; or a large one would push everybody else out
 
@@ -218,6 +247,18 @@ const Incident* find_incident(const State& s, IncidentId id);
 const Finding* find_finding(const State& s, FindingId id);
 // Who the GPU is, by its agent's word; null when nobody said.
 const GpuIdentity* find_gpu(const State& s, NodeId n, std::int16_t slot);
+// What is to be done about an incident or a finding of this kind on this node, by the policy and by the group the node is in.
+const Runbook* runbook_for(const State& s, NodeId n, FindingKind kind, std::int32_t code);
+inline const Runbook* runbook_for(const State& s, const Incident& i) { return runbook_for(s, i.node, i.cause, i.code); }
+// Nothing is done there, by the policy or by the group.
+bool in_shadow(const State& s, NodeId n);
+// Such incidents on the node within so long before now.
+std::uint32_t repeats(const State& s, NodeId n, FindingKind cause, Duration within);
+// How often the node failed of late, and how badly: one for each incident of the last 28 days, one more when it met a job, a half
+// for each repair that was tried. A node of the fleet in a healthy month has less than one.
+double lemon_score(const State& s, NodeId n);
+// Whether anybody knows how old the job's last checkpoint is.
+bool checkpoint_known(const Job& j);
 // By hostname; none when absent.
 NodeId find_node(const Site& site, std::string_view name);
 

@@ -12,10 +12,18 @@ template <class V> void fields(V& v, NodeFacts& f) {
   fields(v, sheet);
   if (!sheet.gpus.empty() || !sheet.facts.empty()) f.set(std::move(sheet));
 }
+template <class V> void fields(V& v, PastIncident& p) {
+  v("opened", p.opened); v("cause", p.cause); v("slot", p.slot); v("repairs", p.repairs); v("stopped_job", p.stopped_job);
+}
+template <class V> void fields(V& v, Approval& a) {
+  v("id", a.id); v("action", a.action); v("incident", a.incident); v("why", a.why); v("sentence", a.sentence);
+  v("asked", a.asked); v("until", a.until); v("granted", a.granted); v("rejected", a.rejected);
+  v("by", a.by); v("answer", a.answer);
+}
 template <class V> void fields(V& v, NodeState& n) {
   v("condition", n.condition); v("hold", n.hold); v("hold_reason", n.hold_reason); v("incident", n.incident);
   v("shares", n.shares); v("changed", n.changed); v("swaps", n.swaps); v("incidents", n.incidents);
-  v("known", n.known);
+  v("known", n.known); v("past", n.past);
 }
 template <class V> void fields(V& v, RowHeat& r) {
   v("last", r.last); v("at", r.at); v("finding", r.finding); v("limit_pct", r.limit_pct); v("before_pct", r.before_pct);
@@ -48,7 +56,8 @@ template <class V> void fields(V& v, State& s) {
   v("ended_jobs", s.ended_jobs); v("findings", s.findings); v("incidents", s.incidents);
   v("closed_incidents", s.closed_incidents); v("cleared_findings", s.cleared_findings); v("orders", s.orders);
   v("ended_orders", s.ended_orders); v("harms", s.harms); v("openings", s.openings); v("refusals", s.refusals);
-  v("frozen", s.frozen); v("streams", s.streams); v("commands", s.commands); v("wishes", s.wishes);
+  v("frozen", s.frozen); v("approvals", s.approvals); v("next_approval", s.next_approval);
+  v("streams", s.streams); v("commands", s.commands); v("wishes", s.wishes);
   v("next_finding", s.next_finding); v("next_incident", s.next_incident); v("next_order", s.next_order); v("totals", s.totals);
   v("prices", s.prices); v("hot_rows", s.hot_rows); v("histories", s.histories); v("used", s.used);
 }

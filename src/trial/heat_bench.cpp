@@ -14,7 +14,7 @@ namespace {
 // its own harm to that of the fault, and the comparison would flatter the other.
 Policy told(Policy p, bool aware) {
   p.heat_aware = aware;
-  for (Ladder& l : p.ladders) {
+  for (Runbook& l : p.runbooks) {
     if (l.kind == FindingKind::thermal_throttle || l.kind == FindingKind::slow_gpu) l.act = false;
   }
   return p;

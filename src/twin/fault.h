@@ -29,11 +29,12 @@ enum class FaultKind : std::uint8_t {
   storage_stall,
   app_bug,  // not a fault of the cluster: a user's program misbehaves. Draining a node for it is a false alarm
   cooling_fault,  // a row's cooling unit does a part of its work, for hours; the slot is the row, no node is named
+  driver_hang,    // calls into the driver of a node do not come back; what runs goes on
 };
-constexpr std::array<std::string_view, 16> names(FaultKind) {
+constexpr std::array<std::string_view, 17> names(FaultKind) {
   return {"gpu_off_bus", "ecc_uncorrectable", "row_remap", "row_remap_failure", "nvlink_degraded", "pcie_degraded", "thermal",
           "gsp_hang", "nic_flap", "cable_down", "node_hang", "host_crash", "slow_gpu", "storage_stall", "app_bug",
-          "cooling_fault"};
+          "cooling_fault", "driver_hang"};
 }
 
 struct FaultRate {

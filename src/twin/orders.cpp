@@ -30,6 +30,10 @@ constexpr Span duration_of(Verb v) {
     case Verb::probe_node: return {1.5, 2.5};
     case Verb::test_node: return {180, 300};
     case Verb::reset_gpu: return {60, 120};
+    case Verb::reload_driver: return {60, 180};
+    case Verb::bounce_link: return {15, 45};
+    case Verb::checkpoint_job: return {0.5, 1.5};  // until the job has begun to write
+    case Verb::install: return {0, 0};
     case Verb::reboot_node: return {360, 720};
     case Verb::power_cycle_node: return {480, 900};
     case Verb::replace_node: return {4 * 3600, 24 * 3600};
@@ -41,7 +45,7 @@ constexpr double kTestMisses = 0.05;  // of intermittent faults
 // Needs the node for itself while it lasts.
 bool exclusive(Verb v) {
   return v == Verb::test_node || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
-         v == Verb::replace_node;
+         v == Verb::replace_node || v == Verb::reload_driver || v == Verb::bounce_link;
 }
 
 }  // namespace
@@ -184,6 +188,8 @@ std::string Cluster::why_not_there(const Action& a, std::uint32_t g, bool again)
 std::string Cluster::why_not_on_node(const Action& a) {
   if (!a.node.some() || a.node.v >= nodes.size()) return "no such node";
   if (a.slot >= static_cast<int>(per_node)) return "no such GPU";
+  if (a.verb == Verb::install) return "this engine installs nothing";
+  if (a.verb == Verb::reload_driver && busy(a.node, -1)) return fmt::format("node {} is not empty", name(a.node));
   const Node& x = node(a.node);
   if (exclusive(a.verb) && x.order != kNone) {
     return fmt::format("node {} is under {}", name(a.node), name_of(orders[x.order].action.verb));
@@ -200,6 +206,10 @@ void Cluster::begin_node_order(std::uint32_t o, Prng& prng) {
   if (exclusive(a.verb)) x.order = o;
   const bool answers = x.life == Life::up;
   switch (a.verb) {
+    case Verb::reload_driver:
+    case Verb::bounce_link:
+      if (!answers) lasts = seconds(60);
+      break;
     case Verb::reset_gpu:
       if (!answers) lasts = seconds(60);
       for (const std::uint32_t g : gangs_on(a.node, a.slot)) {
@@ -250,6 +260,7 @@ std::string Cluster::test_verdict(std::uint32_t o) {
       case FaultKind::pcie_degraded: return fmt::format("GPU {}: host bandwidth too low", t.slot);
       case FaultKind::thermal: return fmt::format("GPU {}: throttles under load", t.slot);
       case FaultKind::slow_gpu: return fmt::format("GPU {}: matrix multiply too slow", t.slot);
+      case FaultKind::driver_hang: return "the driver does not answer";
       case FaultKind::nic_flap:
       case FaultKind::cable_down: return fmt::format("NIC {}: no link", t.slot);
       default: break;
@@ -289,6 +300,11 @@ void Cluster::end_node_order(std::uint32_t o) {
       cure(n, a.slot, Depth::reset);
       return finish_order(o, Status::done, {});
     }
+    case Verb::reload_driver:
+    case Verb::bounce_link:
+      if (!answers) return finish_order(o, Status::failed, "no answer from the node");
+      cure(n, a.slot, depth_of(a.verb));
+      return finish_order(o, Status::done, {});
     case Verb::reboot_node:
       if (x.life != Life::booting) return finish_order(o, Status::failed, "no answer from the node");
       [[fallthrough]];
@@ -335,6 +351,11 @@ void Cluster::end_job_order(std::uint32_t o) {
   if (phase == Phase::launching) return finish_order(o, Status::refused, "the job is being started");
   const bool runs = phase != Phase::queued && phase != Phase::broken;
   switch (a.verb) {
+    case Verb::checkpoint_job:
+      if (phase != Phase::compute) return finish_order(o, Status::refused, "the job does not compute");
+      settle(gangs[g]);
+      begin_write(g);
+      break;
     case Verb::requeue_job:
       if (phase == Phase::queued) return finish_order(o, Status::refused, "the job is queued");
       if (a.attempt != 0 && a.attempt != gangs[g].attempt) return finish_order(o, Status::refused, "another attempt runs");

@@ -148,6 +148,7 @@ void Cluster::show(std::uint32_t f) {
       break;
     case FaultKind::app_bug: break;  // see bug()
     case FaultKind::cooling_fault: later(show_cooling(f), kMend); break;
+    case FaultKind::driver_hang: emit(AgentSaid{n, AgentWord::probe_hung, "nvml", 0, "no answer for 60 s"}); break;
   }
   const bool needs_load = t.kind == FaultKind::slow_gpu || t.kind == FaultKind::thermal;
   t.shown = !needs_load || gpu_load(n, slot) > 0.5;
@@ -278,6 +279,7 @@ void Cluster::undo(std::uint32_t f) {
     store.set_factor(now, 1);
     reschedule_store();
   }
+  if (t.kind == FaultKind::driver_hang) emit(AgentSaid{t.node, AgentWord::probe_back, "nvml", 0, {}});
   if (t.kind == FaultKind::cooling_fault) set_cooling(static_cast<std::uint32_t>(t.slot), 1);
   if (!t.node.some() || t.slot < 0 || t.kind == FaultKind::app_bug) return;
   if (drops_link(t.kind)) {

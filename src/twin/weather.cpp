@@ -127,6 +127,8 @@ void Cluster::cure(NodeId n, int slot, Depth depth) {
   const std::vector<std::uint32_t> active = node(n).faults;
   for (const std::uint32_t f : active) {
     if (live[f].depth == Depth::itself || live[f].depth > depth) continue;
+    if ((live[f].depth == Depth::bounce) != (depth == Depth::bounce) && depth < Depth::reboot) continue;
+    if (depth == Depth::bounce && slot >= 0 && faults[f].slot != slot) continue;
     if (depth == Depth::reset && slot >= 0 && faults[f].slot != slot) continue;
     end_fault(f, Fate::cured);
   }

@@ -1,4 +1,4 @@
-// Policies: what is accepted has every limit within its range and a ladder at most once a kind, made of repairs only.
+// Policies: what is accepted has every limit within its range and runbooks of different names, made of repairs only.
 #include <set>
 
 #include "check.h"
@@ -19,14 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::expect(d.ns >= 0 && d <= days(30), "lengths of time are bounded");
   }
   fuzz::expect(p->silent_after >= seconds(10) && l.evidence_max_age >= seconds(10), "and not absurdly short");
-  std::set<FindingKind> kinds;
-  for (const Ladder& ladder : p->ladders) {
-    fuzz::expect(kinds.insert(ladder.kind).second, "one ladder a kind");
-    fuzz::expect(!ladder.act || !ladder.rungs.empty(), "who acts has rungs");
-    for (const Verb v : ladder.rungs) {
-      fuzz::expect(v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node || v == Verb::replace_node,
-                   "a rung is a repair");
-    }
+  std::set<std::string> names;
+  for (const Runbook& r : p->runbooks) {
+    fuzz::expect(names.insert(r.name).second, "one runbook a name");
+    fuzz::expect(!r.act || !r.steps.empty(), "who acts has steps");
+    for (const Verb v : r.steps) fuzz::expect(is_repair(v), "a step is a repair");
   }
+  for (const Window& w : p->windows) fuzz::expect(w.days > 0 && w.days < 128 && w.to_min <= 1440, "a window is in a week");
   return 0;
 }

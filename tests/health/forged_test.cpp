@@ -83,7 +83,7 @@ Outcome play(const std::vector<std::string>& records, bool trusted) {
       if (o->order.reason.incident.some()) out.orders.push_back(o->order.reason.sentence);
     }
     if (const auto* f = std::get_if<FindingOpened>(&e.body)) {
-      const Ladder* l = find_ladder(c.policy, f->finding.kind);
+      const Runbook* l = find_runbook(c.policy, f->finding.kind, f->finding.code);
       if (l != nullptr && l->act)
         out.findings.push_back(fmt::format("{}: {}", name_of(f->finding.kind), f->finding.evidence.front().text));
     }

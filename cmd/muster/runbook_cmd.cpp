@@ -1,0 +1,229 @@
+// `muster runbook`: what is done about each kind of fault, from files alone; no controller is asked.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "commands.h"
+#include "files.h"
+#include "ingest/embedded.h"
+#include "ingest/runbook_file.h"
+#include "report/table.h"
+#include "say.h"
+#include "scene.h"
+
+namespace muster::cmd {
+namespace {
+
+Result<std::vector<RunbookText>> load(const std::string& policy) {
+  if (const auto ok = load_policy(policy); !ok) return tl::unexpected(ok.error());  // the whole file must be sound
+  if (policy.empty()) return shipped_runbooks();
+  if (const auto shipped = embedded_file("policies/" + policy + ".yaml")) return runbooks_of_policy(*shipped, policy);
+  const auto text = read_file(policy);
+  if (!text) return tl::unexpected(text.error());
+  return runbooks_of_policy(*text, policy);
+}
+
+std::string codes_of(const Runbook& r) {
+  std::string out;
+  for (const std::int32_t c : r.codes) out += fmt::format("{}Xid {}", out.empty() ? "" : ", ", c);
+  return out;
+}
+std::string steps_of(const Runbook& r) {
+  std::string out;
+  for (const Verb v : r.steps) out += fmt::format("{}{}", out.empty() ? "" : ", ", name_of(v));
+  return out;
+}
+
+void write(JsonWriter& w, const RunbookText& t) {
+  const Runbook& r = t.book;
+  w.object().field("name", r.name).field("version", r.version).field("kind", name_of(r.kind)).key("codes").array();
+  for (const std::int32_t c : r.codes) w.value(std::int64_t{c});
+  w.end_array().field("act", r.act).field("job", name_of(r.job)).field("test_first", r.test_first).field("window", r.window);
+  w.key("steps").array();
+  for (const Verb v : r.steps) w.value(name_of(v));
+  w.end_array().field("skip_7d", r.skip_7d).field("last_28d", r.last_28d);
+  w.field("title", t.title).field("why", t.why).field("source", t.source).end_object();
+}
+
+int put_json(const std::vector<RunbookText>& all) {
+  JsonWriter w;
+  w.array();
+  for (const RunbookText& t : all) write(w, t);
+  w.end_array();
+  put(w.take() + "\n");
+  return 0;
+}
+
+int list(const RunbookOptions& o, const std::vector<RunbookText>& all) {
+  if (o.format == report::Format::json) return put_json(all);
+  report::Table t;
+  t.columns = {{"NAME"}, {"VERSION", true}, {"FOR"}, {"ACTS"}, {"JOB"}, {"STEPS"}};
+  for (const RunbookText& x : all) {
+    const Runbook& r = x.book;
+    using report::Cell;
+    t.rows.push_back(
+        {Cell(r.name), Cell(std::to_string(r.version)), Cell(r.codes.empty() ? std::string(name_of(r.kind)) : codes_of(r)),
+         Cell(r.act ? (r.test_first ? "after a test" : "yes") : "no", r.act ? report::Tone::plain : report::Tone::dim),
+         Cell(r.act ? std::string(name_of(r.job)) : "-"), Cell(r.steps.empty() ? "-" : steps_of(r))});
+  }
+  put(report::render_table(t, {}));
+  return 0;
+}
+
+std::string_view care(JobCare j) {
+  switch (j) {
+    case JobCare::wait: return "the job there may end by itself; the node takes no new work meanwhile";
+    case JobCare::requeue:
+      return "the job there hangs: it is stopped, given a second witness, and goes on from its checkpoint, on a spare where "
+             "there is one";
+    case JobCare::checkpoint:
+      return "the job there goes on until moving it costs least: now, at its next checkpoint, or not at all; all three are "
+             "weighed";
+  }
+  return "";
+}
+std::string_view takes(Verb v) {
+  switch (v) {
+    case Verb::bounce_link: return "a NIC's port down and up again; half a minute";
+    case Verb::reset_gpu: return "one or two minutes";
+    case Verb::reload_driver: return "two minutes";
+    case Verb::reboot_node: return "6 to 12 minutes";
+    case Verb::power_cycle_node: return "8 to 15 minutes";
+    default: return "a person, with a dossier; hours";
+  }
+}
+
+std::string words(const RunbookText& t) {
+  const Runbook& r = t.book;
+  std::string s = fmt::format("{}, version {}: {}\n", r.name, r.version, t.title.empty() ? name_of(r.kind) : printable(t.title));
+  s += fmt::format("for      {}{}{}\n", name_of(r.kind), r.codes.empty() ? "" : ", ", codes_of(r));
+  if (!t.why.empty()) s += fmt::format("why      {}\n", printable(t.why));
+  if (!t.source.empty()) s += fmt::format("source   {}\n", printable(t.source));
+  if (!r.act) return s + "acts     no: it is noted and watched\n";
+  s += fmt::format("job      {}\n", care(r.job));
+  s += "steps    drain the node, within the policy's limits, and wait until it is empty\n";
+  if (r.test_first) s += "         test it: only if the test fails,\n";
+  for (const Verb v : r.steps) s += fmt::format("         {} ({}), then a test: passed, it returns\n", name_of(v), takes(v));
+  s += "         nothing helped: it is held for a person\n";
+  if (r.steps.size() > 1 && r.skip_7d > 0)
+    s += fmt::format("repeats  {} such incidents in 7 days: one step further at once", r.skip_7d);
+  if (r.steps.size() > 1 && r.last_28d > 0)
+    s += fmt::format("{} {} in 28 days: the last step at once", r.skip_7d > 0 ? ";" : "repeats ", r.last_28d);
+  if (s.back() != '\n') s += "\n";
+  if (r.window) s += "when     only in the policy's maintenance windows\n";
+  return s;
+}
+
+int show(const RunbookOptions& o, const std::vector<RunbookText>& all) {
+  std::vector<RunbookText> found;
+  for (const std::string& name : o.names) {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const RunbookText& t) { return t.book.name == name; });
+    if (at == all.end()) {
+      std::vector<std::string> known;
+      for (const RunbookText& t : all) known.push_back(t.book.name);
+      const auto near = nearest(name, known);
+      return say_error({Code::not_found, fmt::format("no runbook is called {}", quoted(name)),
+                        near ? "did you mean " + *near + "?" : "`muster runbook list` names them"});
+    }
+    found.push_back(*at);
+  }
+  if (o.format == report::Format::json) return put_json(found);
+  for (std::size_t i = 0; i < found.size(); ++i) put((i > 0 ? "\n" : "") + words(found[i]));
+  return 0;
+}
+
+int check(const RunbookOptions& o) {
+  int worst = 0;
+  JsonWriter w;
+  w.array();
+  for (const std::string& file : o.names) {
+    const auto all = load(file);
+    w.object().field("file", file).field("ok", all.has_value());
+    if (!all) w.field("what", all.error().what);
+    w.end_object();
+    if (!all) {
+      worst = std::max(worst, o.format == report::Format::json ? 1 : say_error(all.error()));
+    } else if (o.format != report::Format::json) {
+      const auto acting = std::count_if(all->begin(), all->end(), [](const RunbookText& t) { return t.book.act; });
+      put(fmt::format("{}: sound; {} runbooks in force, {} of them act\n", printable(file), all->size(), acting));
+    }
+  }
+  w.end_array();
+  if (o.format == report::Format::json) put(w.take() + "\n");
+  return worst;
+}
+
+struct Change {
+  std::string runbook, what, before, after;
+};
+
+void compare(const RunbookText* a, const RunbookText* b, std::vector<Change>& out) {
+  const std::string& name = (a != nullptr ? a : b)->book.name;
+  if (a == nullptr || b == nullptr) {
+    out.push_back({name, "runbook", a != nullptr ? "there" : "absent", b != nullptr ? "there" : "absent"});
+    return;
+  }
+  const auto note = [&](const char* what, std::string x, std::string y) {
+    if (x != y) out.push_back({name, what, std::move(x), std::move(y)});
+  };
+  const auto yes = [](bool v) { return std::string(v ? "yes" : "no"); };
+  const auto list_or_none = [](std::string s) { return s.empty() ? std::string("none") : s; };
+  const Runbook& x = a->book;
+  const Runbook& y = b->book;
+  note("kind", std::string(name_of(x.kind)), std::string(name_of(y.kind)));
+  note("codes", list_or_none(codes_of(x)), list_or_none(codes_of(y)));
+  note("version", std::to_string(x.version), std::to_string(y.version));
+  note("act", yes(x.act), yes(y.act));
+  note("job", std::string(name_of(x.job)), std::string(name_of(y.job)));
+  note("test_first", yes(x.test_first), yes(y.test_first));
+  note("window", yes(x.window), yes(y.window));
+  note("steps", list_or_none(steps_of(x)), list_or_none(steps_of(y)));
+  note("skip_7d", std::to_string(x.skip_7d), std::to_string(y.skip_7d));
+  note("last_28d", std::to_string(x.last_28d), std::to_string(y.last_28d));
+}
+
+int diff(const RunbookOptions& o) {
+  if (o.names.size() != 2)
+    return say_error(
+        {Code::bad_input, fmt::format("diff compares two policies, not {}", o.names.size()), "muster runbook diff A B"});
+  const auto a = load(o.names[0]);
+  if (!a) return say_error(a.error());
+  const auto b = load(o.names[1]);
+  if (!b) return say_error(b.error());
+  const auto find = [](const std::vector<RunbookText>& all, const std::string& name) -> const RunbookText* {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const RunbookText& t) { return t.book.name == name; });
+    return at == all.end() ? nullptr : &*at;
+  };
+  std::vector<Change> changes;
+  for (const RunbookText& x : *a) compare(&x, find(*b, x.book.name), changes);
+  for (const RunbookText& y : *b) {
+    if (find(*a, y.book.name) == nullptr) compare(nullptr, &y, changes);
+  }
+  if (o.format == report::Format::json) {
+    JsonWriter w;
+    w.array();
+    for (const Change& c : changes)
+      w.object().field("runbook", c.runbook).field("what", c.what).field("before", c.before).field("after", c.after).end_object();
+    w.end_array();
+    put(w.take() + "\n");
+  } else if (changes.empty()) {
+    put("the same runbooks\n");
+  } else {
+    for (const Change& c : changes) put(fmt::format("{}: {} {} -> {}\n", c.runbook, c.what, c.before, c.after));
+  }
+  return changes.empty() ? 0 : 6;
+}
+
+}  // namespace
+
+int run_runbook(const RunbookOptions& o) {
+  if (o.what == RunbookOptions::What::check) return check(o);
+  if (o.what == RunbookOptions::What::diff) return diff(o);
+  const auto all = load(o.policy);
+  if (!all) return say_error(all.error());
+  return o.what == RunbookOptions::What::list ? list(o, *all) : show(o, *all);
+}
+
+}  // namespace muster::cmd
