@@ -184,10 +184,18 @@ std::string render_text(const trial::CompareReport& r, const TwinCompareOptions&
   for (std::size_t i = 1; i < r.names.size(); ++i) {
     report::Table t;
     t.columns = {{"METRIC", false, false}, {"VERDICT", false, false}};
-    for (const trial::Row& row : r.rows)
-      t.rows.push_back({report::Cell(row.metric.title), report::Cell(row.contrasts[i - 1].verdict)});
+    std::vector<std::string> same;
+    for (const trial::Row& row : r.rows) {
+      const trial::Contrast& c = row.contrasts[i - 1];
+      if (c.outcome == trial::Outcome::same)
+        same.push_back(row.metric.title.substr(row.metric.title.find_first_not_of(' ')));
+      else
+        t.rows.push_back({report::Cell(row.metric.title), report::Cell(c.verdict)});
+    }
     s += fmt::format("\n{} against {}, seed by seed\n", printable(r.names[i]), printable(r.names[0]));
-    s += report::render_table(t, style);
+    if (!t.rows.empty()) s += report::render_table(t, style);
+    if (t.rows.empty()) s += "no difference at all: every metric is the same in every seed\n";
+    if (!t.rows.empty() && !same.empty()) s += "the same in every seed: " + join(same, ", ") + "\n";
   }
   s += fmt::format("\nmethod     {}; {} signs\n", kMethod, r.exact ? "all patterns of" : "a sample of patterns of");
   const double seed_days = static_cast<double>(o.seeds) * static_cast<double>(r.names.size()) * first.days;

@@ -183,6 +183,7 @@ void work(const CompareOptions& options, Shared& shared) {
     RunOptions one = options.run;
     one.policy = one.must_hold = options.contenders[who].policy;
     one.twin.seed = options.first_seed + seed;
+    one.twin.luck_by_place = true;
     double told = 0;
     const auto tell = [&](double share) {
       const std::lock_guard hold(shared.lock);
@@ -221,7 +222,8 @@ CompareReport judge(std::vector<std::string> names, std::vector<std::vector<RunR
       Contrast& c = row.contrasts[i];
       c.outcome = outcome_of(row.metric, c);
       if (c.outcome != Outcome::unmeasured && c.difference.sd > 0)
-        c.seeds_needed = pairs_needed(c.difference.sd, row.metric.worth, kAlpha / static_cast<double>(out.tests));
+        c.seeds_needed = std::max(pairs_least(kAlpha / static_cast<double>(runs.size() - 1)),
+                                  pairs_needed(c.difference.sd, row.metric.worth, kAlpha / static_cast<double>(out.tests)));
       c.verdict = say(row.metric, c, names[i + 1]);
     }
   }

@@ -227,7 +227,6 @@ FlipTests sign_flips(const std::vector<std::vector<double>>& series) {
 std::uint64_t pairs_needed(double sd, double delta, double alpha, double power) {
   MUSTER_CHECK(delta > 0 && alpha > 0 && alpha < 1);
   std::uint64_t low = 2;
-  while (std::ldexp(1.0, 1 - static_cast<int>(low)) > alpha) ++low;  // the least p of n pairs is 2 / 2^n
   const auto shown = [&](std::uint64_t n) { return needed_factor(n, alpha, power) * sd <= delta; };
   std::uint64_t high = low;
   while (!shown(high)) {
@@ -245,9 +244,10 @@ std::uint64_t pairs_needed(double sd, double delta, double alpha, double power) 
   return high;
 }
 
-double least_shown(double sd, std::size_t n, double alpha, double power) {
-  MUSTER_CHECK(n >= 2);
-  return needed_factor(n, alpha, power) * sd;
+std::uint64_t pairs_least(double alpha) {
+  std::uint64_t n = 1;
+  for (double p = 1; p > alpha; p /= 2) ++n;  // the least p of n pairs is 2 / 2^n
+  return n;
 }
 
 }  // namespace muster::trial

@@ -43,10 +43,10 @@ struct FlipTests {
 FlipTests sign_flips(const std::vector<std::vector<double>>& series);
 
 // How many pairs show a true difference of `delta` with this power in a two-sided test at `alpha`, where the differences have
-// this standard deviation; never fewer than a sign-flip test needs to reach alpha at all. kPairsMax: so many or more.
+// this standard deviation. kPairsMax: so many or more.
 constexpr std::uint64_t kPairsMax = 1'000'000;
 std::uint64_t pairs_needed(double sd, double delta, double alpha, double power = 0.8);
-// And the difference that n pairs show with this power.
-double least_shown(double sd, std::size_t n, double alpha, double power = 0.8);
+// The fewest that can reach `alpha` by sign flips at all.
+std::uint64_t pairs_least(double alpha);
 
 }  // namespace muster::trial

@@ -142,8 +142,6 @@ TEST(Statistics, PairsNeededShowTheDifferenceAsOftenAsPromised) {
   const std::uint64_t n = pairs_needed(1, 0.5, 0.05);
   EXPECT_GE(n, 32U);
   EXPECT_LE(n, 36U);
-  EXPECT_LE(least_shown(1, n, 0.05), 0.5);
-  EXPECT_GT(least_shown(1, n - 1, 0.05), 0.5);
   Prng prng(5, "power");
   int seen = 0;
   for (int k = 0; k < 4000; ++k) {
@@ -153,7 +151,10 @@ TEST(Statistics, PairsNeededShowTheDifferenceAsOftenAsPromised) {
     seen += e.low > 0 ? 1 : 0;
   }
   EXPECT_NEAR(seen / 4000.0, 0.8, 0.04);
-  EXPECT_EQ(pairs_needed(0, 1, 0.05), 6U);  // 2 / 2^6 is the first at or below 0.05
+  EXPECT_EQ(pairs_needed(0, 1, 0.05), 2U);
+  EXPECT_EQ(pairs_least(0.05), 6U);  // 2 / 2^6 is the first at or below 0.05
+  EXPECT_EQ(pairs_least(0.025), 7U);
+  EXPECT_EQ(alone({1, 1, 1, 1, 1, 1}), 2.0 / 64);
   EXPECT_EQ(pairs_needed(1e9, 1e-9, 0.05), kPairsMax);
 }
 
