@@ -330,8 +330,8 @@ struct ShowText {
 using Command =
     std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions, ResumeOptions,
                  GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
-                 TwinRunOptions,
-                 TwinReplayOptions, TwinCompareOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
+                 TwinRunOptions, TwinCompareOptions,
+                 TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
                  JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 

@@ -50,9 +50,9 @@ void Parser::add_twin() {
 void Parser::add_twin_compare(CLI::App& twin) {
   auto* sub = command(twin, "compare", "Judge policies: the same seeds under each, and which differences are not chance", nullptr,
                       "  muster twin compare --policy default --policy mine.yaml --gpus 1024 --days 7 --seeds 20\n"
-                      "  muster twin compare --policy default --policy a.yaml --policy b.yaml --cluster h100-16384 --weather x10\n"
-                      "  muster twin compare --policy default --policy bold.yaml --journal week.db --days 2   from where it ended\n"
-                      "  muster twin compare --policy default --policy default --seeds 3      must say: the same in every seed");
+                      "  muster twin compare --policy default --policy a.yaml --policy b.yaml --cluster mine.yaml --weather x10\n"
+                      "  muster twin compare --policy default --policy bold.yaml --journal week.db --days 2\n"
+                      "  muster twin compare --policy default --policy default --seeds 3   finds no difference at all");
   auto& o = twin_compare_;
   value(sub, "--policy", "NAME|FILE",
         "A policy, " + join(preset_policy_names(), ", ") + " or a file; twice or more, the others are held against the first",
@@ -68,7 +68,8 @@ void Parser::add_twin_compare(CLI::App& twin) {
   add_days(sub, o.days, "Simulated days of each run [7]", false);
   value(sub, "--price", "X", "What a lost GPU-hour costs, for all policies [their gpu_hour_price]",
         [&o](const std::string& s) { o.price = checked(parse_quantity("--price", s, 0, 1e6, "")); });
-  words(sub, "--journal", "FILE", "Begin every run where this recorded history ends, on its cluster", o.journal, {WordKind::file, {}});
+  words(sub, "--journal", "FILE", "Begin every run where this recorded history ends, on its cluster", o.journal,
+        {WordKind::file, {}});
   sub->get_option("--journal")->excludes(sub->get_option("--gpus"))->excludes(sub->get_option("--cluster"));
   add_format(sub, o.format, {Format::table, Format::json});
   add_progress(sub, o.progress);

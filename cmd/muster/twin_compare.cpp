@@ -197,7 +197,8 @@ std::string render_text(const trial::CompareReport& r, const TwinCompareOptions&
     if (t.rows.empty()) s += "no difference at all: every metric is the same in every seed\n";
     if (!t.rows.empty() && !same.empty()) s += "the same in every seed: " + join(same, ", ") + "\n";
   }
-  s += fmt::format("\nmethod     {}; {} signs\n", kMethod, r.exact ? "all patterns of" : "a sample of patterns of");
+  const std::string method = fmt::format("{}; {} of signs", kMethod, r.exact ? "all patterns" : "a sample of the patterns");
+  s += "\nmethod     " + report::wrap(method, 110, 11) + "\n";
   const double seed_days = static_cast<double>(o.seeds) * static_cast<double>(r.names.size()) * first.days;
   s += fmt::format("work       {:.1f} CPU-s, {:.0f} MB; {:.3f} CPU-s for a simulated day\n", u.cpu_s, u.rss_mb,
                    u.cpu_s / seed_days);

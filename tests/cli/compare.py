@@ -68,7 +68,8 @@ check(ran.code == 0 and 'goodput, %' in ran.out and 'blind against default, seed
 dear = policy('dear', 'gpu_hour_price: 9\n')
 ran = run('twin', 'compare', '--policy', renamed, '--policy', dear, *small)
 check(ran.code == 2 and 'different prices' in ran.err and '--price' in ran.err, 'two prices of a GPU-hour are refused', ran)
-check(run('twin', 'compare', '--policy', 'default', '--policy', STATE + '/none.yaml', *small).code == 3, 'a file that is not there')
+check(run('twin', 'compare', '--policy', 'default', '--policy', STATE + '/none.yaml', *small).code == 3,
+      'a file that is not there')
 
 journal = os.path.join(STATE, 'day.db')
 ran = run('twin', 'run', '--gpus', '128', '--days', '1', '--weather', 'x200', '--seed', '4', '--journal', journal)
