@@ -12,6 +12,7 @@ int run_check(const CheckOptions& options);
 int run_fleet_emit(const FleetEmitOptions& options);
 int run_twin_run(const TwinRunOptions& options);
 int run_twin_replay(const TwinReplayOptions& options);
+int run_twin_compare(const TwinCompareOptions& options);
 int run_twin_soak(const TwinSoakOptions& options);
 int run_twin_serve(const TwinServeOptions& options);
 

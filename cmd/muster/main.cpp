@@ -29,6 +29,7 @@ struct Dispatch {
   int operator()(const LoginOptions& o) const { return run_login(o); }
   int operator()(const TwinRunOptions& o) const { return run_twin_run(o); }
   int operator()(const TwinReplayOptions& o) const { return run_twin_replay(o); }
+  int operator()(const TwinCompareOptions& o) const { return run_twin_compare(o); }
   int operator()(const TwinSoakOptions& o) const { return run_twin_soak(o); }
   int operator()(const TwinServeOptions& o) const { return run_twin_serve(o); }
   int operator()(const TwinInjectOptions& o) const { return run_twin_inject(o); }

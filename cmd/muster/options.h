@@ -97,6 +97,18 @@ struct TwinSoakOptions {
   ProgressMode progress = ProgressMode::automatic;
 };
 
+struct TwinCompareOptions {
+  TwinChoice twin;                    // its policy and seed are not used
+  std::vector<std::string> policies;  // preset names or files; the first is what the others are held against
+  std::uint32_t seeds = 20;
+  std::uint64_t first_seed = 1;
+  double days = 7;
+  double price = 0;                               // of a lost GPU-hour; 0: what the policies say
+  std::string journal;                            // every run goes on from its end; empty: new clusters
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
 struct TwinReplayOptions {
   std::string journal;
   bool check = false;                             // same policy: must give the same actions, bit for bit
@@ -336,7 +348,7 @@ struct ShowText {
 using Command =
     std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions, ResumeOptions,
                  GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
-                 TwinRunOptions,
+                 TwinRunOptions, TwinCompareOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
                  RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions,

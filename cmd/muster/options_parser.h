@@ -181,14 +181,14 @@ class Parser {
            [&mode](std::size_t i) { mode = static_cast<ProgressMode>(i); });
   }
 
-  void add_twin_choice(CLI::App* sub, TwinChoice& t, bool with_seed = true) {
+  void add_twin_choice(CLI::App* sub, TwinChoice& t, bool with_seed = true, bool with_policy = true) {
     auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [1024]",
                        [&t](const std::string& s) { t.gpus = checked(parse_gpus(s)); });
     add_cluster(sub, t.cluster)->excludes(gpus);
     value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed, mix:shared or a workload file [mix:mixed]",
           [&t](const std::string& s) { t.jobs = checked(parse_jobs(s)); },
           {WordKind::file, {"mix:llm", "mix:research", "mix:mixed", "mix:shared"}});
-    add_policy(sub, t.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
+    if (with_policy) add_policy(sub, t.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
     words(sub, "--prices", "FILE",
           "Hourly prices, carbon or both, told a day ahead: CSV or .gz, the first day is that of the start", t.prices,
           {WordKind::file, {}});
@@ -234,6 +234,7 @@ class Parser {
 
   void add_demo();
   void add_twin();
+  void add_twin_compare(CLI::App& twin);
   void add_twin_serve(CLI::App& twin);
   void add_twin_inject(CLI::App& twin);
   void add_replay();
@@ -287,6 +288,7 @@ class Parser {
   LoginOptions login_;
   TwinRunOptions twin_run_;
   TwinReplayOptions twin_replay_;
+  TwinCompareOptions twin_compare_;
   TwinSoakOptions twin_soak_;
   TwinServeOptions twin_serve_;
   TwinInjectOptions twin_inject_;

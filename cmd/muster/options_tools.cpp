@@ -42,8 +42,44 @@ void Parser::add_twin() {
   add_format(soak, twin_soak_.format, {Format::table, Format::json});
   add_progress(soak, twin_soak_.progress);
   chosen(soak, twin_soak_);
+  add_twin_compare(*twin);
   add_twin_serve(*twin);
   add_twin_inject(*twin);
+}
+
+void Parser::add_twin_compare(CLI::App& twin) {
+  auto* sub = command(twin, "compare", "Judge policies: the same seeds under each, and which differences are not chance", nullptr,
+                      "  muster twin compare --policy default --policy mine.yaml --gpus 1024 --days 7 --seeds 20\n"
+                      "  muster twin compare --policy default --policy a.yaml --policy b.yaml --cluster mine.yaml --weather x10\n"
+                      "  muster twin compare --policy default --policy bold.yaml --journal week.db --days 2\n"
+                      "  muster twin compare --policy default --policy default --seeds 3   finds no difference at all");
+  auto& o = twin_compare_;
+  value(sub, "--policy", "NAME|FILE",
+        "A policy, " + join(preset_policy_names(), ", ") + " or a file; twice or more, the others are held against the first",
+        [&o](const std::string& s) { o.policies.push_back(checked(parse_words("--policy", s, 4096))); },
+        {WordKind::file, preset_policy_names()})
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_twin_choice(sub, o.twin, false, false);
+  value(sub, "--seeds", "N", "How many seeds, each under every policy; 6 are the fewest that can show anything [20]",
+        [&o](const std::string& s) { o.seeds = static_cast<std::uint32_t>(checked(parse_count("--seeds", s, 1, 100'000))); });
+  value(sub, "--first-seed", "K", "The first of them [1]",
+        [&o](const std::string& s) { o.first_seed = checked(parse_count("--first-seed", s, 0, UINT64_MAX - 1'000'000)); });
+  add_days(sub, o.days, "Simulated days of each run [7]", false);
+  value(sub, "--price", "X", "What a lost GPU-hour costs, for all policies [their gpu_hour_price]",
+        [&o](const std::string& s) { o.price = checked(parse_quantity("--price", s, 0, 1e6, "")); });
+  words(sub, "--journal", "FILE", "Begin every run where this recorded history ends, on its cluster", o.journal,
+        {WordKind::file, {}});
+  sub->get_option("--journal")->excludes(sub->get_option("--gpus"))->excludes(sub->get_option("--cluster"));
+  add_format(sub, o.format, {Format::table, Format::json});
+  add_progress(sub, o.progress);
+  sub->callback([this] {
+    if (twin_compare_.policies.size() < 2) {
+      throw BadValue{{Code::bad_input, "compare needs two policies or more",
+                      "--policy default --policy " + (twin_compare_.policies.empty() ? "FILE" : twin_compare_.policies[0])}};
+    }
+    command_ = twin_compare_;
+  });
 }
 
 void Parser::add_twin_serve(CLI::App& twin) {

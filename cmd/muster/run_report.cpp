@@ -29,13 +29,16 @@ Usage usage() {
   return {s(r.ru_utime) + s(r.ru_stime), static_cast<double>(r.ru_maxrss) / 1024.0};
 }
 
-std::string render_run_json(const trial::RunReport& r, const Usage& u) {
+std::string render_run_json(const trial::RunReport& r, const std::optional<Usage>& u) {
   JsonWriter w;
   w.object().field("seed", r.seed).field("gpus", r.gpus).field("days", r.days).field("events", r.events);
-  w.field("samples", r.samples).field("turns", r.turns).field("cpu_s", u.cpu_s).field("rss_mb", u.rss_mb);
-  const double cpu_s = std::max(u.cpu_s, 1e-9);
-  w.field("events_per_cpu_s", static_cast<double>(r.events) / cpu_s)
-      .field("samples_per_cpu_s", static_cast<double>(r.samples) / cpu_s);
+  w.field("samples", r.samples).field("turns", r.turns);
+  if (u) {
+    const double cpu_s = std::max(u->cpu_s, 1e-9);
+    w.field("cpu_s", u->cpu_s).field("rss_mb", u->rss_mb);
+    w.field("events_per_cpu_s", static_cast<double>(r.events) / cpu_s)
+        .field("samples_per_cpu_s", static_cast<double>(r.samples) / cpu_s);
+  }
   w.field("digest", r.digest);
   write_hours(w, r.hours);
   w.key("goodput");
@@ -44,7 +47,7 @@ std::string render_run_json(const trial::RunReport& r, const Usage& u) {
   w.key("jobs").object().field("submitted", r.totals.jobs_submitted).field("completed", r.totals.jobs_completed);
   w.field("requeued", r.totals.requeues).field("lost", r.jobs_lost).field("timed_out", r.totals.jobs_timed_out).end_object();
   w.key("faults").object().field("injected", r.marks.injected).field("detected", r.marks.detected);
-  w.field("missed", r.marks.missed).field("false", r.marks.false_alarms);
+  w.field("missed", r.marks.missed).field("false", r.marks.false_alarms).field("left_open", r.marks.unfinished);
   w.key("missed_kinds").object();
   for (const auto& [kind, n] : r.marks.missed_kinds) w.field(kind, n);
   w.end_object().end_object();
@@ -53,6 +56,12 @@ std::string render_run_json(const trial::RunReport& r, const Usage& u) {
   w.key("p99");
   r.marks.healed == 0 ? w.null() : w.value(r.marks.mttr_p99_s);
   w.end_object();
+  // Over all faults of nodes, healed or not: what is open counts until the end.
+  w.key("outage_s").object().key("p50");
+  r.marks.on_nodes == 0 ? w.null() : w.value(r.marks.outage_p50_s);
+  w.key("p99");
+  r.marks.on_nodes == 0 ? w.null() : w.value(r.marks.outage_p99_s);
+  w.end_object().field("largest_drain", r.marks.most_out);
   w.field("incidents", r.totals.incidents).field("actions", r.totals.orders).field("refused", r.totals.refusals);
   w.key("violations").array();
   for (const std::string& v : r.violations) w.value(v);

@@ -1,5 +1,6 @@
 // What a simulated run prints, for people and for programs.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "trial/run.h"
@@ -13,7 +14,8 @@ struct Usage {
 };
 Usage usage();
 
-std::string render_run_json(const trial::RunReport& r, const Usage& u);
+// Without `u` nothing is said of CPU and memory: of several runs at once nobody knows whose they are.
+std::string render_run_json(const trial::RunReport& r, const std::optional<Usage>& u);
 std::string render_run_text(const trial::RunReport& r, const Usage& u);
 
 }  // namespace muster::cmd

@@ -90,9 +90,9 @@ Result<void> fit_policy(Policy& policy, const Site& site, const std::string& fil
   return {};
 }
 
-Result<Scene> build_scene(const TwinChoice& c) {
+Result<Scene> build_scene(const TwinChoice& c, const Site* given) {
   Scene scene;
-  auto site = c.cluster.empty() ? plain_cluster(c.gpus) : load_cluster(c.cluster);
+  auto site = given != nullptr ? Result<Site>(*given) : c.cluster.empty() ? plain_cluster(c.gpus) : load_cluster(c.cluster);
   if (!site) return tl::unexpected(site.error());
   scene.twin.site = std::move(*site);
   std::string jobs_text;

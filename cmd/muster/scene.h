@@ -13,7 +13,8 @@ struct Scene {
   Policy policy;
 };
 
-Result<Scene> build_scene(const TwinChoice& choice);
+// `site`: the cluster, where it is not for the choice to say.
+Result<Scene> build_scene(const TwinChoice& choice, const Site* site = nullptr);
 // The series of prices begin on the day the history begins, at the hour of the day of their first row: dear evenings stay
 // evenings. To be called again when the start is moved.
 void begin_prices(twin::Config& config);

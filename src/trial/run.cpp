@@ -69,6 +69,7 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   checker.on_books(loop->accounts(), s);
   out.seed = options.twin.seed;
   out.gpus = s.site.gpus();
+  out.nodes = static_cast<std::uint32_t>(s.nodes.size());
   out.days = options.length.seconds() / 86400.0;
   out.weather = options.twin.weather.factor;
   out.events = journal.last_seq();
@@ -89,6 +90,19 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   const std::uint64_t errors = log_errors_of_this_thread() - errors_before;
   if (errors > 0) out.violations.push_back(fmt::format("{} error-level log lines", errors));
   return std::move(out);
+}
+
+// What a fork has counted itself. The state goes on counting from where it was: order keys are made of that.
+void subtract(Totals& t, const Totals& before) {
+  t.jobs_submitted -= before.jobs_submitted;
+  t.jobs_completed -= before.jobs_completed;
+  t.jobs_failed -= before.jobs_failed;
+  t.jobs_cancelled -= before.jobs_cancelled;
+  t.requeues -= before.requeues;
+  t.incidents -= before.incidents;
+  t.orders -= before.orders;
+  t.refusals -= before.refusals;
+  t.jobs_timed_out -= before.jobs_timed_out;
 }
 
 control::LoopConfig loop_config(const RunOptions& o) {
@@ -127,11 +141,18 @@ Result<RunReport> run_fork(const RunOptions& options, Journal& journal, control:
   twin::Twin twin(config, books.state);
   Checker checker(options.twin.site, options.must_hold);
   Score score;
+  score.begin(books.state);
+  const Totals before = books.state.totals;
   auto loop = control::Loop::fork(twin, twin, twin, journal, loop_config(options), std::move(books));
   if (!loop) return tl::unexpected(loop.error());
   control::Loop& l = **loop;
   l.on_event = [&](const Event& e) { score.on_event(e, l.state()); };
-  return play(options, journal, twin, std::move(*loop), checker, score);
+  auto report = play(options, journal, twin, std::move(*loop), checker, score);
+  if (!report) return report;
+  report->rules_checked = false;
+  subtract(report->totals, before);
+  report->jobs_lost = report->totals.jobs_failed - report->totals.jobs_timed_out;
+  return report;
 }
 
 }  // namespace muster::trial

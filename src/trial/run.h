@@ -26,6 +26,7 @@ struct RunOptions {
 struct RunReport {
   std::uint64_t seed = 0;
   std::uint32_t gpus = 0;
+  std::uint32_t nodes = 0;
   double days = 0;
   double weather = 1;
   std::uint64_t events = 0;   // journaled
@@ -35,10 +36,11 @@ struct RunReport {
   GpuHours hours;
   double goodput = 0;
   double allocated_share = 0;
-  Totals totals;
+  Totals totals;  // of this history: of a fork, since it began
   std::uint64_t jobs_lost = 0;  // jobs that Muster gave up, or that vanished; not those that ran into their time limit
   Marks marks;
   std::vector<std::string> violations;
+  bool rules_checked = true;  // false in a fork, where the checker does not know what came before: only the sums are looked at
 };
 
 Result<RunReport> run(const RunOptions& options, Journal& journal);

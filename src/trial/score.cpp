@@ -17,7 +17,18 @@ double percentile(std::vector<double> v, double p) {
 
 }  // namespace
 
+void Score::begin(const State& s) {
+  most_out_ = s.out_nodes.size();
+  for (const auto& [id, f] : s.findings) {
+    if (f.cleared.ns == 0) findings_[f.node].push_back({s.now.utc, f.kind});
+  }
+  for (const auto& [id, i] : s.incidents) {
+    if (i.closed.ns == 0) incidents_[id] = {i.node, {i.opened, {}, false}};
+  }
+}
+
 void Score::on_event(const Event& e, const State& s) {
+  most_out_ = std::max(most_out_, s.out_nodes.size());
   if (const auto* f = std::get_if<FindingOpened>(&e.body)) findings_[f->finding.node].push_back({e.utc, f->finding.kind});
   if (const auto* g = std::get_if<FindingGrew>(&e.body)) {
     if (const Finding* f = find_finding(s, g->id)) findings_[f->node].push_back({e.utc, f->kind});
@@ -39,6 +50,7 @@ Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, T
   for (const auto& [id, i] : incidents_) spans[i.first].push_back(&i.second);
   std::map<NodeId, std::vector<const twin::FaultTruth*>> faults;
   std::vector<double> healed;
+  std::vector<double> outages;
   for (const twin::FaultTruth& f : truth) {
     faults[f.node].push_back(&f);
     if (f.kind == twin::FaultKind::app_bug) continue;
@@ -57,6 +69,10 @@ Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, T
       if (x->closed.ns != 0 && healing == nullptr) healing = x;
     }
     if (healing != nullptr && f.node.some()) healed.push_back((healing->closed - f.began).seconds());
+    if (f.node.some()) {
+      const Time over = healing != nullptr ? healing->closed : f.fate == twin::Fate::active ? end : f.ended;
+      outages.push_back((over - f.began).seconds());
+    }
     if (found) {
       ++m.detected;
     } else if (end - f.began > grace) {
@@ -80,6 +96,10 @@ Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, T
   m.healed = healed.size();
   m.mttr_p50_s = percentile(healed, 0.5);
   m.mttr_p99_s = percentile(healed, 0.99);
+  m.on_nodes = outages.size();
+  m.outage_p50_s = percentile(outages, 0.5);
+  m.outage_p99_s = percentile(outages, 0.99);
+  m.most_out = most_out_;
   return m;
 }
 

@@ -19,11 +19,19 @@ struct Marks {
   std::uint64_t healed = 0;       // faults whose node came back: what the next two are taken over
   double mttr_p50_s = 0;           // fault to node back in service
   double mttr_p99_s = 0;
+  // The same over every fault of a node, so that a policy which heals fewer does not look quicker: what ended without an incident
+  // counts until its end, what is still there until the end of the history.
+  std::uint64_t on_nodes = 0;
+  double outage_p50_s = 0;
+  double outage_p99_s = 0;
+  std::uint64_t most_out = 0;  // nodes out of service by Muster at one moment
   std::map<std::string, std::uint64_t> missed_kinds;
 };
 
 class Score {
  public:
+  // What a fork begins with: what is known and under way is not to be found again.
+  void begin(const State& s);
   void on_event(const Event& e, const State& s);
   // `end`: utc of the end; faults that began within `grace` before it need not be found yet.
   Marks marks(const std::vector<twin::FaultTruth>& truth, const State& s, Time end, Duration grace) const;
@@ -40,6 +48,7 @@ class Score {
   };
   std::map<NodeId, std::vector<Seen>> findings_;  // node none: the site
   std::map<IncidentId, std::pair<NodeId, Span>> incidents_;
+  std::size_t most_out_ = 0;
 };
 
 }  // namespace muster::trial

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -140,6 +141,7 @@ struct OrderState {
   Status status = Status::pending;
   std::string detail;
   bool ended = false;
+  std::string luck;  // names its random streams
 };
 
 // Nodes of the smallest leaf.
@@ -273,6 +275,7 @@ struct Cluster {
   Result<void> inquire(const std::string& key);
   void order_due(std::uint32_t o);
   void finish_order(std::uint32_t o, Status status, std::string detail);
+  std::string luck_of(const Order& order);
   void begin_node_order(std::uint32_t o, Prng& prng);
   void end_node_order(std::uint32_t o);
   void end_job_order(std::uint32_t o);
@@ -322,6 +325,7 @@ struct Cluster {
   Prng site_weather;
   std::vector<OrderState> orders;
   std::unordered_map<std::string, std::uint32_t> order_of;
+  std::map<std::tuple<Verb, std::uint32_t, std::uint32_t>, std::uint32_t> times_ordered;  // by verb, node and its strikes
   std::uint64_t epoch = 0;
   std::uint32_t report_slots = 1;
   std::uint32_t report_slot_now = 0;

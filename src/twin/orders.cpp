@@ -50,6 +50,15 @@ bool exclusive(Verb v) {
 
 }  // namespace
 
+std::string Cluster::luck_of(const Order& order) {
+  const Action& a = order.action;
+  if (!config.luck_by_place || (on_node(a.verb) && a.node.v >= nodes.size())) return order.key;
+  if (!on_node(a.verb)) return fmt::format("{}/{}/{}", name_of(a.verb), render(a.job), a.attempt);
+  // The second test after the same fault has luck of its own.
+  const std::uint32_t strikes = node(a.node).strikes;
+  return fmt::format("{}/{}/{}/{}", name_of(a.verb), a.node.v, strikes, times_ordered[{a.verb, a.node.v, strikes}]++);
+}
+
 Result<void> Cluster::accept(const Order& order) {
   if (order_of.contains(order.key)) {
     ++count.duplicate_orders;
@@ -66,8 +75,9 @@ Result<void> Cluster::accept(const Order& order) {
   const auto o = static_cast<std::uint32_t>(orders.size());
   orders.push_back({order.key, order.action, Status::pending, {}, false});
   order_of.emplace(order.key, o);
+  orders[o].luck = luck_of(order);
   const Action& a = orders[o].action;
-  Prng prng(config.seed, "order/" + order.key);
+  Prng prng(config.seed, "order/" + orders[o].luck);
   if (a.verb == Verb::start_job || a.verb == Verb::restart_job) {
     const std::string no = a.verb == Verb::start_job ? why_not_start(a) : why_not_restart(a);
     const std::uint32_t g = find_gang(a.job);
@@ -245,7 +255,7 @@ void Cluster::order_due(std::uint32_t o) {
 std::string Cluster::test_verdict(std::uint32_t o) {
   const NodeId n = orders[o].action.node;
   if (node(n).life != Life::up) return "no answer from the node";
-  Prng prng(config.seed, "test/" + orders[o].key);
+  Prng prng(config.seed, "test/" + orders[o].luck);
   for (const std::uint32_t f : node(n).faults) {
     const FaultTruth& t = faults[f];
     const bool missed = cure_of(t.kind).intermittent && prng.chance(kTestMisses);

@@ -415,5 +415,24 @@ TEST(Fork, GoesOnWhereTheStateStands) {
   EXPECT_EQ(std::get<OrderEnded>(in.events[0].body).detail, "node node4 is down");
 }
 
+// How long a replacement of node 3 takes after `others` other orders.
+Duration replacement(bool by_place, int others) {
+  Config c = quiet(8);
+  c.luck_by_place = by_place;
+  Twin twin(std::move(c));
+  FirstFit driver(twin, 8);
+  driver.turn();
+  for (int i = 0; i < others; ++i) driver.finish(driver.on_node(Verb::probe_node, NodeId{5}));
+  const Time began = twin.now().steady;
+  const OrderEnded end = driver.finish(driver.on_node(Verb::replace_node, NodeId{3}));
+  EXPECT_EQ(end.status, Status::done);
+  return twin.now().steady - began;
+}
+
+TEST(Orders, LuckByPlaceIsTheSameWhateverElseIsOrdered) {
+  EXPECT_EQ(replacement(true, 0), replacement(true, 3));
+  EXPECT_NE(replacement(false, 0), replacement(false, 3)) << "by key, each order has another";
+}
+
 }  // namespace
 }  // namespace muster::twin

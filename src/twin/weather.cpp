@@ -63,7 +63,10 @@ void Cluster::strike(NodeId n) {
     if ((u -= kind_rate[k] * per_node) < 0) break;
   }
   // A node that is not running has nothing to lose.
-  if (node(n).life == Life::up) begin_fault(kind, n, -1, false);
+  if (node(n).life == Life::up)
+    begin_fault(kind, n, -1, false);
+  else if (config.luck_by_place)
+    ++node(n).strikes;  // it counts all the same, so that the next one is what it is where the node was up
   next_strike(n);
 }
 
