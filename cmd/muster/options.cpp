@@ -126,7 +126,8 @@ void Parser::add_describe() {
 void Parser::add_explain() {
   auto* sub = command(
       app_, "explain",
-      "Why something is as it is: a node, job, the queue or one of them, an incident, action, finding, fault code or log line", kLook,
+      "Why something is as it is: a node, job, the queue or one of them, an incident, action, finding, fault code or log line",
+      kLook,
       "  muster explain node0017\n"
       "  muster explain job 42\n"
       "  muster why action 3f2a9c10-65\n"
@@ -170,8 +171,8 @@ void Parser::add_explain() {
 }
 
 void Parser::add_incident() {
-  auto* sub = command(app_, "incident", "The report of one incident, to send on: what happened, what it cost, what was done and why",
-                      kLook,
+  auto* sub = command(app_, "incident",
+                      "The report of one incident, to send on: what happened, what it cost, what was done and why", kLook,
                       "  muster incident 9\n"
                       "  muster incident 9 -o markdown > ticket.md\n"
                       "  muster incident --journal week.db 9 -o json");

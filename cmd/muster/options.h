@@ -326,8 +326,8 @@ struct ShowText {
 
 using Command =
     std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions, ResumeOptions,
-                 GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
-                 TwinRunOptions,
+                 GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions,
+                 LoginOptions, TwinRunOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
                  JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;

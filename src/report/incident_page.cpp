@@ -1,6 +1,8 @@
 // The incident report for people: plain text for a terminal, Markdown for a ticket or a mail.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "report/incident_report.h"
 #include "report/table.h"
@@ -42,8 +44,8 @@ class Sheet {
   }
   void table(const Table& t) {
     if (!markdown_) {
-      for (const auto line : split(trim_end(render_table(t, {true, false, page_.colour})), '\n'))
-        out_ += fmt::format("  {}\n", line);
+      const std::string text = render_table(t, {true, false, page_.colour});
+      for (const auto line : split(trim_end(text), '\n')) out_ += fmt::format("  {}\n", line);
       return;
     }
     out_ += "|";
@@ -95,6 +97,11 @@ void add_affected(Sheet& s, const Value& report) {
                        hours_of(*a, "total_gpu_hours"), hours_of(*a, "lost_gpu_hours"), hours_of(*a, "out_of_service_gpu_hours"),
                        money.empty() ? "" : fmt::format("; {:.2f} at the site's price", number_of(*a, "money").value_or(0))));
   const auto& jobs = list_of(*a, "jobs");
+  for (const auto& id : list_of(*a, "jobs_present")) {
+    const auto same = [&](const Value& j) { return id.string() != nullptr && text_of(j, "job") == *id.string(); };
+    if (id.string() != nullptr && std::none_of(jobs.begin(), jobs.end(), same))
+      s.bullet(fmt::format("job {} had the node when it began, and lost no attempt by it", *id.string()));
+  }
   if (jobs.empty()) return s.bullet("no job lost an attempt");
   Table t;
   t.columns = {{"JOB"},
@@ -160,7 +167,7 @@ void add_decisions(Sheet& s, const Value& report) {
   if (list_of(report, "decisions").empty()) return s.bullet("nothing");
   Page page = s.page();
   if (s.markdown()) page = {false, 110, {}};
-  const std::string text = render_decision_list(report, page);
+  const std::string text = render_decision_list(report, page, true);
   if (!s.markdown()) return s.raw(text.substr(text.starts_with('\n') ? 1 : 0));
   for (const auto line : split(text, '\n')) s.raw(line.empty() ? "\n" : fmt::format("    {}\n", line));
 }

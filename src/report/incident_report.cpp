@@ -66,12 +66,24 @@ std::string steps_done(const Deeds& deeds) {
   return join(out, ", ");
 }
 
+std::string_view say(Witness w) {
+  switch (w) {
+    case Witness::kernel_log: return "the kernel log";
+    case Witness::scrape: return "a scrape";
+    case Witness::silence: return "its silence";
+    case Witness::engine: return "the engine";
+    case Witness::job: return "a job";
+    case Witness::test: return "a test";
+  }
+  return "a detector";
+}
+
 std::string summary_of(const IncidentStory& t, const Deeds& deeds, const State& s) {
   const Incident& i = t.incident;
   const Finding& f = t.findings.front();
-  std::string out = fmt::format("At {} {} showed {} on {}. ", render_utc(t.began),
-                                f.evidence.empty() ? "a detector" : "a " + std::string(name_of(f.evidence.front().witness)),
-                                decide::say(f.kind), say(whereabouts(s, f), f.slot));
+  std::string out = fmt::format("At {} {} was first seen on {}, by {}. ", render_utc(t.began), decide::say(f.kind),
+                                say(whereabouts(s, f), f.slot),
+                                f.evidence.empty() ? std::string_view("a detector") : say(f.evidence.front().witness));
   out += fmt::format("Muster opened the incident {} later. ", render_span(i.opened - t.began));
   if (!deeds.done.empty()) out += fmt::format("It did, in this order: {}. ", steps_done(deeds));
   if (!t.jobs.empty()) {

@@ -154,6 +154,7 @@ void IncidentStory::told_of_orders(const Event& e, const State& s) {
     const Action& a = b->order.action;
     refused_ = 0;
     refusal_.clear();
+    answered_ = false;
     given_.push_back({b->order.key, e.utc, a.verb});
     if (about_broken(a.verb)) stopped_by_us_.insert(a.job);
     say(e, fmt::format("{} ordered: {}", say_action(node_name(s, a.node), a), b->order.reason.sentence));
@@ -163,6 +164,7 @@ void IncidentStory::told_of_orders(const Event& e, const State& s) {
     say(e, fmt::format("{} {} after {}{}", name_of(g->verb), name_of(end->status), render_duration(e.utc - g->at),
                        end->detail.empty() ? "" : ": " + end->detail));
     if (end->status != Status::unknown) given_.erase(g);
+    answered_ = true;
   } else if (const auto* no = std::get_if<OrderRefused>(&e.body); no != nullptr && no->reason.incident == id_) {
     ++refused_;
     const std::string what = fmt::format("{} held back: {}", name_of(no->action.verb), no->limit);
@@ -221,8 +223,8 @@ void IncidentStory::told(const Event& e, const State& s) {
     say(e,
         fmt::format("finding {} ({}) is no longer seen{}", f.id.v, name_of(f.kind), clear->why.empty() ? "" : ": " + clear->why));
   } else if (const auto* m = std::get_if<IncidentMoved>(&e.body); m != nullptr && m->id == id_ && !m->note.empty()) {
-    const bool news = timeline.empty() || timeline.back().at != e.utc;  // else it repeats the outcome it was drawn from
-    if (news || m->stage == Stage::held || m->stage == Stage::watching) say(e, m->note);
+    if (!answered_ || m->stage == Stage::held || m->stage == Stage::watching) say(e, m->note);
+    answered_ = false;
   } else if (const auto* z = std::get_if<CauseFrozen>(&e.body); z != nullptr && z->cause == incident.cause) {
     frozen.push_back(fmt::format("{} {}", render_utc(e.utc), z->why));
     say(e, fmt::format("acts on {} frozen: {}", name_of(z->cause), z->why));

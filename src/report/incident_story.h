@@ -81,7 +81,8 @@ class IncidentStory {
     Verb verb = Verb::probe_node;
   };
   std::vector<Given> given_;
-  std::string refusal_;  // what was held back last, and how often
+  bool answered_ = false;  // an order has ended: the note that follows repeats it
+  std::string refusal_;    // what was held back last, and how often
   std::uint32_t refused_ = 0;
   Time spent_until_;  // mono
   std::string phase_;

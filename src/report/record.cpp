@@ -96,7 +96,8 @@ std::string say_action(const std::string& node, const Action& a) {
   std::string out(name_of(a.verb));
   if (a.node.some()) out += " " + node;
   if (a.slot >= 0) out += fmt::format(" GPU {}", a.slot);
-  if (a.job.some()) out += " job " + render(a.job);
+  if (a.job.some())
+    out += on_node(a.verb) && a.node.some() ? fmt::format(" (job {} on it)", render(a.job)) : " job " + render(a.job);
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "report/table.h"
 #include "report/units.h"
@@ -27,8 +29,9 @@ class Block {
   void head(const std::string& text) { out_ += "\n" + wrap(printable(text), page_.width, 4) + "\n"; }
   void line(std::string_view label, const std::string& text) {
     if (text.empty()) return;
-    out_ += fmt::format("    {:<{}}", label, kWidth);
-    out_ += wrap(printable(text), page_.width, 4 + kWidth) + "\n";
+    // The label is part of the first line's width.
+    const std::string wrapped = wrap(std::string(4 + kWidth, '.') + printable(text), page_.width, 4 + kWidth);
+    out_ += fmt::format("    {:<{}}", label, kWidth) + wrapped.substr(4 + kWidth) + "\n";
   }
   std::string take() { return std::move(out_); }
 
@@ -78,7 +81,21 @@ void add_lines(Block& b, const Value& d, std::string_view key, std::string_view 
   }
 }
 
-void add_decision(Block& b, const Value& d) {
+void add_evidence(Block& b, const Value::Array& evidence, bool brief) {
+  if (evidence.empty()) return;
+  if (brief) {
+    std::string newest;
+    for (const auto& x : evidence) newest = std::max(newest, text_of(x, "at_utc"));
+    return b.line("evidence",
+                  fmt::format("{} line{}, the newest of {}", evidence.size(), evidence.size() == 1 ? "" : "s", newest));
+  }
+  for (std::size_t k = 0; k < evidence.size() && k < kEvidenceShown; ++k) {
+    b.line(k == 0 ? "evidence" : "", evidence_line(evidence[k]));
+  }
+  if (evidence.size() > kEvidenceShown) b.line("", fmt::format("and {} more: -o json", evidence.size() - kEvidenceShown));
+}
+
+void add_decision(Block& b, const Value& d, bool brief) {
   const Value* policy = d.find("policy");
   const std::string name = policy == nullptr ? "" : text_of(*policy, "name");
   const std::string hash = policy == nullptr ? "" : text_of(*policy, "hash");
@@ -88,11 +105,7 @@ void add_decision(Block& b, const Value& d) {
   b.line("rule", fmt::format("{} (rules version {}, muster {})", text_of(d, "rule"), text_of(d, "rules_version"),
                              text_of(d, "muster_version")));
   b.line("policy", fmt::format("{}, {}", name, hash.substr(0, 16)));
-  const auto& evidence = list_of(d, "evidence");
-  for (std::size_t k = 0; k < evidence.size() && k < kEvidenceShown; ++k) {
-    b.line(k == 0 ? "evidence" : "", evidence_line(evidence[k]));
-  }
-  if (evidence.size() > kEvidenceShown) b.line("", fmt::format("and {} more: -o json", evidence.size() - kEvidenceShown));
+  add_evidence(b, list_of(d, "evidence"), brief);
   add_lines(b, d, "alternatives", "not done");
   add_lines(b, d, "alternatives_beside", "not done");
   b.line("budget", text_of(d, "budget"));
@@ -168,14 +181,14 @@ Result<std::string> render_why(const Result<Explanation>& explained, const Deeds
   return out + "," + more.take_members() + "}";
 }
 
-std::string render_decision_list(const Value& answer, const Page& page) {
+std::string render_decision_list(const Value& answer, const Page& page, bool brief) {
   const auto& list = list_of(answer, "decisions");
   Block b(page);
   const std::size_t first = list.size() > kShown ? list.size() - kShown : 0;
   const auto forgotten = number_of(answer, "decisions_left_out");
   const std::size_t older = first + (forgotten ? static_cast<std::size_t>(*forgotten) : 0);
   if (older > 0) b.head(fmt::format("({} older ones; -o json has the newest {})", older, list.size()));
-  for (std::size_t k = first; k < list.size(); ++k) add_decision(b, list[k]);
+  for (std::size_t k = first; k < list.size(); ++k) add_decision(b, list[k], brief);
   return b.take();
 }
 

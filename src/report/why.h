@@ -33,7 +33,8 @@ class Inquiry {
 // The state's explanation together with the record's decisions. `explained` may be an error where `deeds` has something.
 Result<std::string> render_why(const Result<Explanation>& explained, const Deeds* deeds, const Provenance* source);
 // Decisions of an answer as text, for people; empty when it has none. The newest twenty.
-std::string render_decision_list(const Value& answer, const Page& page);
+// `brief`: the evidence stands elsewhere on the page, and is only counted.
+std::string render_decision_list(const Value& answer, const Page& page, bool brief = false);
 // The same, with what was held back and where it was read.
 std::string render_decisions(const Value& answer, const Page& page);
 
