@@ -31,6 +31,7 @@ int run_get(const GetOptions& options);
 int run_describe(const DescribeOptions& options);
 int run_explain(const ExplainOptions& options);
 int explain_file(const ExplainOptions& options, const Policy* policy);  // explain --file
+int run_incident(const IncidentOptions& options);
 int run_drain(const DrainOptions& options);
 int run_submit(const SubmitOptions& options);
 int run_cancel(const CancelOptions& options);

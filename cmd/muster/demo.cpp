@@ -114,6 +114,7 @@ int run_demo(const DemoOptions& o) {
   host_options.name = "demo";
   host_options.simulation = fmt::format("weather x{:g}, speed x{:g}, seed {}", config.weather.factor, o.speed, config.seed);
   host_options.port = o.port;
+  host_options.journal = *path;
   if (o.days > 0) host_options.stop_at = twin->now().utc + from_seconds(o.days * 86400);
   host_options.site = config.site;
   host_options.policy = scene->policy;

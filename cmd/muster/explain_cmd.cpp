@@ -5,6 +5,8 @@
 #include "client.h"
 #include "commands.h"
 #include "ingest/json.h"
+#include "progress.h"
+#include "record_reading.h"
 #include "report/describe.h"
 #include "report/document.h"
 #include "report/explain.h"
@@ -34,6 +36,19 @@ int show(const ExplainOptions& options, const Value& answer, std::optional<Time>
   return 0;
 }
 
+// From a file, without any server.
+int explain_from_journal(const ExplainOptions& options) {
+  Result<std::string> text;
+  {
+    Progress progress("read", stderr_is_terminal() ? ProgressMode::automatic : ProgressMode::never);
+    text = why_from_journal(options.journal, options.what, [&](double done) { progress.update(done); });
+  }
+  if (!text) return say_error(text.error());
+  const auto answer = parse_json(*text);
+  if (!answer) return say_error(answer.error());
+  return show(options, *answer, {});
+}
+
 // "xid 999": meant as a code even when it is not a known one.
 bool is_code(std::string_view what) {
   return what.size() > 3 && (what.substr(0, 3) == "xid" || what.substr(0, 3) == "Xid" || what.substr(0, 4) == "sxid" ||
@@ -51,6 +66,7 @@ int run_explain(const ExplainOptions& options) {
     policy = std::move(*loaded);
     if (policy->name == default_policy().name) policy->name = options.policy;  // a file that gives itself no name
   }
+  if (!options.journal.empty()) return explain_from_journal(options);
   if (!options.file.empty()) return explain_file(options, policy ? &*policy : nullptr);
   std::string what = options.what;
   if (what == "-") {
@@ -67,7 +83,7 @@ int run_explain(const ExplainOptions& options) {
   std::optional<Error> unreachable;
   if (!client) unreachable = client.error();
   if (client && !policy) {
-    const auto answer = client->get("/api/v1/explain", {{"what", what}});
+    const auto answer = client->get("/api/v1/explain", {{"what", what}, {"record", "1"}});
     if (answer) return show(options, *answer, client->cluster_now());
     if (!fault && answer.error().code != Code::unreachable) return say_error(answer.error());
     unreachable = answer.error();

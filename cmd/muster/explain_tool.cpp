@@ -1,6 +1,8 @@
 #include "explain_tool.h"
 
+#include "record_reading.h"
 #include "report/explain.h"
+#include "report/record.h"
 
 namespace muster::cmd {
 
@@ -9,6 +11,9 @@ Result<std::string> ExplainTool::call(const Value& input) {
   if (what == nullptr || what->string() == nullptr || what->string()->empty()) {
     return fail(Code::bad_input, "explain needs \"what\"", "a node, job, incident, action, fault code or log line");
   }
+  const Value* record = input.find("record");
+  const bool from_record = record != nullptr && record->string() != nullptr && *record->string() == "1";
+  if (from_record && report::Subject::parse(*what->string())) return why_from_journal(journal_, *what->string());
   const auto snapshot = view_.latest();
   if (!snapshot) return fail(Code::unreachable, "nothing is known yet", "try again in a moment");
   auto answer = report::explain(snapshot->state, *what->string());

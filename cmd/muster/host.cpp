@@ -16,6 +16,7 @@
 #include "console.h"
 #include "explain_tool.h"
 #include "ingest/json.h"
+#include "record_reading.h"
 #include "say.h"
 #include "secrets.h"
 
@@ -41,6 +42,7 @@ Time steady_now() {
 struct Faces {
   Console console;
   ExplainTool explain;
+  IncidentReportTool incident_report;
   api::Auth auth;
   Background background;
   AgentIntake intake;
@@ -48,14 +50,16 @@ struct Faces {
 
   Faces(const HostOptions& o, Mailbox& mailbox)
       : console(o.simulation),
-        explain(console),
+        explain(console, o.journal),
+        incident_report(o.journal),
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
         intake(mailbox, o.site),
-        api({console, console, mailbox, with_explain(o.tools), auth, random_bytes,
+        api({console, console, mailbox, with_own(o.tools), auth, random_bytes,
              [this](auto work) { background.run(std::move(work)); }, &intake, o.meters}) {}
 
-  Tools with_explain(Tools tools) {
+  Tools with_own(Tools tools) {
     tools["explain"] = &explain;
+    tools["incident_report"] = &incident_report;
     return tools;
   }
 };

@@ -28,6 +28,7 @@ struct HostOptions {
   Time stop_at = kNever;  // utc of the cluster
   Site site;
   Policy policy;
+  std::string journal;  // its file: questions about the past are read from there
   Tools tools;  // beside those every host has
   std::function<Result<std::string>()>
       trouble;    // asked each turn: what is wrong with the edges, in words; an error ends the host

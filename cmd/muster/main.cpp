@@ -23,6 +23,7 @@ struct Dispatch {
   int operator()(const GetOptions& o) const { return run_get(o); }
   int operator()(const DescribeOptions& o) const { return run_describe(o); }
   int operator()(const ExplainOptions& o) const { return run_explain(o); }
+  int operator()(const IncidentOptions& o) const { return run_incident(o); }
   int operator()(const DrainOptions& o) const { return run_drain(o); }
   int operator()(const SubmitOptions& o) const { return run_submit(o); }
   int operator()(const CancelOptions& o) const { return run_cancel(o); }

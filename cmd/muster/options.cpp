@@ -126,9 +126,12 @@ void Parser::add_describe() {
 void Parser::add_explain() {
   auto* sub = command(
       app_, "explain",
-      "Why something is as it is: a node, job, the queue or one of them, an incident, action, fault code or log line", kLook,
+      "Why something is as it is: a node, job, the queue or one of them, an incident, action, finding, fault code or log line",
+      kLook,
       "  muster explain node0017\n"
       "  muster explain job 42\n"
+      "  muster why action 3f2a9c10-65\n"
+      "  muster why --journal week.db incident 9\n"
       "  muster explain queue\n"
       "  muster explain queue research\n"
       "  muster explain xid 79\n"
@@ -148,8 +151,12 @@ void Parser::add_explain() {
         "List the events of a kernel log, or the problems in a report of nvidia-smi -q, amd-smi --json, ncclras or "
         "ibqueryerrors; plain or .gz; - is standard input",
         explain_.file, {WordKind::file, {}}, 4095);
+  words(sub, "--journal", "FILE",
+        "Read a journal file instead of asking a running Muster; refused, with the event's number, where its chain is broken",
+        explain_.journal, {WordKind::file, {}}, 4095);
   add_policy(sub, explain_.policy, "Whose overrides of the fault catalogue count: a policy's name or file");
-  sub->get_option("--file")->excludes(sub->get_option("WHAT"));
+  sub->get_option("--file")->excludes(sub->get_option("WHAT"))->excludes(sub->get_option("--journal"));
+  sub->get_option("--journal")->excludes(sub->get_option("--policy"));
   add_format(sub, explain_.output.format, {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv});
   add_connection(sub, explain_.connection);
   sub->callback([this] {
@@ -161,6 +168,24 @@ void Parser::add_explain() {
     if (file && format == Format::yaml) throw BadValue{{Code::bad_input, "-o yaml is not for --file", "-o jsonl or json"}};
     command_ = explain_;
   });
+}
+
+void Parser::add_incident() {
+  auto* sub = command(app_, "incident",
+                      "The report of one incident, to send on: what happened, what it cost, what was done and why", kLook,
+                      "  muster incident 9\n"
+                      "  muster incident 9 -o markdown > ticket.md\n"
+                      "  muster incident --journal week.db 9 -o json");
+  value(sub, "ID", "ID", "Number of the incident, however old: `muster get incidents` lists the newest",
+        [this](const std::string& s) { incident_.id = checked(parse_count("ID", s, 1, UINT64_MAX)); })
+      ->required();
+  words(sub, "--journal", "FILE", "Read a journal file instead of asking a running Muster", incident_.journal,
+        {WordKind::file, {}}, 4095);
+  const Words formats{"text", "markdown", "json"};
+  choice(sub, "-o,--output", "FORMAT", join(formats, ", ") + " [text]", formats,
+         [this](std::size_t i) { incident_.format = static_cast<PageFormat>(i); });
+  add_connection(sub, incident_.connection);
+  chosen(sub, incident_);
 }
 
 void Parser::add_drain(DrainOptions& o) {

@@ -249,6 +249,15 @@ struct ExplainOptions {
   std::string what;    // the words given, joined by blanks
   std::string file;    // a kernel log whose events are listed instead; "-": standard input
   std::string policy;  // whose overrides of the fault catalogue count; empty: none
+  std::string journal;  // a journal file to read instead of asking a server
+};
+
+enum class PageFormat { text, markdown, json };
+struct IncidentOptions {
+  Connection connection;
+  std::uint64_t id = 0;
+  std::string journal;  // a journal file to read instead of asking a server
+  PageFormat format = PageFormat::text;
 };
 
 struct DrainOptions {  // and undrain
@@ -347,8 +356,8 @@ struct ShowText {
 
 using Command =
     std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions, ResumeOptions,
-                 GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
-                 TwinRunOptions, TwinCompareOptions,
+                 GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions,
+                 LoginOptions, TwinRunOptions, TwinCompareOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
                  RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions,

@@ -79,6 +79,7 @@ class Parser {
     add_get();
     add_describe();
     add_explain();
+    add_incident();
     add_drain(drain_);
     undrain_.undo = true;
     add_drain(undrain_);
@@ -253,6 +254,7 @@ class Parser {
   void add_get();
   void add_describe();
   void add_explain();
+  void add_incident();
   void add_drain(DrainOptions& options);
   void add_submit();
   static void check_wishes(const SubmitOptions& options);
@@ -282,6 +284,7 @@ class Parser {
   std::array<GetOptions, 7> get_;
   DescribeOptions describe_;
   ExplainOptions explain_;
+  IncidentOptions incident_;
   DrainOptions drain_, undrain_;
   SubmitOptions submit_;
   CancelOptions cancel_;

@@ -53,6 +53,7 @@ int watch(const UpOptions& o) {
   HostOptions host_options;
   host_options.name = "observer (no engine: it watches and never acts)";
   host_options.port = o.port;
+  host_options.journal = dir->journal();
   host_options.site = std::move(*site);
   host_options.policy = watching_only(*policy);
   auto edges = LiveEdges::start(o, mailbox, host_options.site);
@@ -104,6 +105,7 @@ int run_up(const UpOptions& o) {
   host_options.name = "controller";
   host_options.simulation = (*twin)->simulation();
   host_options.port = o.port;
+  host_options.journal = dir->journal();
   host_options.site = (*twin)->site();
   host_options.policy = *policy;
   host_options.tools["inject"] = &inject;

@@ -225,7 +225,13 @@ void Api::Desk::answer(Call call) {
       }
       Value::Object input;
       input.push_back({"what", Value(what->second)});
+      if (const auto record = q.query.find("record"); record != q.query.end()) input.push_back({"record", Value(record->second)});
       return use_tool(std::move(call), "explain", Value(std::move(input)), Code::unreachable);
+    }
+    case RouteId::incident_report: {
+      Value::Object input;
+      input.push_back({"id", Value(call.pieces.at("id"))});
+      return use_tool(std::move(call), "incident_report", Value(std::move(input)), Code::unreachable);
     }
     case RouteId::tool: {
       const std::string name = call.pieces.at("name");

@@ -21,7 +21,7 @@ struct Parrot final : Tool {
   explicit Parrot(Role r) : needed(r) {}
   Role role() const override { return needed; }
   Result<std::string> call(const Value& input) override {
-    const Value* what = input.find("what");
+    const Value* what = input.find(input.find("id") != nullptr ? "id" : "what");
     if (what == nullptr) return fail(Code::bad_input, "nothing to say");
     return "{\"title\":\"" + *what->string() + "\"}";
   }
@@ -46,7 +46,8 @@ TEST(Routes, EveryRouteHasARoleABodyCapAndAWordAboutIt) {
 
 TEST(Routes, EveryRouteAnswers) {
   Parrot explain(Role::viewer);
-  Office o({{"explain", &explain}});
+  Parrot incident_report(Role::viewer);
+  Office o({{"explain", &explain}, {"incident_report", &incident_report}});
   o.cluster.break_gpu();
   CommandGiven pause;
   pause.id = "c9";

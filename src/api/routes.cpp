@@ -34,7 +34,10 @@ constexpr std::array kActions = {
     Parameter{"node", "only on this node"},
     Parameter{"limit", "at most so many, the newest"},
 };
-constexpr std::array kExplain = {Parameter{"what", "a node, job, queue, incident, action, fault code or log line"}};
+constexpr std::array kExplain = {
+    Parameter{"what", "a node, job, queue, incident, action, finding, fault code or log line"},
+    Parameter{"record", "1: read the journal, and tell each decision with its evidence, rule, alternatives, budget and outcome"},
+};
 constexpr std::array kEvents = {Parameter{"from", "first seq wanted; the header Last-Event-ID goes before it"}};
 constexpr std::array kLogin = {Parameter{"code", "the one-time code"}};
 
@@ -58,6 +61,8 @@ const std::array kRoutes = {
     Route{findings, "GET", "/api/v1/findings", Role::viewer, 0, kJson, "what is or was wrong, newest first", kOpen},
     Route{incidents, "GET", "/api/v1/incidents", Role::viewer, 0, kJson, "incidents, newest first", kOpen},
     Route{incident, "GET", "/api/v1/incidents/{id}", Role::viewer, 0, kJson, "one incident", {}},
+    Route{incident_report, "GET", "/api/v1/incidents/{id}/report", Role::viewer, 0, kJson,
+          "the report of one incident, however old, read from the journal", {}},
     Route{actions, "GET", "/api/v1/actions", Role::viewer, 0, kJson, "what was done or refused, newest first", kActions},
     Route{guard, "GET", "/api/v1/guard", Role::viewer, 0, kJson, "limits and how much of them is used, freezes, approvals", {}},
     Route{explain, "GET", "/api/v1/explain", Role::viewer, 0, kJson, "why, in plain words", kExplain},

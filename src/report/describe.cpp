@@ -7,6 +7,7 @@
 #include "report/lists.h"
 #include "report/table.h"
 #include "report/units.h"
+#include "report/why.h"
 
 namespace muster::report {
 namespace {
@@ -345,14 +346,17 @@ std::string render_explanation(const Value& answer, const Page& page) {
   w.title(text_of(answer, "title"));
   if (!list_of(answer, "sentences").empty()) w.section("In plain words");
   for (const auto& s : list_of(answer, "sentences")) w.sentence(piece_of(w, s));
-  add_pieces(w, answer, "evidence", "Evidence");
-  if (const auto rule = text_of(answer, "rule"); !rule.empty()) {
+  const bool recorded = answer.find("record") != nullptr;  // then each decision tells its own
+  const bool decided = !list_of(answer, "decisions").empty();
+  if (!decided || text_of(answer, "kind") != "action") add_pieces(w, answer, "evidence", "Evidence");
+  if (const auto rule = text_of(answer, "rule"); !rule.empty() && !decided) {
     w.section("Rule");
     w.sentence(rule);
   }
-  add_pieces(w, answer, "alternatives", "What else was considered");
-  add_pieces(w, answer, "actions", "What was done");
-  return w.take();
+  if (!decided) add_pieces(w, answer, "alternatives", "What else was considered");
+  if (!decided) add_pieces(w, answer, "actions", "What was done");
+  if (decided) w.section("Decisions, oldest first");
+  return w.take() + (recorded ? render_decisions(answer, page) : "");
 }
 
 }  // namespace muster::report

@@ -15,11 +15,10 @@
 #include "report/finding_view.h"
 #include "report/job_note.h"
 #include "report/queues.h"
+#include "report/record.h"
 
 namespace muster::report {
 namespace {
-
-std::string node_name(const State& s, NodeId n) { return n.v < s.site.nodes.size() ? s.site.nodes[n.v].name : "the site"; }
 
 std::string ago(const State& s, Time t) { return fmt::format("{} ago", render_duration(s.now.utc - t)); }
 
@@ -314,19 +313,6 @@ Explanation of_finding(const State& s, const Finding& f) {
   if (const Fault* fault = f.code == 0 || percent ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
     e.sentences.push_back(fault->meaning);
   return e;
-}
-
-JobId parse_job(std::string_view text) {
-  const auto parts = split(text, '_');
-  const auto number = parse_uint(parts[0]);
-  if (!number || *number == 0 || *number > UINT32_MAX || parts.size() > 2) return {};
-  JobId id{static_cast<std::uint32_t>(*number), 0};
-  if (parts.size() == 2) {
-    const auto index = parse_uint(parts[1]);
-    if (!index || *index >= UINT32_MAX) return {};
-    id.array_index = static_cast<std::uint32_t>(*index) + 1;
-  }
-  return id;
 }
 
 }  // namespace

@@ -133,9 +133,9 @@ ran = ask('why', 'node009')
 check(ran.code == 0 and ran.out.startswith('node009 is being repaired\n') and 'It lost a GPU.' in ran.out,
       'why answers in plain words', ran)
 ask('explain', 'job', '17')
-check('/api/v1/explain?what=job%2017' in server.asked, 'several words are one question', server.asked[-2:])
+check('/api/v1/explain?record=1&what=job%2017' in server.asked, 'several words are one question', server.asked[-2:])
 ask('explain', '-', stdin='\n a & b \nsecond\n')
-check('/api/v1/explain?what=a%20%26%20b' in server.asked, '- reads one line from standard input',
+check('/api/v1/explain?record=1&what=a%20%26%20b' in server.asked, '- reads one line from standard input',
       server.asked[-2:])
 
 ran = run('explain', 'xid', '79')

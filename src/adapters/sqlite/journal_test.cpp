@@ -230,6 +230,84 @@ TEST_F(JournalFile, IsNotMadeUnlessAskedFor) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
+// ---------------------------------------------------------------- one byte
+
+// Whoever reads it is told, and verify names the event whose byte it was.
+void expect_located(const std::string& path, std::uint64_t seq, const std::string& how) {
+  const auto report = verify(path);
+  ASSERT_TRUE(report) << how << ": " << report.error().what;
+  ASSERT_TRUE(report->first_bad) << how << " went unnoticed: " << report->structure;
+  EXPECT_EQ(*report->first_bad, seq) << how;
+  const auto j = open({.path = path, .read_only = true});
+  if (!j) {
+    EXPECT_EQ(j.error().code, Code::corrupt) << how;
+    return;
+  }
+  const auto read = (*j)->read(1, [](const Event&) { return true; });
+  ASSERT_FALSE(read) << how;
+  EXPECT_EQ(read.error().code, Code::corrupt) << how;
+}
+
+constexpr std::uint64_t kMany = 1100;  // more than are looked at when a journal is opened
+constexpr int kFlips = 150;
+
+TEST_F(JournalFile, OneByteOfAnyEventOrHashChangedThroughSqlIsFoundAndLocated) {
+  make(kMany);
+  Prng rng(7, "tamper");
+  for (int k = 0; k < kFlips; ++k) {
+    // The first ones lie where the part that opening looks at begins and ends.
+    const std::uint64_t edges[] = {1, kMany, kMany - 1000, kMany - 999, kMany - 1001};
+    const std::uint64_t seq = k < 10 ? edges[k % 5] : 1 + rng.below(kMany);
+    const std::string column = k % 2 == 0 ? "hash" : "bytes";
+    auto db = Database::open({path_, {}}, Access::write);
+    ASSERT_TRUE(db);
+    const auto set = [&](const std::string& value) {
+      auto s = db->prepare("UPDATE event SET " + column + "=? WHERE seq=?");
+      ASSERT_TRUE(s);
+      ASSERT_TRUE(s->bind(1, std::string_view(value)).bind(2, seq).run());
+    };
+    std::string before;
+    {
+      auto s = db->prepare("SELECT " + column + " FROM event WHERE seq=?");
+      ASSERT_TRUE(s);
+      ASSERT_TRUE(s->bind(1, seq).step().value());
+      before = s->bytes(0);
+    }
+    std::string after = before;
+    const std::size_t at = rng.below(after.size());
+    after[at] = static_cast<char>(after[at] ^ static_cast<char>(1 + rng.below(255)));
+    set(after);
+    ASSERT_TRUE(db->checkpoint(true));
+    expect_located(path_, seq, column + " of event " + std::to_string(seq) + ", byte " + std::to_string(at));
+    set(before);
+    ASSERT_TRUE(db->checkpoint(true));
+  }
+  EXPECT_TRUE(verify(path_)->ok()) << "with every byte back it is whole again";
+}
+
+TEST_F(JournalFile, OneByteOfARowChangedInTheFileIsFoundAndLocated) {
+  make(kMany);
+  const std::string sound = slurp(path_);
+  const auto events = some_events(1, kMany);
+  Prng rng(8, "tamper");
+  int flipped = 0;
+  for (int k = 0; k < 3 * kFlips && flipped < kFlips; ++k) {
+    const Event& e = events[rng.below(kMany)];
+    const std::string row = encode_event(e);
+    const std::size_t at = sound.find(row);
+    if (at == std::string::npos) continue;  // a long one lies on several pages
+    ++flipped;
+    const std::size_t byte = at + rng.below(row.size() + 32);  // its hash follows it
+    std::string changed = sound;
+    changed[byte] = static_cast<char>(changed[byte] ^ static_cast<char>(1 + rng.below(255)));
+    spill(path_, changed);
+    expect_located(path_, e.seq, "byte " + std::to_string(byte) + " of the file, in event " + std::to_string(e.seq));
+  }
+  EXPECT_EQ(flipped, kFlips);
+  spill(path_, sound);
+  EXPECT_TRUE(verify(path_)->ok());
+}
+
 // ---------------------------------------------------------------- what is refused
 
 TEST_F(JournalFile, RefusesFilesThatAreNotDatabases) {

@@ -1,0 +1,30 @@
+// Questions to the record: reads a journal from its first event to its last, checking every hash on the way, and answers from
+// what it read. Reads only; also beside the controller that writes it.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "ports/tool.h"
+
+namespace muster::cmd {
+
+// `what` as for `muster explain`. Answers are JSON. A journal that is not whole is refused with Code::corrupt and the number of
+// the event at which its chain breaks.
+Result<std::string> why_from_journal(const std::string& path, const std::string& what,
+                                     const std::function<void(double)>& progress = {});
+Result<std::string> incident_from_journal(const std::string& path, const std::string& id,
+                                          const std::function<void(double)>& progress = {});
+
+// {"id": "7"} -> the report of incident 7, from the journal of a running Muster.
+class IncidentReportTool final : public Tool {
+ public:
+  explicit IncidentReportTool(std::string journal) : journal_(std::move(journal)) {}
+  Role role() const override { return Role::viewer; }
+  Result<std::string> call(const Value& input) override;
+
+ private:
+  std::string journal_;
+};
+
+}  // namespace muster::cmd
