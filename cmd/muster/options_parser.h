@@ -238,6 +238,7 @@ class Parser {
   void add_bench_energy(CLI::App& bench);
   void add_bench_ingest(CLI::App& bench);
   void add_bench_detect(CLI::App& bench);
+  void add_bench_llama3(CLI::App& bench);
   void add_up();
   void add_live(CLI::App* sub);
   void add_fleet();
@@ -289,6 +290,7 @@ class Parser {
   BenchHeatOptions bench_heat_;
   BenchIngestOptions bench_ingest_;
   BenchDetectOptions bench_detect_;
+  BenchLlama3Options bench_llama3_;
   JournalVerifyOptions journal_verify_;
   JournalExportOptions journal_export_;
   VersionOptions version_;

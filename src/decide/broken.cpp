@@ -82,12 +82,13 @@ void decide_broken(const State& s, ClusterView& view, Decisions& out) {
     w.action.attempt = j->attempt;
     w.reason.actor = "muster";
     const bool own_fault = j->last_end == JobEnd::app_failed && !node_to_blame(s, *j);
-    if (j->restarts >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
+    if (j->fruitless >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
       w.action.verb = Verb::fail_job;
       w.reason.rule = "queue/give_up";
       w.reason.sentence =
-          own_fault ? fmt::format("the program failed by itself {} times, and no node of it has a fault", j->app_failures)
-                    : fmt::format("{} restarts, the policy allows {}", j->restarts, s.policy.job_restarts_max);
+          own_fault ? fmt::format("the program failed by itself {} times, got no further, and no node of it has a fault", j->app_failures)
+                    : fmt::format("{} restarts in which it got no further, the policy allows {}", j->fruitless,
+                                  s.policy.job_restarts_max);
       w.reason.alternatives = {"requeue once more: it would most likely fail again"};
     } else if (auto mended = mend(s, view, *j)) {
       w = std::move(*mended);

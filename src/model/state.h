@@ -16,7 +16,7 @@
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 5;
+constexpr std::uint32_t kFoldVersion = 6;
 
 enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
 constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
