@@ -76,6 +76,7 @@ twin::Config config_of(const Llama3Options& o, std::uint64_t seed) {
   add_spares(c.site, o.setting.spares);
   c.seed = seed;
   c.report_every = from_seconds(o.setting.report_every_s);
+  c.gauges = o.setting.gauges;
   c.weather.factor = o.weather;
   for (const PublishedCause& p : o.causes) {
     const double hours = kPublishedDays * 24;
@@ -92,6 +93,8 @@ twin::Config config_of(const Llama3Options& o, std::uint64_t seed) {
   job.spec.checkpoint_every_s = interval_s(o);
   job.spec.checkpoint_gb = o.setting.checkpoint_gb;
   job.spec.checkpoint_stall_s = o.setting.stall_s;
+  c.workload.mix.clear();
+  c.workload.load = 0;
   c.workload.jobs.push_back(job);
   return c;
 }

@@ -44,6 +44,7 @@ struct Llama3Setting {
   double stated_recover_s = 180;  // fault to first new step, for the interval and the optimum that is promised
   std::uint32_t spares = 16;   // nodes beside the job's
   double report_every_s = 60;  // of every node
+  bool gauges = false;         // loads and temperatures reported too: most of the work of a run, and nothing here depends on them
   Crew crew;
 };
 
