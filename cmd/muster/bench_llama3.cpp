@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "adapters/memory/journal.h"
@@ -40,13 +41,16 @@ void judge(Outcome& o) {
   expect(r.violations.empty(), fmt::format("{} violations of the safety rules, the first: {}", r.violations.size(),
                                            r.violations.empty() ? "" : r.violations.front()));
   expect(r.jobs_lost == 0, fmt::format("the job was given up in {} runs", r.jobs_lost));
+  // Faults that strike a job that is down already are part of the same interruption; the rest is chance.
   const double gap = r.interruptions.mean - r.expected;
-  expect(gap < 0.1 * r.expected && -gap < 0.1 * r.expected,
-         fmt::format("{:.0f} interruptions in a run instead of {:.0f}: not the published process", r.interruptions.mean, r.expected));
+  const double allowed = 0.1 * r.expected + 3 * std::sqrt(r.expected / static_cast<double>(r.seeds));
+  expect(gap < allowed && -gap < allowed,
+         fmt::format("{:.0f} interruptions in a run instead of {:.0f}: not the published process", r.interruptions.mean,
+                     r.expected));
   if (o.crew) {
     const double off = r.effective_pct.mean - kCrewPct;
-    return expect(off <= kCrewWithin && -off <= kCrewWithin, fmt::format("effective time {:.2f} %: the crew is calibrated to {} %",
-                                                                        r.effective_pct.mean, kCrewPct));
+    return expect(off <= kCrewWithin && -off <= kCrewWithin,
+                  fmt::format("effective time {:.2f} %: the crew is calibrated to {} %", r.effective_pct.mean, kCrewPct));
   }
   const double at = r.optimum_pct - r.effective_pct.mean;
   expect(at <= kDistanceMax, fmt::format("{:.2f} points below the optimum for {:.0f} s to recover", at, r.recover_all_mean_s));
@@ -66,7 +70,11 @@ void write(JsonWriter& w, const Outcome& o) {
   w.field("interruptions", r.interruptions.mean).field("interruptions_ci95", r.interruptions.half_width);
   w.field("effective_pct", r.effective_pct.mean).field("effective_ci95", r.effective_pct.half_width);
   w.field("optimum_pct", r.optimum_pct).field("optimum_stated_pct", r.optimum_stated_pct);
-  w.key("breakdown_pct").object().field("useful", r.useful_pct).field("checkpoint_stall", r.stall_pct).field("lost_work", r.lost_pct);
+  w.key("breakdown_pct")
+      .object()
+      .field("useful", r.useful_pct)
+      .field("checkpoint_stall", r.stall_pct)
+      .field("lost_work", r.lost_pct);
   for (std::size_t p = 0; p < trial::kParts; ++p) w.field(names(trial::Part{})[p], r.part_pct[p]);
   w.field("first_start", r.first_start_pct).end_object();
   w.key("recovery").object().field("mean_s", r.recover_all_mean_s).field("with_spare_mean_s", r.recover_mean_s);
@@ -76,7 +84,9 @@ void write(JsonWriter& w, const Outcome& o) {
   w.end_object().end_object();
   w.key("causes").array();
   for (const trial::CauseShare& c : r.causes) {
-    w.object().field("fault", name_of(c.kind)).field("count_per_run", static_cast<double>(c.count) / static_cast<double>(r.seeds));
+    w.object()
+        .field("fault", name_of(c.kind))
+        .field("count_per_run", static_cast<double>(c.count) / static_cast<double>(r.seeds));
     w.field("down_pct", c.down_pct).field("lost_pct", c.lost_pct).field("recover_mean_s", c.recover_mean_s).end_object();
   }
   w.end_array().field("false_drains", r.false_drains).field("jobs_lost", r.jobs_lost).field("cpu_s_per_run", r.cpu_s);
@@ -92,7 +102,8 @@ double optimum_pct(double per_s, double stall_s, double recover_s) {
 }
 
 std::string curve(double per_s, double recover_s) {
-  std::string s = fmt::format("The optimum for {:.0f} s to recover, by the stall of a checkpoint:\n  stall     interval   useful\n", recover_s);
+  std::string s = fmt::format(
+      "The optimum for {:.0f} s to recover, by the stall of a checkpoint:\n  stall     interval   useful\n", recover_s);
   for (const double stall : kCurve_s) {
     const predict::CheckpointAdvice a = predict::young_daly({per_s, stall, recover_s, 0});
     s += fmt::format("  {:>4.1f} s   {:>6.0f} s   {:.2f} %\n", stall, a.interval_s, 100 * a.useful);
@@ -102,33 +113,38 @@ std::string curve(double per_s, double recover_s) {
 
 std::string render_text(const Outcome& o) {
   const trial::Llama3Report& r = o.r;
-  std::string s = fmt::format("\npolicy {}, stall {:g} s, a checkpoint every {:.0f} s, restart {:.0f} s, {} spare nodes; {} runs of {:g} days\n",
-                              o.policy, r.setting.stall_s, r.interval_s, r.setting.restart_s, r.setting.spares, r.seeds, r.days);
+  std::string s = fmt::format(
+      "\npolicy {}, stall {:g} s, a checkpoint every {:.0f} s, restart {:.0f} s, {} spare nodes; {} runs of {:g} days\n",
+      o.policy, r.setting.stall_s, r.interval_s, r.setting.restart_s, r.setting.spares, r.seeds, r.days);
   if (o.crew) {
     s += fmt::format("crew: {:.0f} s at each failure, {} of them {:g} h\n", r.setting.crew.handling_s, r.setting.crew.severe,
                      r.setting.crew.severe_h);
   }
-  s += fmt::format("  effective training time {:.2f} % +- {:.2f} (95 % interval)\n", r.effective_pct.mean, r.effective_pct.half_width);
-  s += fmt::format("  optimum {:.2f} % for the {:.0f} s it took to recover: {:.2f} points; {:.2f} % for {:.0f} s: {:.2f} points\n",
-                   r.optimum_pct, r.recover_all_mean_s, r.optimum_pct - r.effective_pct.mean, r.optimum_stated_pct,
-                   r.setting.stated_recover_s, r.optimum_stated_pct - r.effective_pct.mean);
-  s += fmt::format("  of all time: useful {:.2f} %, work done again {:.2f} %, stalls {:.2f} %", r.useful_pct, r.lost_pct, r.stall_pct);
+  s += fmt::format("  effective training time {:.2f} % +- {:.2f} (95 % interval)\n", r.effective_pct.mean,
+                   r.effective_pct.half_width);
+  s +=
+      fmt::format("  optimum {:.2f} % for the {:.0f} s it took to recover: {:.2f} points; {:.2f} % for {:.0f} s: {:.2f} points\n",
+                  r.optimum_pct, r.recover_all_mean_s, r.optimum_pct - r.effective_pct.mean, r.optimum_stated_pct,
+                  r.setting.stated_recover_s, r.optimum_stated_pct - r.effective_pct.mean);
+  s += fmt::format("  of all time: useful {:.2f} %, work done again {:.2f} %, stalls {:.2f} %", r.useful_pct, r.lost_pct,
+                   r.stall_pct);
   for (std::size_t p = 0; p < trial::kParts; ++p) s += fmt::format(", {} {:.2f} %", names(trial::Part{})[p], r.part_pct[p]);
   s += fmt::format(", first start {:.2f} %\n", r.first_start_pct);
-  s += fmt::format("  {:.0f} +- {:.0f} interruptions a run (published: {:.0f})\n", r.interruptions.mean, r.interruptions.half_width, r.expected);
+  s += fmt::format("  {:.0f} +- {:.0f} interruptions a run (published: {:.0f})\n", r.interruptions.mean,
+                   r.interruptions.half_width, r.expected);
   s += "    fault               a run   to recover   down       done again\n";
   for (const trial::CauseShare& c : r.causes) {
     s += fmt::format("    {:<18} {:>6.1f}   {:>8.0f} s   {:>6.3f} %   {:>6.3f} %\n", name_of(c.kind),
                      static_cast<double>(c.count) / static_cast<double>(r.seeds), c.recover_mean_s, c.down_pct, c.lost_pct);
   }
-  s += fmt::format("  fault to first new step, with a spare: median {:.0f} s, p99 {:.0f} s, most {:.0f} s, mean {:.0f} s (", r.recover_p50_s,
-                   r.recover_p99_s, r.recover_max_s, r.recover_mean_s);
+  s += fmt::format("  fault to first new step, with a spare: median {:.0f} s, p99 {:.0f} s, most {:.0f} s, mean {:.0f} s (",
+                   r.recover_p50_s, r.recover_p99_s, r.recover_max_s, r.recover_mean_s);
   for (std::size_t p = 0; p < trial::kParts; ++p) {
     s += fmt::format("{}{} {:.1f} s, {:.0f} %", p == 0 ? "" : "; ", names(trial::Part{})[p], r.part_mean_s[p],
                      r.recover_mean_s > 0 ? 100 * r.part_mean_s[p] / r.recover_mean_s : 0);
   }
-  s += fmt::format(")\n  {} interruptions found no spare, {} took more than one start, {} nodes were drained without a fault\n", r.without_spare,
-                   r.in_vain, r.false_drains);
+  s += fmt::format(")\n  {} interruptions found no spare, {} took more than one start, {} nodes were drained without a fault\n",
+                   r.without_spare, r.in_vain, r.false_drains);
   for (const std::string& f : o.failed) s += "  NOT KEPT: " + f + "\n";
   return s;
 }
@@ -192,7 +208,9 @@ int run_bench_llama3(const BenchLlama3Options& o) {
   {
     Progress progress("training", o.progress);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      cells[i].progress = [&](double done) { progress.update((static_cast<double>(i) + done) / static_cast<double>(cells.size())); };
+      cells[i].progress = [&](double done) {
+        progress.update((static_cast<double>(i) + done) / static_cast<double>(cells.size()));
+      };
       auto r = trial::bench_llama3(cells[i]);
       if (!r) return say_error(r.error());
       Outcome x{cells[i].policy.name, cells[i].setting.crew.handling_s > 0, std::move(*r), {}};
@@ -213,7 +231,8 @@ int run_bench_llama3(const BenchLlama3Options& o) {
     w.end_array().field("kept", kept).end_object();
     put(w.take() + "\n");
   } else {
-    std::string s = fmt::format("One job of {} GPUs, {:.2f} interruptions a day by the published mix (simulated)\n\n", o.gpus, per_s * 86'400);
+    std::string s = fmt::format("One job of {} GPUs, {:.2f} interruptions a day by the published mix (simulated)\n\n", o.gpus,
+                                per_s * 86'400);
     s += curve(per_s, o.recover_s);
     for (const Outcome& x : outcomes) s += render_text(x);
     put(s);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration kRetry = minutes(1);            // after an engine failed to do what it was asked
 constexpr Duration kSilentPatience = minutes(10);  // a crashed host often comes back by itself: power is cut only after this
+constexpr Duration kSilentStop = minutes(2);       // a job on a silent node that answers a probe is left alone this long
 constexpr Duration kProbeAnswer = seconds(5);      // for what a probe reads to arrive
 constexpr std::uint32_t kTriesMax = 40;            // orders for one incident before a person must look
 
@@ -90,36 +91,47 @@ const Job* job_to_care_for(const Case& c) {
   return nullptr;
 }
 
+// The job hangs there: it goes on elsewhere.
+void stop_job(Case& c, const Job& j) {
+  if (auto mended = mend(c.s, c.view, j)) {
+    if (c.s.paused) return;
+    Reason r = c.reason(
+        "mend", fmt::format("job {} hangs on {} ({}): {}", render(j.id), c.name(), say(c.i.cause), mended->placement.why),
+        {"requeue it: it would wait in the queue, and others would take its nodes",
+         fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j.nodes.size())});
+    mended->action.node = c.i.node;
+    mended->reason = std::move(r);
+    c.out.push_back(std::move(*mended));
+    return;
+  }
+  c.want(Verb::requeue_job, j.id,
+         c.reason(
+             "requeue",
+             fmt::format("job {} hangs on {} ({}) and would wait for its own time-out", render(j.id), c.name(), say(c.i.cause)),
+             {fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j.nodes.size())}));
+}
+
+bool to_be_stopped(const Case& c, const Job* j) { return c.ladder.job == JobCare::requeue && j != nullptr && !c.over(); }
+
 // The job on a failing node: stopped and requeued if it hangs there, but only on the word of a second witness. Returns when to
 // look again, mono.
 Time care_for_job(Case& c) {
   const Job* j = job_to_care_for(c);
-  if (c.ladder.job != JobCare::requeue || j == nullptr || j->phase != JobPhase::running || c.over()) return kNever;
-  if (!c.second_witness()) {
-    if (c.i.probed) return kNever;  // nobody else confirms it: the job may end by itself
+  if (!to_be_stopped(c, j)) return kNever;
+  // Silence may be the exporter's alone: a node that does not answer when it is asked is a second witness.
+  const bool silent = c.i.cause == FindingKind::node_silent;
+  if (!c.i.probed && (silent || !c.second_witness())) {
     c.want(Verb::probe_node,
-           c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
-                    {"requeue the job now: a log line can be forged and is not enough to stop work"}));
+           silent ? c.reason("probe", fmt::format("nothing is heard of {}: ask the node itself", c.name()),
+                             {"stop the job now: it may be that only the exporter is silent"})
+                  : c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
+                             {"requeue the job now: a log line can be forged and is not enough to stop work"}));
     return kNever;
   }
-  const Time when = c.i.since + c.s.policy.requeue_after;
+  if (!c.second_witness()) return kNever;  // nobody else confirms it: the job may end by itself
+  const Time when = c.i.since + (silent ? std::max(kSilentStop, c.s.policy.requeue_after) : c.s.policy.requeue_after);
   if (c.mono() < when) return when;
-  if (auto mended = mend(c.s, c.view, *j)) {
-    if (c.s.paused) return kNever;
-    Reason r = c.reason(
-        "mend", fmt::format("job {} hangs on {} ({}): {}", render(j->id), c.name(), say(c.i.cause), mended->placement.why),
-        {"requeue it: it would wait in the queue, and others would take its nodes",
-         fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())});
-    mended->action.node = c.i.node;
-    mended->reason = std::move(r);
-    c.out.push_back(std::move(*mended));
-    return kNever;
-  }
-  c.want(Verb::requeue_job, j->id,
-         c.reason(
-             "requeue",
-             fmt::format("job {} hangs on {} ({}) and would wait for its own time-out", render(j->id), c.name(), say(c.i.cause)),
-             {fmt::format("wait for the job to notice: the whole gang of {} nodes idles meanwhile", j->nodes.size())}));
+  stop_job(c, *j);
   return kNever;
 }
 
@@ -206,6 +218,11 @@ void on_outcome(Case& c, const OrderRecord& o) {
     case Verb::probe_node:
     case Verb::requeue_job:
     case Verb::restart_job: {
+      const Job* j = job_to_care_for(c);
+      const bool mute = verb == Verb::probe_node && o.status == Status::failed && c.i.cause == FindingKind::node_silent;
+      // It has hung since the node was last heard.
+      const bool in_time = c.s.policy.silent_after + (c.mono() - c.i.since) >= c.s.policy.requeue_after;
+      if (mute && in_time && to_be_stopped(c, j)) return stop_job(c, *j);
       const Duration pause = verb == Verb::probe_node && done ? kProbeAnswer : kRetry;
       return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + pause, {});
     }

@@ -6,6 +6,7 @@ Policy default_policy() {
   using enum Verb;
   using K = FindingKind;
   Policy p;
+  p.requeue_after = seconds(20);  // a rank that is to exit has done so within 16 s; who hangs longer hangs until the time-out
   p.ladders = {
       {K::gpu_lost, true, JobCare::requeue, false, {reboot_node, power_cycle_node, replace_node}},
       {K::ecc_uncorrectable, true, JobCare::requeue, false, {reset_gpu, reboot_node, replace_node}},

@@ -30,8 +30,8 @@ CheckpointAdvice young_daly(const CheckpointAsk& ask) {
   const double stall_s = std::max(ask.stall_s, 0.0);
   if (rate == 0) return {std::numeric_limits<double>::infinity(), 1};
   if (stall_s == 0) return {0, useful_share(ask, 0)};
-  // The derivative of useful_share is 0 where x = 1 - e^-(x + rate stall), x = rate interval. Newton's method from x = 1, above the
-  // only root of a convex function that rises there: each step is down and never beyond the root.
+  // The derivative of useful_share is 0 where x = 1 - e^-(x + rate stall), x = rate interval. Newton's method from x = 1, above
+  // the only root of a convex function that rises there: each step is down and never beyond the root.
   double x = 1;
   for (int i = 0; i < 200; ++i) {
     const double miss = x + exp_less_one(-(x + rate * stall_s));

@@ -1,5 +1,5 @@
-// How often to write a checkpoint. Failures come as a Poisson process; what was done since the last durable checkpoint is lost with
-// each, and a recovery that is itself interrupted begins anew.
+// How often to write a checkpoint. Failures come as a Poisson process; what was done since the last durable checkpoint is lost
+// with each, and a recovery that is itself interrupted begins anew.
 #pragma once
 
 namespace muster::predict {

@@ -52,7 +52,8 @@ double played(const CheckpointAsk& ask, double interval_s, double length_s) {
   while (t < length_s) {
     const double life = prng.exponential(1 / ask.failures_per_s);
     const double begun = ask.recover_s;  // steps begin, if nothing fails before
-    for (double c = begun + interval_s + ask.stall_s; c + ask.write_s <= life; c += interval_s + ask.stall_s) useful += interval_s;
+    for (double c = begun + interval_s + ask.stall_s; c + ask.write_s <= life; c += interval_s + ask.stall_s)
+      useful += interval_s;
     t += life;
   }
   return useful / t;

@@ -210,8 +210,8 @@ double quantile(const std::vector<double>& sorted, double p) {
   return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(p * static_cast<double>(sorted.size())))];
 }
 
-// Student's t for a two-sided 95 % interval, by the expansion around the normal (Abramowitz and Stegun 26.7.5): within 0.1 % from 4
-// degrees of freedom on.
+// Student's t for a two-sided 95 % interval, by the expansion around the normal (Abramowitz and Stegun 26.7.5): within 0.1 % from
+// 4 degrees of freedom on.
 double student_t(std::size_t freedom) {
   constexpr double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
   constexpr std::array<double, 3> few = {12.706, 4.303, 3.182};

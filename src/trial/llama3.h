@@ -29,22 +29,22 @@ constexpr double kPublishedGpus = 16'384;
 
 // People around the controller: they hold it back while they look into an interruption.
 struct Crew {
-  double handling_s = 0;       // after each failure of the job, before it is started again
-  std::uint32_t severe = 0;    // interruptions of a run that need more than that ...
-  double severe_h = 0;         // ... each so long
+  double handling_s = 0;     // after each failure of the job, before it is started again
+  std::uint32_t severe = 0;  // interruptions of a run that need more than that ...
+  double severe_h = 0;       // ... each so long
 };
 
 // Every duration that is assumed. docs/recovery/llama3.md lists them with their sources.
 struct Llama3Setting {
-  double stall_s = 1;          // steps stop for so long at each checkpoint
-  double restart_s = 120;      // from the start of the job to its first step
+  double stall_s = 1;      // steps stop for so long at each checkpoint
+  double restart_s = 120;  // from the start of the job to its first step
   double step_s = 6;
   double checkpoint_gb = 5670;
   double checkpoint_every_s = 0;  // 0: by young_daly for the published rate, this stall and stated_recover_s
   double stated_recover_s = 180;  // fault to first new step, for the interval and the optimum that is promised
-  std::uint32_t spares = 16;   // nodes beside the job's
-  double report_every_s = 60;  // of every node
-  bool gauges = false;         // loads and temperatures reported too: most of the work of a run, and nothing here depends on them
+  std::uint32_t spares = 16;      // nodes beside the job's
+  double report_every_s = 60;     // of every node
+  bool gauges = false;  // loads and temperatures reported too: most of the work of a run, and nothing here depends on them
   Crew crew;
 };
 
@@ -54,7 +54,7 @@ struct Llama3Options {
   Policy policy;
   Llama3Setting setting;
   double days = kPublishedDays;
-  double weather = 1;          // times the published rates
+  double weather = 1;  // times the published rates
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 30;
   unsigned threads = 1;
@@ -71,33 +71,33 @@ Mean mean_of(const std::vector<double>& values);
 struct CauseShare {
   twin::FaultKind kind = twin::FaultKind::gpu_off_bus;
   std::uint64_t count = 0;
-  double down_pct = 0;        // of the wall time
+  double down_pct = 0;  // of the wall time
   double lost_pct = 0;
   double recover_mean_s = 0;
 };
 
 struct Llama3Report {
   Llama3Setting setting;
-  double interval_s = 0;      // of checkpoints, whole steps
-  double write_s = 0;         // of one, beside the steps
+  double interval_s = 0;  // of checkpoints, whole steps
+  double write_s = 0;     // of one, beside the steps
   double days = 0;
   std::uint64_t seeds = 0;
-  double expected = 0;        // interruptions by the published rate
-  Mean interruptions;         // in a run
-  Mean effective_pct;         // useful steps' time of the wall time
+  double expected = 0;  // interruptions by the published rate
+  Mean interruptions;   // in a run
+  Mean effective_pct;   // useful steps' time of the wall time
   double useful_pct = 0, stall_pct = 0, lost_pct = 0, first_start_pct = 0;
   std::array<double, kParts> part_pct{};
   std::vector<CauseShare> causes;
   double recover_mean_s = 0, recover_p50_s = 0, recover_p99_s = 0, recover_max_s = 0;  // where a spare was there
   std::array<double, kParts> part_mean_s{};
-  std::uint64_t without_spare = 0;   // interruptions
-  std::uint64_t in_vain = 0;         // that took more than one start
-  double recover_all_mean_s = 0;     // with those
-  double optimum_pct = 0;            // for the stall and the measured mean recovery
-  double optimum_stated_pct = 0;     // for the stall and stated_recover_s
-  std::uint64_t jobs_lost = 0;       // given up
+  std::uint64_t without_spare = 0;  // interruptions
+  std::uint64_t in_vain = 0;        // that took more than one start
+  double recover_all_mean_s = 0;    // with those
+  double optimum_pct = 0;           // for the stall and the measured mean recovery
+  double optimum_stated_pct = 0;    // for the stall and stated_recover_s
+  std::uint64_t jobs_lost = 0;      // given up
   std::uint64_t false_drains = 0;
-  double cpu_s = 0;                  // of a run, mean
+  double cpu_s = 0;  // of a run, mean
   std::vector<std::string> violations;
 };
 

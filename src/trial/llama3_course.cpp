@@ -15,13 +15,13 @@ std::uint32_t free_nodes(const State& s) {
 double& of(Interruption& i, Part p) { return i.part[static_cast<std::size_t>(p)]; }
 
 struct Break {
-  Time at;          // steps stopped
+  Time at;  // steps stopped
   NodeId node;
   twin::FaultKind cause = twin::FaultKind::gpu_off_bus;
 };
 
-// What ended an attempt: the first fault that hit it. One that met a fault from before its start has none: it stopped where its own
-// steps say.
+// What ended an attempt: the first fault that hit it. One that met a fault from before its start has none: it stopped where its
+// own steps say.
 Break what_broke(const CourseWatch::Attempt& a, const std::vector<twin::FaultTruth>& truth, const JobSpec& spec) {
   for (const twin::FaultTruth& f : truth) {
     if (f.job.some() && f.began >= a.started && f.began <= a.ended) return {f.began, f.node, f.kind};
@@ -46,7 +46,8 @@ void CourseWatch::on_event(const Event& e, const State& s) {
     attempts_.push_back(a);
     if (!queued_.empty() && queued_.back().to.ns == 0) queued_.back().to = e.utc;
   }
-  if (const auto* b = std::get_if<JobProgressed>(&e.body); b != nullptr && !attempts_.empty()) attempts_.back().progress = b->progress;
+  if (const auto* b = std::get_if<JobProgressed>(&e.body); b != nullptr && !attempts_.empty())
+    attempts_.back().progress = b->progress;
   if (const auto* b = std::get_if<JobEnded>(&e.body); b != nullptr && !attempts_.empty()) {
     attempts_.back().ended = e.utc;
     attempts_.back().progress = b->progress;

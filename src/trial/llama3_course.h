@@ -14,32 +14,34 @@ namespace muster::trial {
 
 // What an interruption's time goes to, in this order.
 enum class Part : std::uint8_t {
-  detect,    // from the fault to the first sign that reaches the controller: a finding on its node, or the end of the job
-  decide,    // from there to the order to stop or start the job
-  hand_over, // the engine's part: drain, stop, spare, start
-  queue,     // no nodes to start on
-  restart,   // from the start of the job to its first step, whole attempts that never came so far included
+  detect,     // from the fault to the first sign that reaches the controller: a finding on its node, or the end of the job
+  decide,     // from there to the order to stop or start the job
+  hand_over,  // the engine's part: drain, stop, spare, start
+  queue,      // no nodes to start on
+  restart,    // from the start of the job to its first step, whole attempts that never came so far included
 };
 constexpr std::size_t kParts = 5;
-constexpr std::array<std::string_view, kParts> names(Part) { return {"detect", "decide", "hand over", "wait for a spare", "restart"}; }
+constexpr std::array<std::string_view, kParts> names(Part) {
+  return {"detect", "decide", "hand over", "wait for a spare", "restart"};
+}
 
 struct Interruption {
   twin::FaultKind cause = twin::FaultKind::gpu_off_bus;
-  Time began;                          // utc
-  std::array<double, kParts> part{};   // seconds
-  double lost_s = 0;                   // work that is done again
-  std::uint32_t attempts = 0;          // starts until steps ran
-  bool spare = true;                   // a sound free node was there when it was noticed
-  bool over = false;                   // steps ran again before the end
-  double recover_s() const;            // fault to steps
+  Time began;                         // utc
+  std::array<double, kParts> part{};  // seconds
+  double lost_s = 0;                  // work that is done again
+  std::uint32_t attempts = 0;         // starts until steps ran
+  bool spare = true;                  // a sound free node was there when it was noticed
+  bool over = false;                  // steps ran again before the end
+  double recover_s() const;           // fault to steps
 };
 
 // Seconds. They sum to the length of the run.
 struct Course {
   double wall_s = 0;
   double useful_s = 0;
-  double stall_s = 0;       // steps stopped for a checkpoint
-  double first_start_s = 0; // before the first step of all
+  double stall_s = 0;        // steps stopped for a checkpoint
+  double first_start_s = 0;  // before the first step of all
   std::vector<Interruption> interruptions;
 };
 
@@ -52,8 +54,8 @@ class CourseWatch {
 
   struct Attempt {
     Time started;
-    Time ended;                // 0: it runs still
-    Progress progress;         // at its end, or as last told
+    Time ended;         // 0: it runs still
+    Progress progress;  // at its end, or as last told
     std::uint64_t durable_before = 0;
     std::uint32_t free_nodes = 0;  // sound ones, when it ended
   };
