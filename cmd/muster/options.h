@@ -343,7 +343,8 @@ using Command =
                  GetOptions, DescribeOptions, ExplainOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
                  TwinRunOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
-                 BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options,
+                 BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
+                 BenchLlama3Options,
                  JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.

@@ -221,7 +221,8 @@ void Parser::add_bench_llama3(CLI::App& bench) {
   value(sub, "--stall", "LIST", "Seconds that steps stop at each checkpoint; the crew has the last of them [1,3]",
         [&o](const std::string& s) {
           o.stalls_s.clear();
-          for (const std::string& x : split_list("--stall", s)) o.stalls_s.push_back(checked(parse_some_time("--stall", x, 3600)));
+          for (const std::string& x : split_list("--stall", s))
+            o.stalls_s.push_back(checked(parse_some_time("--stall", x, 3600)));
         });
   const auto time = [&](const char* name, const char* about, double& to, double most) {
     value(sub, name, "TIME", about, [name, &to, most](const std::string& s) { to = checked(parse_some_time(name, s, most)); });
@@ -237,7 +238,7 @@ void Parser::add_bench_llama3(CLI::App& bench) {
         [&o](const std::string& s) { o.gpus = checked(parse_gpus(s, false, 131'072)); });
   time("--restart", "From a start of the job to its first step [120s]", o.restart_s, 86'400);
   time("--recover", "Fault to first new step that the optimum is stated for [180s]", o.recover_s, 86'400);
-  time("--checkpoint-every", "Between checkpoints [the best for the stall and the rate of failures]", o.checkpoint_every_s, 86'400);
+  time("--checkpoint-every", "Between checkpoints [the best for the stall and the failures]", o.checkpoint_every_s, 86'400);
   time("--step", "One training step [6s]", o.step_s, 3600);
   value(sub, "--checkpoint-gb", "N", "Size of a checkpoint [5670]",
         [&o](const std::string& s) { o.checkpoint_gb = checked(parse_quantity("--checkpoint-gb", s, 0, 1e6, "GB")); });

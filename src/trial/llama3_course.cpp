@@ -64,17 +64,29 @@ void CourseWatch::on_event(const Event& e, const State& s) {
   }
 }
 
+// From the fault (or the end of an attempt that never ran) to the next start, or to the end of the run.
+void CourseWatch::add_gap(Interruption& i, NodeId node, Time from, Time ended, Time next) const {
+  const auto found =
+      std::find_if(findings_.begin(), findings_.end(), [&](const Noted& n) { return n.at >= from && n.node == node; });
+  const Time sign = std::min({found == findings_.end() ? kNever : found->at, ended, next});
+  const auto order = std::lower_bound(orders_.begin(), orders_.end(), sign);
+  const Time ordered = std::min(order == orders_.end() ? next : *order, next);
+  double queued = 0;
+  for (const Waited& w : queued_) {
+    if (w.from < ordered || w.from >= next) continue;
+    queued += ((w.to.ns == 0 ? next : std::min(w.to, next)) - w.from).seconds();
+  }
+  of(i, Part::detect) += (sign - from).seconds();
+  of(i, Part::decide) += (ordered - sign).seconds();
+  of(i, Part::queue) += queued;
+  of(i, Part::hand_over) += (next - ordered).seconds() - queued;
+}
+
 Course CourseWatch::course(const std::vector<twin::FaultTruth>& truth, Time begin, Time end) const {
   Course out;
   out.wall_s = (end - begin).seconds();
   const Duration init = from_seconds(std::max(spec_.init_s, 0.0));
   bool open = false;  // an interruption is
-  const auto first_from = [](const auto& times, Time from, const auto& fits) {
-    for (const auto& x : times) {
-      if (fits(x, from)) return x.at;
-    }
-    return kNever;
-  };
   Time idle_since = begin;
   for (std::size_t k = 0; k < attempts_.size(); ++k) {
     const Attempt& a = attempts_[k];
@@ -114,23 +126,8 @@ Course CourseWatch::course(const std::vector<twin::FaultTruth>& truth, Time begi
     if (a.ended.ns == 0) break;
     idle_since = ended;
     if (!open) continue;
-    // From here to the next start, or to the end of the run.
-    Interruption& i = out.interruptions.back();
-    const Time from = broke.at < steps ? ended : broke.at;
     const Time next = k + 1 < attempts_.size() ? attempts_[k + 1].started : end;
-    const Time found = first_from(findings_, from, [&](const Noted& n, Time t) { return n.at >= t && n.node == broke.node; });
-    const Time sign = std::min({found, ended, next});
-    const auto order = std::lower_bound(orders_.begin(), orders_.end(), sign);
-    const Time ordered = std::min(order == orders_.end() ? next : *order, next);
-    double queued = 0;
-    for (const Waited& w : queued_) {
-      const Time to = w.to.ns == 0 ? end : w.to;
-      if (w.from >= ordered && w.from < next) queued += (std::min(to, next) - w.from).seconds();
-    }
-    of(i, Part::detect) += (sign - from).seconds();
-    of(i, Part::decide) += (ordered - sign).seconds();
-    of(i, Part::queue) += queued;
-    of(i, Part::hand_over) += (next - ordered).seconds() - queued;
+    add_gap(out.interruptions.back(), broke.node, broke.at < steps ? ended : broke.at, ended, next);
   }
   if (attempts_.empty()) out.first_start_s = out.wall_s;
   return out;

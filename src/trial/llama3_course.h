@@ -61,6 +61,8 @@ class CourseWatch {
   };
 
  private:
+  void add_gap(Interruption& i, NodeId node, Time from, Time ended, Time next) const;
+
   struct Noted {
     Time at;
     NodeId node;
