@@ -184,6 +184,29 @@ struct BenchDetectOptions {
   report::Format format = report::Format::table;  // table or json
 };
 
+struct BenchLlama3Options {
+  std::vector<std::string> policies = {"default", "manual"};
+  std::vector<double> stalls_s = {1, 3};
+  std::uint64_t first_seed = 1;
+  std::uint64_t seeds = 30;
+  double days = 54;
+  double restart_s = 120;
+  double recover_s = 180;        // stated: the optimum that is promised is for this
+  double step_s = 6;
+  double checkpoint_gb = 5670;
+  double storage_gbs = 2000;
+  double checkpoint_every_s = 0;  // 0: Young/Daly
+  std::uint64_t spares = 16;
+  double report_every_s = 60;
+  double handling_s = 380;        // of the crew, with the policy manual
+  std::uint64_t severe = 3;
+  double severe_h = 4;
+  double crew_checkpoint_s = 600;
+  std::uint32_t gpus = 16'384;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
 struct BenchIngestOptions {
   std::uint32_t gpus = 8000;
   std::uint64_t rounds = 3;                       // scrapes of each node, after one that is not measured
@@ -360,8 +383,8 @@ using Command =
                  LoginOptions, TwinRunOptions, TwinCompareOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                 RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions,
-                 CompletionOptions>;
+                 BenchLlama3Options, RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions,
+                 VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

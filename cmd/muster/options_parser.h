@@ -245,6 +245,7 @@ class Parser {
   void add_bench_energy(CLI::App& bench);
   void add_bench_ingest(CLI::App& bench);
   void add_bench_detect(CLI::App& bench);
+  void add_bench_llama3(CLI::App& bench);
   void add_up();
   void add_live(CLI::App* sub);
   void add_fleet();
@@ -302,6 +303,7 @@ class Parser {
   BenchHeatOptions bench_heat_;
   BenchIngestOptions bench_ingest_;
   BenchDetectOptions bench_detect_;
+  BenchLlama3Options bench_llama3_;
   GuardOptions guard_;
   ApproveOptions approve_, reject_;
   RunbookOptions runbook_list_, runbook_show_, runbook_check_, runbook_diff_;

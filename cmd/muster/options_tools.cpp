@@ -3,6 +3,18 @@
 #include "twin/fault.h"
 
 namespace muster::cmd {
+namespace {
+
+Words split_list(const char* flag, const std::string& text) {
+  Words out;
+  for (const std::string_view part : split(text, ',')) out.emplace_back(part);
+  const auto empty = [](const std::string& s) { return s.empty(); };
+  if (std::any_of(out.begin(), out.end(), empty))
+    throw BadValue{{Code::bad_input, std::string(flag) + " must be a list such as a,b, is \"" + text + "\"", ""}};
+  return out;
+}
+
+}  // namespace
 
 void Parser::add_twin() {
   auto* twin = command(app_, "twin", "Try a policy, a workload or a fault on a simulated cluster", kTry);
@@ -149,12 +161,13 @@ void Parser::add_replay() {
 }
 
 void Parser::add_bench() {
-  auto* bench = command(app_, "bench", "Measure the scheduler (speed, packing, energy, heat) and the intake", kTry);
+  auto* bench = command(app_, "bench", "Measure the scheduler (speed, packing, energy, heat), recovery and the intake", kTry);
   add_bench_place(*bench);
   add_bench_openb(*bench);
   add_bench_energy(*bench);
   add_bench_ingest(*bench);
   add_bench_detect(*bench);
+  add_bench_llama3(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {
@@ -228,6 +241,55 @@ void Parser::add_bench_detect(CLI::App& bench) {
   words(sub, "--corpus", "DIR", "Folder of *.cases files [tests/corpus]", bench_detect_.corpus);
   add_format(sub, bench_detect_.format, {Format::table, Format::json});
   chosen(sub, bench_detect_);
+}
+
+void Parser::add_bench_llama3(CLI::App& bench) {
+  auto* sub = command(bench, "llama3",
+                      "The 54 days of Llama 3: 16,384 GPUs, one job, the 419 published interruptions, and how much of the time "
+                      "trained. Exit 6 where a bound is not kept",
+                      nullptr,
+                      "  muster bench llama3                                   about three quarters of an hour of CPU\n"
+                      "  muster bench llama3 --policy default --stall 1 --seeds 4 -o json\n"
+                      "  muster bench llama3 --policy default --stall 1,3,10 --restart 240s --spares 4");
+  auto& o = bench_llama3_;
+  value(sub, "--policy", "LIST", "Policies, each a preset or a file; manual is run with a crew [default,manual]",
+        [&o](const std::string& s) { o.policies = split_list("--policy", s); });
+  value(sub, "--stall", "LIST", "Seconds that steps stop at each checkpoint; the crew has the last of them [1,3]",
+        [&o](const std::string& s) {
+          o.stalls_s.clear();
+          for (const std::string& x : split_list("--stall", s))
+            o.stalls_s.push_back(checked(parse_some_time("--stall", x, 3600)));
+        });
+  const auto time = [&](const char* name, const char* about, double& to, double most) {
+    value(sub, name, "TIME", about, [name, &to, most](const std::string& s) { to = checked(parse_some_time(name, s, most)); });
+  };
+  const auto count = [&](const char* name, const char* about, std::uint64_t& to, std::uint64_t least, std::uint64_t most) {
+    value(sub, name, "N", about,
+          [name, &to, least, most](const std::string& s) { to = checked(parse_count(name, s, least, most)); });
+  };
+  count("--seeds", "Runs, each of another seed [30]", o.seeds, 1, 10'000);
+  count("--seed", "The first of them [1]", o.first_seed, 0, UINT32_MAX);
+  value(sub, "--days", "N", "Length of a run [54]", [&o](const std::string& s) { o.days = checked(parse_days(s, false)); });
+  value(sub, "--gpus", "N", "GPUs of the job, 8 in a node; fewer fail less often [16384]",
+        [&o](const std::string& s) { o.gpus = checked(parse_gpus(s, false, 131'072)); });
+  time("--restart", "From a start of the job to its first step [120s]", o.restart_s, 86'400);
+  time("--recover", "Fault to first new step that the optimum is stated for [180s]", o.recover_s, 86'400);
+  time("--checkpoint-every", "Between checkpoints [the best for the stall and the failures]", o.checkpoint_every_s, 86'400);
+  time("--step", "One training step [6s]", o.step_s, 3600);
+  value(sub, "--checkpoint-gb", "N", "Size of a checkpoint [5670]",
+        [&o](const std::string& s) { o.checkpoint_gb = checked(parse_quantity("--checkpoint-gb", s, 0, 1e6, "GB")); });
+  value(sub, "--storage-gbs", "N", "What the shared store takes in a second [2000]",
+        [&o](const std::string& s) { o.storage_gbs = checked(parse_quantity("--storage-gbs", s, 1, 1e6, "GB/s")); });
+  count("--spares", "Nodes beside the job's [16]", o.spares, 0, 1024);
+  time("--report-every", "How often each node is scraped [60s]", o.report_every_s, 600);
+  time("--handling", "manual: the crew's look at each failure before the job is started again [380s]", o.handling_s, 86'400);
+  count("--severe", "manual: failures in a run that need a person for longer [3]", o.severe, 0, 1000);
+  value(sub, "--severe-hours", "N", "manual: how long each of those takes [4]",
+        [&o](const std::string& s) { o.severe_h = checked(parse_quantity("--severe-hours", s, 0, 240, "h")); });
+  time("--crew-checkpoint", "manual: between checkpoints [600s]", o.crew_checkpoint_s, 86'400);
+  add_format(sub, o.format, {Format::table, Format::json});
+  add_progress(sub, o.progress);
+  chosen(sub, o);
 }
 
 void Parser::add_bench_ingest(CLI::App& bench) {

@@ -16,13 +16,30 @@ bool node_to_blame(const State& s, const Job& j) {
                      [&](NodeId n) { return n.v < s.nodes.size() && s.nodes[n.v].incident.some(); });
 }
 
+// Whether the engine's words name the node, as a word of its own. They are a user's text in part: they move that user's gang to
+// another node, and nothing is done to the node for them.
+bool names_node(std::string_view words, std::string_view node) {
+  const auto part = [&](std::size_t i) {
+    return i < words.size() &&
+           (words[i] == '-' || words[i] == '_' || words[i] == '.' || std::isalnum(static_cast<unsigned char>(words[i])));
+  };
+  for (std::size_t at = words.find(node); !node.empty() && at != std::string_view::npos; at = words.find(node, at + 1)) {
+    if ((at == 0 || !part(at - 1)) && !part(at + node.size())) return true;
+  }
+  return false;
+}
+
 bool has(const NodeState& n, JobId id) {
   return std::any_of(n.shares.begin(), n.shares.end(), [&](const Share& x) { return x.job == id; });
 }
 
 }  // namespace
 
-std::optional<Wanted> mend(const State& s, ClusterView& view, const Job& j) {
+namespace {
+
+// `blame`: the node whose rank was lost is left out too, though nothing is known against it yet: a fault shows to the launcher
+// first, to a scrape within a minute, and a gang that starts there meanwhile is lost again.
+std::optional<Wanted> mend_with(const State& s, ClusterView& view, const Job& j, bool blame) {
   if (!s.policy.scheduling.repair || j.nodes.size() < 2 || j.spec.gpu_milli > 0) return std::nullopt;
   const std::uint32_t milli = 1000;
   const std::uint16_t whole = all_slots(s.site);
@@ -32,7 +49,8 @@ std::optional<Wanted> mend(const State& s, ClusterView& view, const Job& j) {
     const bool sound = placeable(s, n) || (has(s.nodes[n.v], j.id) && s.nodes[n.v].condition == NodeCondition::up &&
                                            s.nodes[n.v].hold == Hold::none && !s.nodes[n.v].incident.some());
     const bool free = room_for(s, n, j.slots.empty() ? whole : j.slots[i], milli, j.id);
-    if (!sound || !free) failed.push_back(n);
+    const bool blamed = blame && names_node(j.last_detail, s.site.nodes[n.v].name);
+    if (!sound || !free || blamed) failed.push_back(n);
   }
   if (failed.empty() || failed.size() == j.nodes.size()) return std::nullopt;
   // The tree as if the gang still had its nodes.
@@ -72,6 +90,15 @@ std::optional<Wanted> mend(const State& s, ClusterView& view, const Job& j) {
   return w;
 }
 
+}  // namespace
+
+std::optional<Wanted> mend(const State& s, ClusterView& view, const Job& j) {
+  if (j.phase == JobPhase::broken && j.last_end == JobEnd::node_failed && !j.last_detail.empty()) {
+    if (auto w = mend_with(s, view, j, true)) return w;
+  }
+  return mend_with(s, view, j, false);
+}
+
 void decide_broken(const State& s, ClusterView& view, Decisions& out) {
   if (s.paused) return;
   for (JobId id : s.broken_jobs) {
@@ -82,12 +109,14 @@ void decide_broken(const State& s, ClusterView& view, Decisions& out) {
     w.action.attempt = j->attempt;
     w.reason.actor = "muster";
     const bool own_fault = j->last_end == JobEnd::app_failed && !node_to_blame(s, *j);
-    if (j->restarts >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
+    if (j->fruitless >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
       w.action.verb = Verb::fail_job;
       w.reason.rule = "queue/give_up";
       w.reason.sentence =
-          own_fault ? fmt::format("the program failed by itself {} times, and no node of it has a fault", j->app_failures)
-                    : fmt::format("{} restarts, the policy allows {}", j->restarts, s.policy.job_restarts_max);
+          own_fault ? fmt::format("the program failed by itself {} times, got no further, and no node of it has a fault",
+                                  j->app_failures)
+                    : fmt::format("{} restarts in which it got no further, the policy allows {}", j->fruitless,
+                                  s.policy.job_restarts_max);
       w.reason.alternatives = {"requeue once more: it would most likely fail again"};
     } else if (auto mended = mend(s, view, *j)) {
       w = std::move(*mended);

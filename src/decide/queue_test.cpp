@@ -384,6 +384,40 @@ TEST(Broken, AProgramThatFailsThreeTimesByItselfIsGivenUp) {
   EXPECT_EQ(after_own_failures(three, three.submit(1), 3).action.verb, Verb::fail_job);
 }
 
+TEST(Broken, AProgramThatGetsOnBetweenItsFailuresIsNotGivenUp) {
+  Story t(4);
+  const JobId j = t.submit(1);
+  for (std::uint32_t a = 1; a <= 60; ++a) {
+    if (a > 1) t.tell(JobRequeued{j});
+    t.tell(JobStarted{j, a, {NodeId{0}}});
+    t.tell(JobEnded{j, a, a % 2 == 0 ? JobEnd::app_failed : JobEnd::node_failed, {100 * a, 100 * a, 0, 0, 0}, "exit code 1"});
+  }
+  const auto w = broken(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.verb, Verb::requeue_job) << "nor for its many restarts";
+}
+
+TEST(Broken, TheNodeWhoseRankWasLostIsLeftOutWhereThereIsAnother) {
+  const auto after = [](std::uint32_t nodes, JobEnd end, const std::string& words) {
+    Story t(nodes);
+    const JobId j = t.running({NodeId{0}, NodeId{1}});
+    t.tell(JobEnded{j, 1, end, {100, 80, 0, 0, 0}, words});
+    const auto w = broken(t.s);
+    EXPECT_EQ(w.size(), 1U);
+    return w.at(0).action;
+  };
+  Story names(2);
+  const std::string n1 = names.s.site.nodes[1].name;
+  const Action there = after(4, JobEnd::node_failed, "rank on " + n1 + " exited: CUDA error");
+  EXPECT_EQ(there.verb, Verb::restart_job);
+  ASSERT_EQ(there.nodes.size(), 2U);
+  EXPECT_EQ(there.nodes[0], NodeId{0});
+  EXPECT_NE(there.nodes[1], NodeId{1});
+  EXPECT_EQ(after(2, JobEnd::node_failed, "rank on " + n1 + " exited").verb, Verb::requeue_job) << "there is no other";
+  EXPECT_EQ(after(4, JobEnd::node_failed, "rank on " + n1 + "7 exited").verb, Verb::requeue_job) << "another node's name";
+  EXPECT_EQ(after(4, JobEnd::app_failed, n1 + ": exit code 1").verb, Verb::requeue_job) << "the program's own failure";
+}
+
 TEST(Broken, TroubleOnANodeExcusesTheProgram) {
   Story t(4);
   const JobId j = t.submit(1);

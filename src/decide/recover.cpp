@@ -12,6 +12,7 @@ namespace {
 
 constexpr Duration kRetry = minutes(1);            // after an engine failed to do what it was asked
 constexpr Duration kSilentPatience = minutes(10);  // a crashed host often comes back by itself: power is cut only after this
+constexpr Duration kSilentStop = minutes(2);       // a job on a silent node that answers a probe is left alone this long
 constexpr Duration kProbeAnswer = seconds(5);      // for what a probe reads to arrive
 constexpr Duration kWeighAgain = minutes(30);      // whether a job is to be moved off a node that it can go on with
 constexpr std::uint32_t kTriesMax = 40;            // orders for one incident before a person must look
@@ -166,26 +167,38 @@ void move_job(Case& c, const Job& j, std::optional<Wanted> mended, const char* s
   c.want(Verb::requeue_job, j.id, std::move(r));
 }
 
+// Weighs what it would lose, and moves it.
+void stop_job(Case& c, const Job& j) {
+  if (j.spec.no_requeue) return;
+  auto mended = mend(c.s, c.view, j);
+  const Weighed weighed = weigh(stakes_of(c.s, c.i, j, c.book, mended.has_value()));
+  move_job(c, j, std::move(mended), "hangs on", weighed);
+}
+
 // The job on a failing node, by what the runbook says: it ends by itself, it is stopped because it hangs there, or it is moved
 // when that costs least; but only on the word of a second witness. Returns when to look again, mono.
 Time care_for_job(Case& c) {
   const Job* j = job_to_care_for(c);
-  if (c.book.job == JobCare::wait || j == nullptr || j->phase != JobPhase::running || c.over()) return kNever;
-  if (!c.second_witness()) {
-    if (c.i.probed) return kNever;  // nobody else confirms it: the job may end by itself
+  if (c.book.job == JobCare::wait || j == nullptr || c.over()) return kNever;
+  // Silence may be the exporter's alone: a node that does not answer when it is asked is a second witness.
+  const bool silent = c.i.cause == FindingKind::node_silent;
+  if (!c.i.probed && (silent || !c.second_witness())) {
     c.want(Verb::probe_node,
-           c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
-                    {"stop the job now: a log line can be forged and is not enough to stop work"}));
+           silent ? c.reason("probe", fmt::format("nothing is heard of {}: ask the node itself", c.name()),
+                             {"stop the job now: it may be that only the exporter is silent"})
+                  : c.reason("probe", fmt::format("only the kernel log of {} speaks so far: ask the node itself", c.name()),
+                             {"stop the job now: a log line can be forged and is not enough to stop work"}));
     return kNever;
   }
-  const Time when = c.i.since + c.s.policy.requeue_after;
+  if (!c.second_witness()) return kNever;  // nobody else confirms it: the job may end by itself
+  const Time when = c.i.since + (silent ? std::max(kSilentStop, c.s.policy.requeue_after) : c.s.policy.requeue_after);
   if (c.book.job == JobCare::requeue && c.mono() < when) return when;
+  if (c.book.job == JobCare::requeue) {
+    stop_job(c, *j);
+    return kNever;
+  }
   auto mended = mend(c.s, c.view, *j);
   const Weighed weighed = weigh(stakes_of(c.s, c.i, *j, c.book, mended.has_value()));
-  if (c.book.job == JobCare::requeue) {
-    if (!j->spec.no_requeue) move_job(c, *j, std::move(mended), "hangs on", weighed);
-    return kNever;
-  }
   // A checkpoint that is waited for wakes the incident, and then "now" costs least.
   if (weighed.when == When::now) {
     move_job(c, *j, std::move(mended), "is moved off", weighed);
@@ -280,6 +293,11 @@ void on_outcome(Case& c, const OrderRecord& o) {
     case Verb::probe_node:
     case Verb::requeue_job:
     case Verb::restart_job: {
+      const Job* j = job_to_care_for(c);
+      const bool mute = verb == Verb::probe_node && o.status == Status::failed && c.i.cause == FindingKind::node_silent;
+      // It has hung since the node was last heard.
+      const bool in_time = c.s.policy.silent_after + (c.mono() - c.i.since) >= c.s.policy.requeue_after;
+      if (mute && in_time && c.book.job == JobCare::requeue && j != nullptr && !c.over()) return stop_job(c, *j);
       const Duration pause = verb == Verb::probe_node && done ? kProbeAnswer : kRetry;
       return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + pause, {});
     }

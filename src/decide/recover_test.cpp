@@ -197,8 +197,8 @@ TEST_F(Recovery, AHangingJobIsRequeuedAfterTheTimeOfThePolicyOnTheWordOfASecondW
   t.find(FindingKind::gpu_lost, kN0, 3);
   EXPECT_EQ(decide(), V{Verb::drain_node});
   EXPECT_EQ(then(Status::done), V{});
-  EXPECT_EQ(later(minutes(1)), V{}) << "it may notice by itself";
-  EXPECT_EQ(later(seconds(61)), V{Verb::requeue_job});
+  EXPECT_EQ(later(seconds(10)), V{}) << "it may notice by itself";
+  EXPECT_EQ(later(seconds(11)), V{Verb::requeue_job});
   EXPECT_EQ(last.action.job, j);
   EXPECT_EQ(last.action.attempt, 1U);
   t.tell(JobEnded{j, 1, JobEnd::requeued, {}, {}});
@@ -217,6 +217,35 @@ TEST_F(Recovery, ALogLineAloneStopsNoJobButHasTheNodeAsked) {
   EXPECT_EQ(later(hours(10)), V{}) << "asked once, and nobody else confirms it";
   t.tell(FindingGrew{f, Severity::critical, {Witness::scrape, t.now().utc, {}, "missing"}});
   EXPECT_EQ(decide(), V{Verb::requeue_job}) << "now there is a second witness";
+}
+
+TEST_F(Recovery, AJobOnASilentNodeIsStoppedWhenTheNodeDoesNotAnswerAProbe) {
+  const JobId j = t.running({kN0, kN1});
+  t.find(FindingKind::node_silent, kN0, -1, Witness::silence);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node}) << "silence alone may be the exporter's";
+  EXPECT_EQ(then(Status::failed, "no answer"), V{Verb::requeue_job}) << "at once: it has hung for as long as the node is silent";
+  EXPECT_EQ(last.action.job, j);
+}
+
+TEST_F(Recovery, AJobOnASilentNodeThatAnswersAProbeIsLeftAloneForAWhile) {
+  t.running({kN0, kN1});
+  t.find(FindingKind::node_silent, kN0, -1, Witness::silence);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(seconds(60)), V{});
+  EXPECT_EQ(later(seconds(40)), V{});
+  EXPECT_EQ(later(seconds(30)), V{Verb::requeue_job}) << "it answered, and still says nothing";
+}
+
+TEST_F(Recovery, AProbeOfASilentNodeThatWasNeverReceivedStopsNoJob) {
+  t.running({kN0, kN1});
+  t.find(FindingKind::node_silent, kN0, -1, Witness::silence);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node});
+  EXPECT_EQ(then(Status::not_received), V{});
+  EXPECT_EQ(later(seconds(60)), V{});
 }
 
 TEST_F(Recovery, ADrainThatALimitHoldsBackDoesNotKeepAHangingJobWaiting) {

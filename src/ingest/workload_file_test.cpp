@@ -14,7 +14,7 @@ TEST(WorkloadFile, ReadsListedJobsInOrderOfTime) {
   const auto w = parse_workload(
       "jobs:\n  - {at: 2h, name: late, nodes: 2, steps: 10}\n"
       "  - {at: 10m, name: pretrain, user: ada, account: lab, nodes: 16, step_s: 12.5, steps: 10000, checkpoint_every: "
-      "30m, checkpoint_gb: 500}\n"
+      "30m, checkpoint_gb: 500, checkpoint_stall: 2.5s}\n"
       "  - {name: sweep, nodes: 1, steps: 100, count: 3, every: 30m}\n",
       "w.yaml");
   ASSERT_TRUE(w) << w.error().what;
@@ -25,6 +25,7 @@ TEST(WorkloadFile, ReadsListedJobsInOrderOfTime) {
   EXPECT_EQ(w->jobs[1].at, minutes(10));
   EXPECT_EQ(w->jobs[1].spec.user, "ada");
   EXPECT_EQ(w->jobs[1].spec.checkpoint_every_s, 1800);
+  EXPECT_EQ(w->jobs[1].spec.checkpoint_stall_s, 2.5);
   EXPECT_EQ(w->jobs[2].at, minutes(30));
   EXPECT_EQ(w->jobs[4].spec.name, "late");
 }

@@ -32,6 +32,7 @@ JobSpec spec() {
   s.steps = 123456789012;
   s.checkpoint_every_s = 1800.25;
   s.checkpoint_gb = 1e-9;
+  s.checkpoint_stall_s = 1.5;
   return s;
 }
 Now some_now() { return {Time{1'767'225'600'123'456'789}, Time{-5}, Time{7}}; }

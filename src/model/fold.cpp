@@ -262,14 +262,14 @@ struct Folder {
         if (n.v < s.nodes.size() && s.nodes[n.v].incident.some()) s.dirty_incidents.insert(s.nodes[n.v].incident);
       }
     }
-    j->progress = b.progress;
+    told(*j, b.progress);
   }
   void operator()(const JobEnded& b) {
     Job* j = job(b.job);
     if (j == nullptr || j->attempt != b.attempt || (j->phase != JobPhase::running && j->phase != JobPhase::starting)) return;
     release(*j);
     if (j->phase == JobPhase::running) add_run(*j, b);
-    j->progress = b.progress;
+    told(*j, b.progress);
     j->last_end = b.end;
     j->last_detail = b.detail;
     switch (b.end) {
@@ -278,8 +278,7 @@ struct Folder {
       case JobEnd::timed_out: ++s.totals.jobs_timed_out; return finish(*j, JobPhase::failed);
       case JobEnd::app_failed:
       case JobEnd::node_failed:
-        ++j->restarts;
-        j->app_failures += b.end == JobEnd::app_failed ? 1 : 0;
+        lost(*j, b.end);
         s.broken_jobs.insert(j->id);
         [[fallthrough]];
       case JobEnd::requeued: break;

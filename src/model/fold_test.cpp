@@ -108,6 +108,26 @@ TEST(FoldJobs, AStartThatDidNotHappenPutsTheJobBackInItsPlace) {
   EXPECT_TRUE(placeable(t.s, kN0));
 }
 
+TEST(FoldJobs, FailuresInARowCountUntilAStepIsDurable) {
+  Story t;
+  const JobId j = t.running({kN0});
+  const auto fail = [&](std::uint32_t attempt, JobEnd end, std::uint64_t durable) {
+    if (attempt > 1) t.tell(JobStarted{j, attempt, {kN0}});
+    t.tell(JobEnded{j, attempt, end, {durable, durable, 0, 0, 0}, "lost"});
+  };
+  fail(1, JobEnd::node_failed, 0);
+  fail(2, JobEnd::app_failed, 0);
+  EXPECT_EQ(t.s.jobs.at(j).fruitless, 2U);
+  EXPECT_EQ(t.s.jobs.at(j).app_failures, 1U);
+  fail(3, JobEnd::app_failed, 50);
+  EXPECT_EQ(t.s.jobs.at(j).fruitless, 1U) << "it got on before it failed";
+  EXPECT_EQ(t.s.jobs.at(j).app_failures, 1U);
+  t.tell(JobStarted{j, 4, {kN0}});
+  t.tell(JobProgressed{j, 4, {60, 60, 0, 0, 0}});
+  EXPECT_EQ(t.s.jobs.at(j).fruitless, 0U);
+  EXPECT_EQ(t.s.jobs.at(j).restarts, 3U) << "all that were lost";
+}
+
 TEST(FoldJobs, ABrokenGangWaitsForADecisionAndKeepsItsPlaceInTheQueue) {
   Story t;
   const JobId broken = t.running({kN0});

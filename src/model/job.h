@@ -38,6 +38,7 @@ struct JobSpec {
   std::uint64_t steps = 1000;        // total work
   double checkpoint_every_s = 1800;  // wanted interval of checkpoints; 0: never; below 0: nobody knows
   double checkpoint_gb = 100;        // size of one
+  double checkpoint_stall_s = -1;    // steps stop for so long, then it is written beside them; below 0: for the whole write
   bool no_requeue = false;           // its owner forbids that it is stopped to run again
   std::uint32_t nodes_min = 0;       // it can go on with so few pieces, slower; 0: only with all
 };
@@ -68,6 +69,7 @@ void fields(V& v, JobSpec& s) {
   v("steps", s.steps);
   v("checkpoint_every_s", s.checkpoint_every_s);
   v("checkpoint_gb", s.checkpoint_gb);
+  v("checkpoint_stall_s", s.checkpoint_stall_s);
   v("no_requeue", s.no_requeue);
   v("nodes_min", s.nodes_min);
 }
@@ -147,7 +149,8 @@ struct Job {
   std::uint64_t order = 0;        // first in, first out; kept over restarts
   std::uint32_t attempt = 0;      // 0 until the first start is ordered
   std::uint32_t restarts = 0;     // attempts lost to failures
-  std::uint32_t app_failures = 0; // of those, how many the program had only itself to blame for, by the engine's word
+  std::uint32_t fruitless = 0;    // of those, the last in a row, with no step made durable since the first of them began
+  std::uint32_t app_failures = 0; // of the fruitless, how many the program had only itself to blame for, by the engine's word
   Time submitted;                 // utc
   Time started;                   // utc, of this attempt
   Time ended;                     // utc
@@ -177,6 +180,7 @@ void fields(V& v, Job& j) {
   v("order", j.order);
   v("attempt", j.attempt);
   v("restarts", j.restarts);
+  v("fruitless", j.fruitless);
   v("app_failures", j.app_failures);
   v("submitted", j.submitted);
   v("started", j.started);
@@ -197,6 +201,19 @@ void fields(V& v, Job& j) {
   v("placement", j.placement);
   v("last_end", j.last_end);
   v("last_detail", j.last_detail);
+}
+
+// The attempt told `told`. A step that is durable at last shows that trying is worth while.
+inline void told(Job& j, const Progress& told) {
+  if (told.durable_steps > j.progress.durable_steps) j.fruitless = j.app_failures = 0;
+  j.progress = told;
+}
+
+// The attempt was lost to a failure.
+inline void lost(Job& j, JobEnd end) {
+  ++j.restarts;
+  ++j.fruitless;
+  j.app_failures += end == JobEnd::app_failed ? 1 : 0;
 }
 
 constexpr bool ended(JobPhase p) {

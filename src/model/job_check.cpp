@@ -110,6 +110,7 @@ std::string problem_with(const JobSpec& s, const Site* site) {
   if (s.steps == 0 || s.steps > 1'000'000'000'000) return "steps must be 1 to 1000000000000";
   if (!within(s.checkpoint_every_s, 0, 30 * 86'400)) return "checkpoint_every_s must be 0 to 2592000 seconds";
   if (!within(s.checkpoint_gb, 0, 1e7)) return "checkpoint_gb must be 0 to 10000000";
+  if (!std::isfinite(s.checkpoint_stall_s) || s.checkpoint_stall_s > 86'400) return "checkpoint_stall_s must be at most 86400";
   if (!within(s.time_limit_s, 0, 1e8)) return "time_limit_s must be 0 (none) to 100000000";
   if (!within(s.prefer_wait_s, 0, 1e8)) return "prefer_wait_s must be 0 to 100000000";
   if (!within(s.value_per_gpu_h, 0, 1e9)) return "value_per_gpu_h must be 0 to 1000000000";

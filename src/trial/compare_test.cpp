@@ -33,7 +33,7 @@ Policy sleepy() {
   p.name = "sleepy";
   p.silent_after = hours(6);
   p.requeue_after = hours(6);
-  for (Ladder& l : p.ladders) l.act = l.act && l.kind != FindingKind::gpu_lost && l.kind != FindingKind::node_silent;
+  for (Runbook& l : p.runbooks) l.act = l.act && l.kind != FindingKind::gpu_lost && l.kind != FindingKind::node_silent;
   return p;
 }
 

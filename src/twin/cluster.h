@@ -114,6 +114,7 @@ struct Gang {
   std::int64_t work_ns = 0;
   std::int64_t durable_ns = 0;
   std::int64_t target_ns = 0;  // of the compute phase: next checkpoint or the end
+  std::int64_t writing_ns = -1;  // work in the checkpoint that is written beside the steps; below 0: none is
   std::int64_t init_ns = 0;
   std::int64_t checkpoint_ns = 0;
   std::int64_t slow_ns = 0;
@@ -226,6 +227,7 @@ struct Cluster {
   void begin_init(std::uint32_t g, Duration left);
   void begin_compute(std::uint32_t g);
   void begin_write(std::uint32_t g);
+  void give_up_write(std::uint32_t g);              // what is not finished is lost
   void phase_over(std::uint32_t g);
   void store_done(std::uint32_t turn);
   void reschedule_store();

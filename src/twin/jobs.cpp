@@ -143,6 +143,7 @@ void Cluster::begin_init(std::uint32_t g, Duration left) {
   x.phase = Phase::init;
   x.work_ns = x.durable_ns;
   x.init_ns = x.checkpoint_ns = x.slow_ns = 0;
+  x.writing_ns = -1;
   x.told_work_ns = x.work_ns;
   x.told_slow_ns = 0;
   x.since = now;
@@ -217,7 +218,18 @@ void Cluster::begin_write(std::uint32_t g) {
   Gang& x = gangs[g];
   x.phase = Phase::writing;
   ++x.turn;
+  if (x.spec.checkpoint_stall_s >= 0) {
+    // Copied to the hosts' memory while the steps stop; from there it goes to the store beside them.
+    queue.push(now + from_seconds(std::min(x.spec.checkpoint_stall_s, 1e6)), Tick::gang, g, x.turn);
+    return;
+  }
   store.begin(now, g, static_cast<std::uint32_t>(x.nodes.size()), x.spec.checkpoint_gb);
+  reschedule_store();
+}
+
+void Cluster::give_up_write(std::uint32_t g) {
+  store.end(now, g);
+  gangs[g].writing_ns = -1;
   reschedule_store();
 }
 
@@ -233,9 +245,11 @@ void Cluster::store_done(std::uint32_t turn) {
   store.end(now, f->writer);
   Gang& x = gangs[f->writer];
   settle(x);
-  x.durable_ns = x.work_ns;
+  const bool beside = x.writing_ns >= 0;
+  x.durable_ns = beside ? x.writing_ns : x.work_ns;
+  x.writing_ns = -1;
   emit(JobProgressed{x.id, x.attempt, progress_of(x)}, false);
-  begin_compute(f->writer);
+  if (!beside) begin_compute(f->writer);
   reschedule_store();
 }
 
@@ -254,13 +268,21 @@ void Cluster::phase_over(std::uint32_t g) {
       if (x.work_ns >= x.total_ns) {
         x.durable_ns = x.total_ns;
         end_gang(g, JobEnd::completed, {});
+      } else if (x.writing_ns >= 0) {
+        begin_compute(g);  // the hosts' memory holds one checkpoint at a time: this one is left out
       } else {
         begin_write(g);
       }
       break;
     }
+    case Phase::writing:  // the stall of a checkpoint that is written beside the steps
+      settle(x);
+      x.writing_ns = x.work_ns;
+      store.begin(now, g, static_cast<std::uint32_t>(x.nodes.size()), x.spec.checkpoint_gb);
+      reschedule_store();
+      begin_compute(g);
+      break;
     case Phase::queued:
-    case Phase::writing:
     case Phase::hung:
     case Phase::broken: break;
   }
@@ -282,10 +304,7 @@ void Cluster::doom(std::uint32_t g, Duration after, JobEnd end, std::string deta
   if (x.phase == Phase::launching || x.phase == Phase::queued || x.phase == Phase::broken) return;
   if (x.doom_at <= now + after) return;  // something quicker is on its way
   settle(x);
-  if (x.phase == Phase::writing) {
-    store.end(now, g);
-    reschedule_store();
-  }
+  if (x.phase == Phase::writing || x.writing_ns >= 0) give_up_write(g);
   x.phase = Phase::hung;
   ++x.turn;
   x.doom_at = now + after;
@@ -311,10 +330,7 @@ void Cluster::end_gang(std::uint32_t g, JobEnd end, const std::string& detail) {
   Gang& x = gangs[g];
   if (x.phase == Phase::launching) return fail_start(g, detail);
   settle(x);
-  if (x.phase == Phase::writing) {
-    store.end(now, g);
-    reschedule_store();
-  }
+  if (x.phase == Phase::writing || x.writing_ns >= 0) give_up_write(g);
   emit(JobEnded{x.id, x.attempt, end, progress_of(x), detail});
   release_nodes(g);
   x.phase = Phase::broken;

@@ -48,10 +48,14 @@ void Cluster::report_slot() {
 void Cluster::report(NodeId n) {
   Node& x = node(n);
   if (x.dirty & kFull) return full_scrape(n);
+  if (!config.gauges) {
+    x.dirty &= kCounters;
+    x.warming = false;
+  }
   const double heat = heat_now(x);
   // Where GPUs differ, the mean moves by a fraction of what one of them does.
   const double share = x.split == kNone ? 1.0 : 1.0 / per_node;
-  if (std::abs(heat - static_cast<double>(x.heat_reported)) > kHeatMaterial * share) x.dirty |= kTemp;
+  if (std::abs(heat - static_cast<double>(x.heat_reported)) > kHeatMaterial * share && config.gauges) x.dirty |= kTemp;
   if (x.warming && std::abs(heat - settled_heat(x)) < kSettled * share) x.warming = false;
   if (x.dirty != kClean) {
     ScrapeWriter w(*this, n, text);

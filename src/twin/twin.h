@@ -28,6 +28,7 @@ struct Config {
   PriceSeries carbon;                         // likewise, in g per kWh
   Time start_utc{1'767'225'600'000'000'000};  // 2026-01-01T00:00:00Z
   Duration report_every = minutes(1);         // how often every node reports at least
+  bool gauges = true;                         // false: loads and temperatures come with whole scrapes only
   bool full_scrapes = false;                  // true (in step with the wall clock): each report is a whole scrape
   // What is chance in an order (how long a repair takes) comes from its key. In histories to be compared it comes from what is
   // ordered, where and after which fault: then one more order under one policy leaves the luck of all others as it was.
