@@ -29,10 +29,6 @@ std::vector<HeldBack> take_verb(std::vector<HeldBack>& list, Verb verb) {
   return out;
 }
 
-bool repairs(Verb v) {
-  return v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node || v == Verb::replace_node;
-}
-
 // The last repair there is, and a start whose place is proven, name no alternative; what was tried before and the certificate do.
 std::vector<std::string> alternatives_beside(const Order& o, const Placement& p, const std::vector<std::string>& tried) {
   std::vector<std::string> out;
@@ -105,7 +101,7 @@ void Deeds::intend(const Event& e, const State& s, const OrderIntended& b) {
   const Order& o = b.order;
   auto& list = o.reason.incident.some() ? of_incident_[o.reason.incident] : of_job_[o.action.job];
   std::vector<HeldBack> before = take_verb(list, o.action.verb);
-  if (o.reason.incident.some() && repairs(o.action.verb)) repairs_[o.key] = {o.reason.incident, o.action.verb};
+  if (o.reason.incident.some() && is_repair(o.action.verb)) repairs_[o.key] = {o.reason.incident, o.action.verb};
   if (!subject_.covers(s, o.key, o.action, o.reason)) return;
   Deed d;
   d.seq = e.seq;
