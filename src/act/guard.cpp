@@ -118,8 +118,13 @@ bool among_the_first(const State& s, const Incident& i, std::uint32_t limit, std
 // The same cause on many nodes at once: suspect the cause. The first few are never delayed.
 std::optional<Verdict> breaker(const State& s, const Incident& i) {
   const Limits& l = s.policy.limits;
+  // What many nodes share is known: nobody's node is touched for it while it stands.
+  if (const Finding* cause = cause_of(s, i)) {
+    return refuse(fmt::format("{} explains it: its nodes are left alone while it stands", cause->subject), s.mono() + kAskAgain);
+  }
   const std::uint32_t limit = allowance(l.cause_pct, l.cause_floor, static_cast<std::uint32_t>(s.nodes.size()));
-  const auto it = s.frozen.find(i.cause);
+  auto it = s.frozen.find(i.cause);
+  if (it != s.frozen.end() && it->second <= s.mono()) it = s.frozen.end();  // its time is up, and about to be said so
   // The first few go on, also when the outbreak they began is frozen; what comes later waits.
   if (among_the_first(s, i, limit, it == s.frozen.end() ? std::nullopt : std::optional(it->second))) return std::nullopt;
   if (it != s.frozen.end()) {

@@ -16,7 +16,7 @@
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 5;
+constexpr std::uint32_t kFoldVersion = 6;
 
 enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
 constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
@@ -116,12 +116,15 @@ struct Totals {
   std::uint64_t jobs_timed_out = 0;  // of those that failed: by their own time limit
 };
 
+constexpr Duration kEngineRetry = minutes(5);  // how often an engine that is away is tried again
+
 struct State {
   // Journal position
   std::uint64_t seq = 0;
   std::uint64_t turn = 0;
   Now now;               // of the last turn
   Duration mono_offset;  // mono = steady + mono_offset: continuous over restarts, never going back
+  Duration utc_jump;     // by how much the wall clock has been set since this run began; 0 while it keeps up with the steady one
   std::uint64_t epoch = 0;
   std::uint32_t rules = 0;
   std::string journal;
@@ -172,9 +175,15 @@ struct State {
   std::set<JobId> placed;                        // starting or running; derived
   std::set<JobId> followers;                     // queued, and others must complete first; derived
 
+  std::map<NodeId, std::set<FindingId>> explained;    // open findings that an open common cause explains, by node; derived
+  std::map<FindingKind, std::uint32_t> open_kinds;    // how many findings of each kind are open; derived
+  FindingId engine_away;                              // the open finding that says so; derived
+  Time engine_asked;                                  // mono, of the last order that the engine did not get
   std::map<std::uint32_t, std::uint32_t> ended_members;  // array -> how many of it ended_jobs has; derived
 
   Time mono() const { return now.steady + mono_offset; }
+  // Nothing is ordered: by a person's word, or because the engine gets nothing and was asked a moment ago.
+  bool idle() const { return paused || (engine_away.some() && mono() < engine_asked + kEngineRetry); }
 };
 constexpr std::size_t kEndedKept = 512;
 constexpr std::size_t kEndedJobsKept = 1'000;  // they are copied with every state that is published
@@ -183,6 +192,15 @@ constexpr std::size_t kMembersKept = 200;      // of one array; or a large one w
 // Applies one event. Events must arrive in order; what does not fit (an unknown job, a repeated order) is ignored, never fatal:
 // journals outlive the code that wrote them.
 void fold(State& s, const Event& e);
+// causes.cpp: keep `explained`, `open_kinds` and `engine_away` as findings open (or get a cause) and end.
+void index_finding(State& s, FindingId id);
+void unindex_finding(State& s, FindingId id);
+void clear_finding(State& s, FindingId id, Time utc);
+// The open common cause that explains an open finding; null: none does. Of an incident: one that explains all that is open of it.
+const Finding* cause_of(const State& s, const Finding& f);
+const Finding* cause_of(const State& s, const Incident& i);
+// How old evidence of that time (utc) is, whatever the wall clock was set to meanwhile.
+Duration evidence_age(const State& s, Time at);
 // The event that comes next, of a stream that is not journaled: for benches and tests, which fold and keep nothing.
 Event next_event(const State& s, std::string_view stream, Time utc, Body body);
 // After a snapshot was read, or a controller started: rebuilds what is not stored and marks everything as changed.
