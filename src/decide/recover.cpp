@@ -183,7 +183,8 @@ void on_opened(Case& c) {
   if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
   if (c.over()) return c.close("went away by itself before anything was done");
   const bool held_back = c.i.due.ns != 0 && c.i.due != kNever && c.i.due > c.mono();
-  if (!held_back && c.i.due.ns != 0 && c.stale() && !c.i.probed && c.node.condition == NodeCondition::up) {
+  const bool old = c.i.due.ns != 0 && c.stale() && !c.i.probed && c.node.condition == NodeCondition::up;
+  if (!held_back && old && job_to_care_for(c) == nullptr) {
     return c.want(Verb::probe_node, c.reason("probe", fmt::format("what was held back is old by now: ask {} itself", c.name()),
                                              {"drain it on the old word: it may be sound by now"}));
   }

@@ -164,6 +164,10 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
   auto site = preset.empty() ? plain_cluster(gpus) : preset_cluster(preset);
   if (!site) return tl::unexpected(site.error());
   s.site = std::move(*site);
+  std::uint32_t per_row = 0;
+  if (f.whole("racks_per_row", per_row, 1, 1000)) {
+    for (std::uint32_t r = 0; r < s.site.racks.size(); ++r) s.site.rack_row.push_back(r / per_row);
+  }
   f.whole("seed", s.seed, std::uint64_t{0}, std::uint64_t{1} << 62);
   f.need("run");
   f.duration("run", s.run, seconds(1), days(30));
