@@ -115,8 +115,8 @@ bool among_the_first(const State& s, const Incident& i, std::uint32_t limit, std
   return others.size() < limit;
 }
 
-// Trouble of the same kind on several nodes a moment ago: whether they share something is known in a minute or two. A drain does not
-// wait for that, it can be taken back; a repair does.
+// Trouble of the same kind on several nodes a moment ago: whether they share something is known in a minute or two. A drain does
+// not wait for that, it can be taken back; a repair does.
 std::optional<Verdict> first_know(const State& s, const Action& a, const Incident& i) {
   constexpr Duration kJudged = minutes(2);
   constexpr std::size_t kSeveral = 3;

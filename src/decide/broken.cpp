@@ -12,8 +12,9 @@ constexpr std::uint32_t kAppFailures = 3;  // a program that fails this often by
 
 // Trouble on one of the nodes explains a failure that the engine blames on the program.
 bool node_to_blame(const State& s, const Job& j) {
-  return std::any_of(j.nodes.begin(), j.nodes.end(),
-                     [&](NodeId n) { return n.v < s.nodes.size() && (s.nodes[n.v].incident.some() || s.explained.count(n) != 0); });
+  return std::any_of(j.nodes.begin(), j.nodes.end(), [&](NodeId n) {
+    return n.v < s.nodes.size() && (s.nodes[n.v].incident.some() || s.explained.count(n) != 0);
+  });
 }
 
 bool has(const NodeState& n, JobId id) {

@@ -1,7 +1,7 @@
 #include "decide/decide.h"
 
 #include "decide/broken.h"
-#include "decide/common_cause.h"
+#include "decide/freeze.h"
 #include "decide/energy/heat.h"
 #include "decide/queue.h"
 #include "decide/recover.h"

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "decide/broken.h"
-#include "decide/common_cause.h"
+#include "decide/freeze.h"
 #include "decide/words.h"
 
 namespace muster::decide {
@@ -240,8 +240,8 @@ void on_outcome(Case& c, const OrderRecord& o) {
   }
 }
 
-// A common cause explains all that is wrong there: nothing is done to the node for as long as it stands. Who was drained before that
-// was known waits, and is tested when it is over.
+// A common cause explains all that is wrong there: nothing is done to the node for as long as it stands. Who was drained before
+// that was known waits, and is tested when it is over.
 void leave_to(Case& c, const Finding& cause) {
   if (c.node.hold == Hold::none && !c.s.out_nodes.count(c.i.node)) {
     return c.close(fmt::format("part of a common cause: {}", cause.subject));

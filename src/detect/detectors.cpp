@@ -59,7 +59,8 @@ Detectors::Detectors(const State& s)
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
     heat_.take_over(f);
     outbreaks_.take_over(f);
-    const bool of_many = (f.kind == FindingKind::common_cause && (explains(f) || f.subject == kSiteSubject)) || (f.kind == FindingKind::storage_stall && !f.subject.empty());
+    const bool of_nodes = f.kind == FindingKind::common_cause && (explains(f) || f.subject == kSiteSubject);
+    const bool of_many = of_nodes || (f.kind == FindingKind::storage_stall && !f.subject.empty());
     if (of_many) continue;  // they end with their members
     open_[{f.kind, f.node, f.slot, f.job, f.subject}] = o;
     if (f.node.some() && f.node.v >= s.nodes.size()) continue;

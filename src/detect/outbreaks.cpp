@@ -300,7 +300,8 @@ void Outbreaks::end(Cause& c, std::string why, std::vector<Body>& out, const Sta
     const Finding* f = find_finding(s, m);
     if (f == nullptr || f->cleared.ns != 0) continue;
     // It is seen to be there still: fresh evidence, which whoever takes care of the node by itself may go by.
-    out.push_back(FindingGrew{m, f->severity, {f->evidence.back().witness, utc, {}, "still so now that its common cause is over"}, {}});
+    const Evidence seen{f->evidence.back().witness, utc, {}, "still so now that its common cause is over"};
+    out.push_back(FindingGrew{m, f->severity, seen, {}});
   }
   out.push_back(FindingCleared{c.id, std::move(why)});
 }
@@ -332,7 +333,8 @@ void Outbreaks::look_after(std::vector<Body>& out, const State& s, Time utc, Tim
     } else if (few && mono - c.changed >= kCalm) {
       why = fmt::format("{} of {} nodes are well again: what is left is theirs alone", all - left.size(), all);
     } else if (mono - c.changed >= kStands) {
-      why = fmt::format("nothing has changed for {}: its {} nodes are looked at one by one", render_duration(kStands), left.size());
+      why = fmt::format("nothing has changed for {}: its {} nodes are looked at one by one", render_duration(kStands),
+                        left.size());
     }
     if (why.empty()) {
       ++it;

@@ -1,7 +1,7 @@
 // The same trouble on many nodes at about the same time, beyond what chance allows, and what those nodes share: a leaf switch, a
 // rack's power, an NVLink domain, a row, a driver that was pushed out, a file system. One finding for the site, to which those of
-// the nodes point. It leads to no act: whoever reads it looks at the shared thing instead of at every node. It is over when nearly
-// all of its nodes are well again, or when nobody has mended it for long: what is left is then looked at node by node.
+// the nodes point. It leads to no act: whoever reads it looks at the shared thing instead of at every node. It is over when
+// nearly all of its nodes are well again, or when nobody has mended it for long: what is left is then looked at node by node.
 #pragma once
 #include <deque>
 #include <map>

@@ -1,4 +1,5 @@
-// What many findings have in common: which open ones an open common cause explains, and how old evidence is by a clock that was set.
+// What many findings have in common: which open ones an open common cause explains; and how old evidence is when the clock was
+// set.
 #include "model/state.h"
 
 namespace muster {

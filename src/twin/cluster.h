@@ -1,5 +1,6 @@
 // Cluster: everything inside the twin. One struct, whose functions are written where their subject is: nodes.cpp, jobs.cpp,
-// shares.cpp, orders.cpp, disasters.cpp (what strikes many nodes), weather.cpp (when faults strike), symptoms.cpp (what they do and show), reports.cpp, fork.cpp.
+// shares.cpp, orders.cpp, disasters.cpp (what strikes many nodes), weather.cpp (when faults strike), symptoms.cpp (what they do
+// and show), reports.cpp, fork.cpp.
 #pragma once
 #include <array>
 #include <cstdint>

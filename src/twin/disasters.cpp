@@ -1,5 +1,6 @@
-// Disasters: what strikes many nodes at once, or what Muster itself depends on. They show as they would on real machines: versions in
-// scrapes, links, silence, an engine that does not answer, a clock. Only a hand begins one: no rate of them is published that we trust.
+// Disasters: what strikes many nodes at once, or what Muster itself depends on. They show as on real machines: versions in
+// scrapes, links, silence, an engine that does not answer, a clock. Only a hand begins one: no rate of them is published that
+// we trust.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -96,6 +96,7 @@ void Cluster::show(std::uint32_t f) {
   FaultLive& l = live[f];
   const NodeId n = t.node;
   const int slot = t.slot;
+  const double given_s = strokes.contains(f) ? strokes[f].lasts.seconds() : 0;
   const auto later = [&](double s, Stage stage) { queue.push(now + from_seconds(s), Tick::fault, f, stage); };
   switch (t.kind) {
     case FaultKind::gpu_off_bus:
@@ -144,25 +145,20 @@ void Cluster::show(std::uint32_t f) {
     case FaultKind::storage_stall:
       store.set_factor(now, 0.05);
       reschedule_store();
-      if (const double s = 600 + 3000 * l.prng.unit(); !strokes.contains(f) || strokes[f].lasts.ns == 0) later(s, kOver);
+      if (const double s = 600 + 3000 * l.prng.unit(); given_s == 0) later(s, kOver);
       break;
-    case FaultKind::app_bug: break;  // see bug()
     case FaultKind::cooling_fault:
-      if (const double s = show_cooling(f); !strokes.contains(f) || strokes[f].lasts.ns == 0) later(s, kMend);
+      if (const double s = show_cooling(f); given_s == 0) later(s, kMend);
       break;
-    default: show_disaster(f); break;
+    default: show_disaster(f); break;  // and app_bug: see bug()
   }
-  if (const auto given = strokes.find(f); given != strokes.end() && given->second.lasts.ns > 0) {
-    queue.push(now + given->second.lasts, Tick::fault, f, t.kind == FaultKind::cooling_fault ? kMend : kOver);
-  }
+  if (given_s > 0) later(given_s, t.kind == FaultKind::cooling_fault ? kMend : kOver);
   const bool needs_load = t.kind == FaultKind::slow_gpu || t.kind == FaultKind::thermal;
   t.shown = !needs_load || gpu_load(n, slot) > 0.5;
   if (n.some() && slot >= 0) {
     recompute_gpu(n, slot);
     // What only its gang feels is in no counter.
-    if (!needs_load && t.kind != FaultKind::app_bug) {
-      tell(n, slot, loses_gpu(t.kind) ? kFull : kCounters);
-    }
+    if (!needs_load && t.kind != FaultKind::app_bug) tell(n, slot, loses_gpu(t.kind) ? kFull : kCounters);
   }
 }
 

@@ -64,7 +64,9 @@ class Twin final : public Clock, public Observatory, public Actuator {
   bool advance_to(Time steady);
 
   Result<std::uint64_t> inject(const Stroke& stroke);
-  Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot) { return inject({.kind = kind, .node = node, .slot = slot}); }
+  Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot) {
+    return inject({.kind = kind, .node = node, .slot = slot});
+  }
   // No more weather and no more new jobs: what is there goes on to its end. Faults that have not shown yet never will.
   void calm();
 

@@ -112,8 +112,8 @@ struct Play {
     at_most("CPU seconds", cpu_s, b.cpu_s_at_most);
     at_most("MB of memory", memory_mb, b.memory_mb_at_most);
     if (b.findings_at_least && findings < *b.findings_at_least) problems.push_back(fmt::format("only {} findings", findings));
-    figures = fmt::format("{} nodes out at most, {} findings, {} incidents, {} orders, {:.1f} CPU s, {:.0f} MB", drained, findings,
-                          state.totals.incidents, state.totals.orders, cpu_s, memory_mb);
+    figures = fmt::format("{} nodes out at most, {} findings, {} incidents, {} orders, {:.1f} CPU s, {:.0f} MB", drained,
+                          findings, state.totals.incidents, state.totals.orders, cpu_s, memory_mb);
     if (!b.all_well) return;
     for (std::size_t n = 0; n < state.nodes.size(); ++n) {
       const NodeState& x = state.nodes[n];

@@ -1,5 +1,5 @@
-// What many nodes have in common: the freeze of acts on a kind of trouble while its common cause stands, its end when that is over, and
-// the story that the one incident of the cause tells.
+// What many nodes have in common: the freeze of acts on a kind of trouble while its common cause stands, its end when that is
+// over, and the story that the one incident of the cause tells.
 #pragma once
 #include "decide/decision.h"
 #include "model/state.h"

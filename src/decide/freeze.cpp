@@ -1,4 +1,4 @@
-#include "decide/common_cause.h"
+#include "decide/freeze.h"
 
 #include <fmt/core.h>
 
