@@ -37,7 +37,7 @@ class InjectTool final : public Tool {
       return fail(Code::bad_input, "inject needs a \"fault\" the twin knows", "one of: " + all);
     }
     NodeId id;
-    if (kind != twin::FaultKind::storage_stall) {
+    if (needs_node(kind)) {
       if (node == nullptr || node->string() == nullptr) return fail(Code::bad_input, "inject needs a \"node\"");
       id = find_node(site_, *node->string());
       if (!id.some()) return fail(Code::not_found, "there is no such node", "`muster get nodes -o name` lists them");

@@ -109,7 +109,8 @@ void Parser::add_twin_serve(CLI::App& twin) {
 void Parser::add_twin_inject(CLI::App& twin) {
   auto* sub = command(twin, "inject", "Break something in a running demo, and see what happens", nullptr,
                       "  muster twin inject gpu_off_bus node0017 --slot 3\n"
-                      "  muster twin inject node_hang node0042");
+                      "  muster twin inject node_hang node0042\n"
+                      "  muster twin inject pdu_loss node0017    # its rack; also switch_failure, bad_push, engine_away ...");
   const auto faults = as_words(twin::names(twin::FaultKind{}));
   choice(sub, "FAULT", "FAULT", "What goes wrong: " + join(faults, ", "), faults, [this, faults](std::size_t i) {
     twin_inject_.fault = faults[i];

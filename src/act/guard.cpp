@@ -117,11 +117,33 @@ bool among_the_first(const State& s, const Incident& i, std::uint32_t limit, std
   return others.size() < limit;
 }
 
+// Trouble of the same kind on several nodes a moment ago: whether they share something is known in a minute or two. A drain does
+// not wait for that, it can be taken back; a repair does.
+std::optional<Verdict> first_know(const State& s, const Action& a, const Incident& i) {
+  constexpr Duration kJudged = minutes(2);
+  constexpr std::size_t kSeveral = 3;
+  if (a.verb == Verb::drain_node || stops_job(a.verb)) return std::nullopt;
+  std::set<NodeId> lately;
+  for (auto o = s.openings.rbegin(); o != s.openings.rend() && s.mono() - o->at < kJudged; ++o) {
+    if (o->cause == i.cause) lately.insert(o->node);
+  }
+  if (lately.size() < kSeveral) return std::nullopt;
+  return refuse(fmt::format("{} on {} nodes within {}: first it must be known whether they share a cause", name_of(i.cause),
+                            lately.size(), render_duration(kJudged)),
+                s.mono() + kJudged);
+}
+
 // The same cause on many nodes at once: suspect the cause. The first few are never delayed.
-std::optional<Verdict> breaker(const State& s, const Incident& i) {
+std::optional<Verdict> breaker(const State& s, const Action& a, const Incident& i) {
   const Limits& l = s.policy.limits;
+  // What many nodes share is known: nobody's node is touched for it while it stands.
+  if (const Finding* cause = cause_of(s, i)) {
+    return refuse(fmt::format("{} explains it: its nodes are left alone while it stands", cause->subject), s.mono() + kAskAgain);
+  }
+  if (auto v = first_know(s, a, i)) return v;
   const std::uint32_t limit = allowance(l.cause_pct, l.cause_floor, static_cast<std::uint32_t>(s.nodes.size()));
-  const auto it = s.frozen.find(i.cause);
+  auto it = s.frozen.find(i.cause);
+  if (it != s.frozen.end() && it->second <= s.mono()) it = s.frozen.end();  // its time is up, and about to be said so
   // The first few go on, also when the outbreak they began is frozen; what comes later waits.
   if (among_the_first(s, i, limit, it == s.frozen.end() ? std::nullopt : std::optional(it->second))) return std::nullopt;
   if (it != s.frozen.end()) {
@@ -250,7 +272,7 @@ Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
     return refuse(fmt::format("job {} forbids that it is requeued", render(a.job)), kNever);
   if (auto v = evidence(s, a, r)) return *v;
   if (auto v = maintenance(s, *find_incident(s, r.incident))) return *v;
-  if (auto v = breaker(s, *find_incident(s, r.incident))) return *v;
+  if (auto v = breaker(s, a, *find_incident(s, r.incident))) return *v;
   Tally tally;
   if (auto v = harm_rate(s, a, tally)) return sooner_for_a_hanging_job(s, a, r, *v);
   if (!stops_job(a.verb)) {

@@ -182,6 +182,33 @@ TEST_F(Guarded, AFrozenCauseThawsByItself) {
   EXPECT_TRUE(ask(Verb::drain_node, kN0, i).allowed);
 }
 
+TEST_F(Guarded, WhatACommonCauseExplainsIsNotActedOnButTestedAndReturned) {
+  const IncidentId i = trouble(kN0);
+  Finding cause;
+  cause.id = FindingId{t.s.next_finding};
+  cause.kind = FindingKind::common_cause;
+  cause.subject = "leaf switch 0";
+  cause.evidence = {{Witness::scrape, t.now().utc, {}, "many"}};
+  t.tell(FindingOpened{cause});
+  t.tell(FindingGrew{find_incident(t.s, i)->findings.front(), Severity::critical, {}, cause.id});
+  for (const Verb v : {Verb::drain_node, Verb::reboot_node, Verb::replace_node}) {
+    expect_refused(ask(v, kN0, i), "leaf switch 0 explains it");
+  }
+  for (const Verb v : {Verb::undrain_node, Verb::test_node, Verb::probe_node}) EXPECT_TRUE(ask(v, kN0, i).allowed);
+  t.tell(FindingCleared{cause.id, "over"});
+  EXPECT_TRUE(ask(Verb::drain_node, kN0, i).allowed);
+}
+
+TEST_F(Guarded, ARepairWaitsUntilItIsKnownWhetherSeveralNodesShareACause) {
+  const IncidentId i = trouble(kN0);
+  EXPECT_TRUE(ask(Verb::reboot_node, kN0, i).allowed);
+  for (std::uint32_t n = 8; n < 16; n += 4) trouble(NodeId{n});
+  expect_refused(ask(Verb::reboot_node, kN0, i), "share a cause");
+  EXPECT_TRUE(ask(Verb::drain_node, kN0, i).allowed) << "the first few are never delayed";
+  t.pass(minutes(2));
+  EXPECT_TRUE(ask(Verb::reboot_node, kN0, i).allowed);
+}
+
 TEST_F(Guarded, TheSameCauseSpreadOverHoursIsNoOutbreak) {
   for (std::uint32_t k = 0; k < 9; ++k) {
     const IncidentId i = trouble(NodeId{k * 4});

@@ -8,7 +8,8 @@ Order make_order(const State& s, Action a, Reason r, std::string budget) {
   Order o;
   o.key = fmt::format("{}-{}", s.journal, s.totals.orders + 1);
   o.epoch = s.epoch;
-  o.not_after = s.now.utc + minutes(5);
+  // By the clock that the engine most likely has: ours may have been set back meanwhile.
+  o.not_after = s.now.utc + minutes(5) + Duration{std::max<std::int64_t>(0, -s.utc_jump.ns)};
   o.action = std::move(a);
   o.reason = std::move(r);
   o.reason.budget = std::move(budget);

@@ -12,8 +12,9 @@ constexpr std::uint32_t kAppFailures = 3;  // a program that fails this often by
 
 // Trouble on one of the nodes explains a failure that the engine blames on the program.
 bool node_to_blame(const State& s, const Job& j) {
-  return std::any_of(j.nodes.begin(), j.nodes.end(),
-                     [&](NodeId n) { return n.v < s.nodes.size() && s.nodes[n.v].incident.some(); });
+  return std::any_of(j.nodes.begin(), j.nodes.end(), [&](NodeId n) {
+    return n.v < s.nodes.size() && (s.nodes[n.v].incident.some() || s.explained.count(n) != 0);
+  });
 }
 
 // Whether the engine's words name the node, as a word of its own. They are a user's text in part: they move that user's gang to
@@ -100,7 +101,7 @@ std::optional<Wanted> mend(const State& s, ClusterView& view, const Job& j) {
 }
 
 void decide_broken(const State& s, ClusterView& view, Decisions& out) {
-  if (s.paused) return;
+  if (s.idle()) return;
   for (JobId id : s.broken_jobs) {
     const Job* j = find_job(s, id);
     if (j == nullptr || j->phase != JobPhase::broken) continue;

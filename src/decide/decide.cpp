@@ -1,6 +1,7 @@
 #include "decide/decide.h"
 
 #include "decide/broken.h"
+#include "decide/freeze.h"
 #include "decide/energy/heat.h"
 #include "decide/queue.h"
 #include "decide/recover.h"
@@ -10,14 +11,15 @@ namespace muster::decide {
 
 Time Decider::next(const State& s) {
   if (s.paused) return kNever;
-  const Time timer = s.timers.empty() ? kNever : s.timers.begin()->first;
+  if (s.idle()) return s.engine_asked + kEngineRetry;
+  const Time timer = std::min(s.timers.empty() ? kNever : s.timers.begin()->first, next_freeze(s));
   return s.queue.empty() ? timer : std::min(timer, s.queue_looked + kQueueBeat);
 }
 
 Decisions Decider::decide(const State& s) {
   Decisions out;
   view_.update(s);
-  decide_wishes(s, out);
+  if (s.paused || !s.idle()) decide_wishes(s, out);
   decide_recovery(s, view_, out);
   if (s.policy.shadow) return out;  // the engine schedules as if nobody were there
   decide_heat(s, out);

@@ -114,7 +114,7 @@ void decide_queue(const State& s, ClusterView& view, Decisions& out) {
   const bool beat = s.mono() - s.queue_looked >= kQueueBeat;
   // A pass looks at so many of a long queue; what it started makes way for the next ones.
   const bool more = !s.dirty_nodes.empty() && s.queue.size() > backfill_policy(s).depth;
-  if (s.paused || s.queue.empty() || !(s.queue_dirty || beat || more)) return;
+  if (s.idle() || s.queue.empty() || !(s.queue_dirty || beat || more)) return;
   if (!s.policy.scheduling.backfill) return s.queue_dirty ? first_in_first_out(s, view, out) : void();
   Tree& tree = view.tree();
   const bool fits = anything_fits(s, view, tree);

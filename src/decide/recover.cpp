@@ -5,6 +5,7 @@
 #include "decide/broken.h"
 #include "decide/choose.h"
 #include "decide/dossier.h"
+#include "decide/freeze.h"
 #include "decide/words.h"
 
 namespace muster::decide {
@@ -58,7 +59,11 @@ struct Case {
   }
   void want(Verb verb, Reason r) { want(verb, node.first_job(), std::move(r)); }
   void want(Verb verb, JobId job, Reason r) {
-    if (s.paused || said_before(verb)) return;  // looked at again when Muster is resumed, or somebody has answered
+    if (s.idle()) {  // looked at again when Muster is resumed; an engine that is away is tried again after a while
+      if (!s.paused) move(i.stage, i.rung, s.engine_asked + kEngineRetry, {});
+      return;
+    }
+    if (said_before(verb)) return;  // looked at again when somebody has answered
     Wanted w;
     w.action.verb = verb;
     w.action.node = i.node;
@@ -94,7 +99,13 @@ struct Case {
       if (f == nullptr || f->cleared.ns != 0) continue;
       for (const Evidence& x : f->evidence) newest = std::max(newest, x.at);
     }
-    return s.now.utc - newest > s.policy.limits.evidence_max_age;
+    return evidence_age(s, newest) > s.policy.limits.evidence_max_age;
+  }
+  bool was_explained() const {  // by a common cause, which is over
+    return std::any_of(i.findings.begin(), i.findings.end(), [&](FindingId f) {
+      const Finding* x = find_finding(s, f);
+      return x != nullptr && x->part_of.some();
+    });
   }
   bool second_witness() const {
     return std::any_of(i.findings.begin(), i.findings.end(), [&](FindingId f) {
@@ -140,7 +151,7 @@ const Job* job_to_care_for(const Case& c) {
 
 // The job is moved to other nodes where there are any near it, else sent back to the queue.
 void move_job(Case& c, const Job& j, std::optional<Wanted> mended, const char* says, const Weighed& weighed) {
-  if (c.s.paused) return;
+  if (c.s.idle()) return;
   std::vector<std::string> others;
   for (std::size_t k = 1; k < weighed.options.size(); ++k) {
     const Option& o = weighed.options[k];
@@ -220,7 +231,7 @@ void try_rung(Case& c) {
     others.push_back(fmt::format("{}: milder, but {}", name_of(c.book.steps[k]), skips));
   for (std::size_t k = rung + 1; k < c.book.steps.size(); ++k)
     others.push_back(fmt::format("{}: kept for later, if this does not help", name_of(c.book.steps[k])));
-  const bool doubt = c.book.test_first || c.over() || c.stale() || !c.second_witness();
+  const bool doubt = c.book.test_first || c.over() || c.stale() || c.was_explained() || !c.second_witness();
   if (!c.second_witness() && !c.i.probed && c.node.condition == NodeCondition::up) {
     return c.want(Verb::probe_node, c.reason("probe", fmt::format("there is one witness only: ask {} itself", c.name()),
                                              {"test it at once: takes minutes, where the node's own word takes seconds"}));
@@ -228,6 +239,7 @@ void try_rung(Case& c) {
   if (doubt && !c.i.disproved && !c.i.repaired && c.node.condition == NodeCondition::up) {
     const char* why = c.over()            ? "the fault is no longer seen"
                       : c.book.test_first ? "this is a suspicion only"
+                      : c.was_explained() ? "what it was part of is over"
                       : c.stale()         ? "the evidence is old by now"
                                           : "there is one witness only";
     return c.want(Verb::test_node,
@@ -259,6 +271,11 @@ void on_opened(Case& c) {
   if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
   if (c.over()) return c.close("went away by itself before anything was done");
   const bool held_back = c.i.due.ns != 0 && c.i.due != kNever && c.i.due > c.mono();
+  const bool old = c.i.due.ns != 0 && c.stale() && !c.i.probed && c.node.condition == NodeCondition::up;
+  if (!held_back && old && job_to_care_for(c) == nullptr) {
+    return c.want(Verb::probe_node, c.reason("probe", fmt::format("what was held back is old by now: ask {} itself", c.name()),
+                                             {"drain it on the old word: it may be sound by now"}));
+  }
   if (!held_back)
     c.want(Verb::drain_node, c.reason("drain", fmt::format("{} on {}: no new work there", say(c.i.cause), c.name()),
                                       {"leave it in service: the next job would meet the same fault"}));
@@ -317,6 +334,16 @@ void on_outcome(Case& c, const OrderRecord& o) {
   }
 }
 
+// A common cause explains all that is wrong there: nothing is done to the node for as long as it stands. Who was drained before
+// that was known waits, and is tested when it is over.
+void leave_to(Case& c, const Finding& cause) {
+  if (c.node.hold == Hold::none && !c.s.out_nodes.count(c.i.node)) {
+    return c.close(fmt::format("part of a common cause: {}", cause.subject));
+  }
+  if (c.i.stage == Stage::emptying && c.i.due == kNever) return;
+  c.move(Stage::emptying, c.i.rung, kNever, fmt::format("{} explains it: nothing is repaired while that stands", cause.subject));
+}
+
 void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) {
   const Runbook* book = runbook_for(s, i);
   const bool acts = book != nullptr && book->act && i.node.some();
@@ -324,8 +351,8 @@ void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) 
     static const NodeState nowhere;
     static const Runbook none;
     Case c{s, view, i, nowhere, none, out};
-    if (c.over()) return c.close("went away by itself");
-    if (i.stage == Stage::opened) c.move(Stage::watching, 0, kNever, "no act by policy: watched");
+    if (c.over()) return close_of_site(s, i, out);
+    if (i.stage == Stage::opened) c.move(Stage::watching, 0, kNever, how_it_began(s, i));
     return;
   }
   Case c{s, view, i, s.nodes[i.node.v], *book, out};
@@ -336,6 +363,9 @@ void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) 
   for (const auto& [id, a] : s.approvals) {
     if (a.incident == i.id && a.rejected && i.stage != Stage::held)
       return c.move(Stage::held, i.rung, kNever, fmt::format("{} said no to {}: a person has it", a.by, name_of(a.action.verb)));
+  }
+  if (const Finding* cause = cause_of(s, i); cause != nullptr && c.node.hold != Hold::person && i.stage != Stage::returning) {
+    return leave_to(c, *cause);
   }
   switch (i.stage) {
     case Stage::opened:
@@ -360,10 +390,13 @@ void open_incidents(const State& s, Decisions& out) {
     if (f == nullptr || f->cleared.ns != 0) continue;
     const Runbook* book = runbook_for(s, f->node, f->kind, f->code);
     const bool acts = book != nullptr && book->act;
-    if (!acts && f->kind != FindingKind::storage_stall) continue;
-    if (s.now.utc - f->evidence.front().at > s.policy.limits.evidence_max_age) continue;  // stale: starts nothing
+    if (!acts && !concerns_site(*f)) continue;
+    if (cause_of(s, *f) != nullptr) continue;  // its common cause has the incident
+    Time newest;
+    for (const Evidence& e : f->evidence) newest = std::max(newest, e.at);
+    if (evidence_age(s, newest) > s.policy.limits.evidence_max_age) continue;  // stale: starts nothing
     IncidentId on_node = f->node.some() ? s.nodes[f->node.v].incident : IncidentId{};
-    if (const auto it = opened.find(f->node); it != opened.end()) on_node = it->second;
+    if (const auto it = opened.find(f->node); f->node.some() && it != opened.end()) on_node = it->second;
     if (on_node.some()) {
       out.push_back(Body(IncidentJoined{on_node, id}));
       continue;
@@ -377,6 +410,7 @@ void open_incidents(const State& s, Decisions& out) {
 }  // namespace
 
 void decide_recovery(const State& s, ClusterView& view, Decisions& out) {
+  decide_freezes(s, out);
   open_incidents(s, out);
   std::set<IncidentId> due = s.dirty_incidents;
   for (const auto& [at, id] : s.timers) {
@@ -390,7 +424,7 @@ void decide_recovery(const State& s, ClusterView& view, Decisions& out) {
     step(s, view, *i, out);
     // Nothing to do although its time has come: not looked at again before something changes.
     const bool timed = i->due.ns != 0 && i->due <= s.mono();
-    if (timed && out.size() == before && i->pending.empty() && !s.paused) {
+    if (timed && out.size() == before && i->pending.empty() && !s.idle()) {
       out.push_back(Body(IncidentMoved{i->id, i->stage, i->rung, kNever, {}}));
     }
   }

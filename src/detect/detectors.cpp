@@ -59,7 +59,8 @@ Detectors::Detectors(const State& s)
     for (const Evidence& e : f.evidence) o.witnesses |= bit(e.witness);
     heat_.take_over(f);
     outbreaks_.take_over(f);
-    const bool of_many = f.kind == FindingKind::common_cause || (f.kind == FindingKind::storage_stall && !f.subject.empty());
+    const bool of_nodes = f.kind == FindingKind::common_cause && (explains(f) || f.subject == kSiteSubject);
+    const bool of_many = of_nodes || (f.kind == FindingKind::storage_stall && !f.subject.empty());
     if (of_many) continue;  // they end with their members
     open_[{f.kind, f.node, f.slot, f.job, f.subject}] = o;
     if (f.node.some() && f.node.v >= s.nodes.size()) continue;
@@ -265,6 +266,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
     if (const KernelRecord* r = trusted_record(b)) on_record(*r);
     on_agent(b, utc, signs_);
     jobs_.on_event(b, s, utc, mono, signs_);
+    surroundings_.on_event(b, mono);
     if (const auto* e = std::get_if<JobEnded>(&b)) {
       slow_.forget(e->job);
       collectives_.forget(e->job);
@@ -277,6 +279,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   collectives_.on_turn(s, utc, mono, signs_);
   sdc_.on_turn(s, utc, mono, signs_);
   drift_.on_turn(s, utc, mono, signs_);
+  surroundings_.on_turn(s, utc, mono, signs_);
   std::vector<Body> measured;
   heat_.on_turn(s, utc, mono, signs_, measured);
   name_strangers();
@@ -295,7 +298,8 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
 Time Detectors::next(const State& s) const {
   const Time over = passing_.empty() ? kNever : passing_.front().first + kPassingKept;
   return std::min(
-      {silence_.next(s), links_.next(), heat_.next(), xids_.next(), collectives_.next(), sdc_.next(), outbreaks_.next(), over});
+      {silence_.next(s), links_.next(), heat_.next(), xids_.next(), collectives_.next(), sdc_.next(), outbreaks_.next(),
+       surroundings_.next(), over});
 }
 
 }  // namespace muster::detect

@@ -23,6 +23,7 @@
 #include "detect/sdc.h"
 #include "detect/silence.h"
 #include "detect/slow.h"
+#include "detect/surroundings.h"
 #include "detect/thermal.h"
 #include "detect/trend.h"
 #include "detect/visible.h"
@@ -83,6 +84,7 @@ class Detectors {
   Slow slow_;
   Jobs jobs_;
   Outbreaks outbreaks_;
+  Surroundings surroundings_;
   Signs signs_;
   std::deque<std::pair<Time, Key>> passing_;  // findings that nothing ever clears, with the mono time of their last sign
   std::map<Key, Open> open_;

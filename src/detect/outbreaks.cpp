@@ -17,6 +17,11 @@ constexpr Duration kSettles = seconds(20);   // no further one for so long: now 
 constexpr Duration kWaitsMax = seconds(90);  // but no longer than this after the third
 constexpr std::size_t kLeast = 3;            // nodes
 constexpr std::size_t kKept = 4096;
+constexpr std::size_t kDrawnMax = 512;       // more struck nodes than this are no chance, and sums over them take long
+constexpr Duration kLooks = minutes(1);      // how often open causes are looked after
+constexpr Duration kCalm = minutes(10);      // nothing has come or gone for so long
+constexpr double kLeft = 0.25;               // of its nodes at most are left: the cause is over, they have faults of their own
+constexpr Duration kStands = hours(8);       // a cause that nobody mends for so long is no reason to leave its nodes alone
 constexpr double kFaultsPerNodeDay = 0.0237;  // Meta's measured rate of small jobs, the highest published: of all kinds together
 constexpr double kOften = 20;                 // times that, of what is frequent everywhere: flaps and users' bugs
 constexpr double kChance = 1e-3;              // at most so likely that nothing is behind it
@@ -117,9 +122,11 @@ void Outbreaks::take_over(const Finding& f) {
     member_of_[f.id] = f.part_of;
   }
   // What the nodes shared is not read back from its words: it goes on until its members are gone, and takes no new ones.
-  if (f.kind == K::common_cause || (f.kind == K::storage_stall && !f.subject.empty())) {
+  const bool of_nodes = f.kind == K::common_cause && (explains(f) || f.subject == kSiteSubject);
+  if (of_nodes || (f.kind == K::storage_stall && !f.subject.empty())) {
     causes_[f.id].id = f.id;
     causes_[f.id].subject = f.subject;
+    look_at_ = {};
   }
 }
 
@@ -195,7 +202,9 @@ std::optional<Outbreaks::Choice> Outbreaks::choose(const Kin& kin, const State& 
                         static_cast<double>(k) >= kMost * static_cast<double>(c.nodes);
       if (!most) continue;
       const double groups = std::max(1.0, static_cast<double>(pool) / static_cast<double>(c.nodes));
-      const double shared = whole ? 0 : groups * drawn(k, hit, c.nodes, pool);
+      const bool many = hit > kDrawnMax;
+      const bool more = static_cast<double>(k) * static_cast<double>(pool) > 1.5 * static_cast<double>(hit * c.nodes);
+      const double shared = whole ? 0 : many ? (more ? 0 : 1) : groups * drawn(k, hit, c.nodes, pool);
       const double alone =
           groups * at_least(k, rate * static_cast<double>(c.nodes) * (window + kWaitsMax).seconds() / kDay.seconds());
       if (shared > kShared || alone > kChance) continue;
@@ -227,7 +236,7 @@ std::string Outbreaks::name_of_group(const Group& g, const State& s, const Drift
       const auto& names = s.site.cables.table().switches;
       return fmt::format("switch {}", i - 1 < names.size() ? names[i - 1] : "?");
     }
-    case Bond::site: return "the site: nothing less that they share is known";
+    case Bond::site: return std::string(kSiteSubject);
   }
   return {};
 }
@@ -244,7 +253,8 @@ void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Tim
     f.part_of = id;
     c.members.insert(f.id);
     member_of_[f.id] = id;
-    c.last = mono;
+    c.struck.insert(f.node);
+    c.last = c.changed = mono;
   }
   const Kin kin{f.kind, f.kind == K::mount_stalled ? f.subject : std::string()};
   std::deque<Struck>& all = lately_[kin];
@@ -255,7 +265,7 @@ void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Tim
   if (!first) due->second.at = std::min(mono + kSettles, due->second.latest);  // each further one puts it off
 }
 
-void Outbreaks::on_cleared(FindingId id, std::vector<Body>& more) {
+void Outbreaks::on_cleared(FindingId id, Time mono) {
   if (const auto own = causes_.find(id); own != causes_.end()) causes_.erase(own);
   const auto it = member_of_.find(id);
   if (it == member_of_.end()) return;
@@ -263,9 +273,77 @@ void Outbreaks::on_cleared(FindingId id, std::vector<Body>& more) {
   member_of_.erase(it);
   if (cause == causes_.end()) return;
   cause->second.members.erase(id);
-  if (!cause->second.members.empty()) return;
-  more.push_back(FindingCleared{cause->first, "none of its findings is open any more"});
-  causes_.erase(cause);
+  cause->second.changed = mono;
+  if (cause->second.members.empty()) look_at_ = std::min(look_at_, mono);
+}
+
+// A node of a cause has booted: the cause explains that too, and what was wrong with the node shows again if it still is.
+void Outbreaks::on_booted(const Finding& f, std::vector<Body>& more, const State& s, Time mono) {
+  for (auto& [id, c] : causes_) {
+    const Finding* cause = find_finding(s, id);
+    if (c.struck.count(f.node) == 0 || cause == nullptr || !explains(*cause)) continue;
+    const std::set<FindingId> members = c.members;
+    for (const FindingId m : members) {
+      const Finding* x = find_finding(s, m);
+      if (x == nullptr || x->node != f.node || x->cleared.ns != 0 || x->kind == K::node_silent || of_link(*x)) continue;
+      more.push_back(FindingCleared{m, "the node has booted since"});
+      on_cleared(m, mono);
+    }
+    more.push_back(FindingCleared{f.id, fmt::format("explained by {}", c.subject)});
+    return;
+  }
+}
+
+void Outbreaks::end(Cause& c, std::string why, std::vector<Body>& out, const State& s, Time utc) {
+  for (const FindingId m : c.members) {
+    member_of_.erase(m);
+    const Finding* f = find_finding(s, m);
+    if (f == nullptr || f->cleared.ns != 0) continue;
+    // It is seen to be there still: fresh evidence, which whoever takes care of the node by itself may go by.
+    const Evidence seen{f->evidence.back().witness, utc, {}, "still so now that its common cause is over"};
+    out.push_back(FindingGrew{m, f->severity, seen, {}});
+  }
+  out.push_back(FindingCleared{c.id, std::move(why)});
+}
+
+// Members end without a word of the detectors too (a repaired node's are closed with its incident).
+void Outbreaks::look_after(std::vector<Body>& out, const State& s, Time utc, Time mono) {
+  for (auto it = causes_.begin(); it != causes_.end();) {
+    Cause& c = it->second;
+    std::set<NodeId> left;
+    for (auto m = c.members.begin(); m != c.members.end();) {
+      const Finding* f = find_finding(s, *m);
+      const bool open = m->v >= s.next_finding || (f != nullptr && f->cleared.ns == 0);
+      if (!open) {
+        member_of_.erase(*m);
+        m = c.members.erase(m);
+        c.changed = mono;
+        continue;
+      }
+      if (f != nullptr) left.insert(f->node);
+      if (f != nullptr && c.changed.ns == 0) c.struck.insert(f->node);
+      ++m;
+    }
+    if (c.changed.ns == 0) c.changed = mono;  // taken over from before a restart
+    const std::size_t all = std::max(c.struck.size(), left.size());
+    const bool few = left.size() < kLeast && static_cast<double>(left.size()) <= kLeft * static_cast<double>(all);
+    std::string why;
+    if (c.members.empty()) {
+      why = "none of its findings is open any more";
+    } else if (few && mono - c.changed >= kCalm) {
+      why = fmt::format("{} of {} nodes are well again: what is left is theirs alone", all - left.size(), all);
+    } else if (mono - c.changed >= kStands) {
+      why = fmt::format("nothing has changed for {}: its {} nodes are looked at one by one", render_duration(kStands),
+                        left.size());
+    }
+    if (why.empty()) {
+      ++it;
+      continue;
+    }
+    end(c, std::move(why), out, s, utc);
+    it = causes_.erase(it);
+  }
+  look_at_ = causes_.empty() ? kNever : mono + kLooks;
 }
 
 // Those of the window that lie in the group and are still open point to the cause from now on.
@@ -289,7 +367,10 @@ void Outbreaks::link(Cause& c, const Kin& kin, std::vector<Body>& out, const Sta
     }
     member_of_[x.id] = c.id;
     c.members.insert(x.id);
+    c.struck.insert(x.node);
+    c.changed = mono;
   }
+  look_at_ = std::min(look_at_, mono + kLooks);
   out.insert(out.end(), std::make_move_iterator(grown.begin()), std::make_move_iterator(grown.end()));
 }
 
@@ -359,8 +440,12 @@ void Outbreaks::on_turn(std::vector<Body>& out, const State& s, const Drift& ver
                         std::uint64_t& next_id) {
   std::vector<Body> more;
   for (Body& b : out) {
-    if (auto* o = std::get_if<FindingOpened>(&b)) on_opened(o->finding, s, versions, mono);
-    if (const auto* c = std::get_if<FindingCleared>(&b)) on_cleared(c->id, more);
+    auto* o = std::get_if<FindingOpened>(&b);
+    if (o != nullptr && o->finding.kind == K::host_rebooted) on_booted(o->finding, more, s, mono);
+    const bool explained = !more.empty() && std::holds_alternative<FindingCleared>(more.back()) && o != nullptr &&
+                           std::get<FindingCleared>(more.back()).id == o->finding.id;
+    if (o != nullptr && !explained) on_opened(o->finding, s, versions, mono);
+    if (const auto* c = std::get_if<FindingCleared>(&b)) on_cleared(c->id, mono);
   }
   out.insert(out.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   for (auto it = due_.begin(); it != due_.end();) {
@@ -372,10 +457,11 @@ void Outbreaks::on_turn(std::vector<Body>& out, const State& s, const Drift& ver
     it = due_.erase(it);
     judge(kin, out, s, versions, utc, mono, next_id);
   }
+  if (look_at_ <= mono) look_after(out, s, utc, mono);
 }
 
 Time Outbreaks::next() const {
-  Time t = kNever;
+  Time t = look_at_;
   for (const auto& [kin, due] : due_) t = std::min(t, due.at);
   return t;
 }

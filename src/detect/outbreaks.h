@@ -1,6 +1,7 @@
 // The same trouble on many nodes at about the same time, beyond what chance allows, and what those nodes share: a leaf switch, a
 // rack's power, an NVLink domain, a row, a driver that was pushed out, a file system. One finding for the site, to which those of
-// the nodes point. It leads to no act: whoever reads it looks at the shared thing instead of at every node.
+// the nodes point. It leads to no act: whoever reads it looks at the shared thing instead of at every node. It is over when
+// nearly all of its nodes are well again, or when nobody has mended it for long: what is left is then looked at node by node.
 #pragma once
 #include <deque>
 #include <map>
@@ -49,6 +50,8 @@ class Outbreaks {
     std::set<FindingKind> kinds;
     std::set<FindingId> members;  // open ones
     Time last;                    // mono, when the newest of them came
+    std::set<NodeId> struck;      // nodes that were ever in it
+    Time changed;                 // mono, when a finding of it last came or went
   };
   struct Due {
     Time at;      // mono
@@ -70,7 +73,10 @@ class Outbreaks {
   std::optional<Choice> choose(const Kin& kin, const State& s, const Drift& versions, Time mono) const;
   std::string name_of_group(const Group& g, const State& s, const Drift& versions, Time utc, Time mono) const;
   void on_opened(Finding& f, const State& s, const Drift& versions, Time mono);
-  void on_cleared(FindingId id, std::vector<Body>& more);
+  void on_cleared(FindingId id, Time mono);
+  void on_booted(const Finding& f, std::vector<Body>& more, const State& s, Time mono);
+  void look_after(std::vector<Body>& out, const State& s, Time utc, Time mono);
+  void end(Cause& c, std::string why, std::vector<Body>& out, const State& s, Time utc);
   void judge(const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
              std::uint64_t& next_id);
   void link(Cause& c, const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time mono);
@@ -83,6 +89,7 @@ class Outbreaks {
   std::map<Kin, Due> due_;                           // what to judge, once the storm of openings has settled
   std::map<FindingId, Cause> causes_;                // open ones
   std::map<FindingId, FindingId> member_of_;
+  Time look_at_ = kNever;                            // mono: open causes are looked after
 };
 
 }  // namespace muster::detect

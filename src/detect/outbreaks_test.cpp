@@ -113,6 +113,39 @@ TEST_F(CommonCause, ItIsOverWithItsLastMember) {
   EXPECT_EQ(w.open(FindingKind::common_cause), nullptr);
 }
 
+TEST_F(CommonCause, ItIsOverWhenNearlyAllAreWellAndTheRestIsSeenAfresh) {
+  lose_links(8, 11);
+  pass(minutes(4));
+  for (std::uint32_t n = 8; n <= 10; ++n) w.record(NodeId{n}, 0, KernelKind::link_up);
+  pass(minutes(8));
+  EXPECT_NE(w.open(FindingKind::common_cause), nullptr);
+  pass(minutes(5));
+  EXPECT_EQ(w.open(FindingKind::common_cause), nullptr);
+  const Finding* left = w.open(FindingKind::link_down);
+  ASSERT_NE(left, nullptr);
+  EXPECT_NE(left->evidence.back().text.find("still so"), std::string::npos);
+}
+
+TEST_F(CommonCause, ACauseThatNobodyMendsIsNoReasonToLeaveItsNodesAloneForEver) {
+  lose_links(8, 11);
+  pass(hours(7));
+  EXPECT_NE(w.open(FindingKind::common_cause), nullptr);
+  pass(hours(2));
+  EXPECT_EQ(w.open(FindingKind::common_cause), nullptr);
+}
+
+TEST_F(CommonCause, MembersThatEndWithTheirIncidentsEndItToo) {
+  lose_links(8, 11);
+  pass(minutes(4));
+  std::vector<FindingId> members;
+  for (const auto& [id, f] : w.t.s.findings) {
+    if (f.kind == FindingKind::link_down) members.push_back(id);
+  }
+  for (const FindingId id : members) w.t.tell(FindingCleared{id, "repaired"});
+  pass(minutes(3));
+  EXPECT_EQ(w.open(FindingKind::common_cause), nullptr);
+}
+
 TEST_F(CommonCause, AControllerThatStartsAnewStillEndsIt) {
   lose_links(8, 11);
   pass(minutes(4));

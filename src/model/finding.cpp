@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace muster {
+bool explains(const Finding& f) {
+  return f.kind == FindingKind::common_cause && f.subject != kSiteSubject && f.subject != kEngineSubject &&
+         f.subject != kClockSubject;
+}
+
 bool of_link(const Finding& f) {
   switch (f.kind) {
     case FindingKind::link_flap:

@@ -87,6 +87,12 @@ struct Finding {
 };
 constexpr std::size_t kEvidenceMax = 8;
 
+// What a common cause is called when its nodes share nothing narrower, and when it is not a matter of nodes at all.
+constexpr std::string_view kSiteSubject = "the site: nothing less that they share is known";
+constexpr std::string_view kEngineSubject = "the scheduler engine";
+constexpr std::string_view kClockSubject = "the controller's clock";
+// A common cause that names what its nodes share: they are not acted on one by one while it stands.
+bool explains(const Finding& f);
 // Subject of what is told of a NIC's link by a kind that is mostly about GPUs.
 constexpr std::string_view kLinkSubject = "network link";
 // The slot is a NIC's: the finding is about its link.

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "model/codec.h"
+#include "model/fold_parts.h"
 #include "model/fold_recovery.h"
 #include "model/state.h"
 
@@ -178,6 +179,7 @@ struct Folder {
     const Time before = s.mono();
     // A first run begins at its own clock; later ones go on where the time stood, however the clock was set meanwhile.
     s.mono_offset = s.site.nodes.empty() ? Duration{} : before - b.now.steady;
+    s.utc_jump = {};
     s.now = b.now;
     s.epoch = b.epoch;
     s.rules = b.rules;
@@ -201,12 +203,12 @@ struct Folder {
   void operator()(const TurnBegan& b) {
     const Time before = s.mono();
     s.turn = b.turn;
+    keep_clock(s, b.now);
     s.now = b.now;
     if (s.mono() < before) s.mono_offset = before - b.now.steady;  // the clock stood still or went back
     const Time now = s.mono();
     while (!s.harms.empty() && now - s.harms.front().at > kHarmKept) s.harms.pop_front();
     while (!s.openings.empty() && now - s.openings.front().at > kOpeningKept) s.openings.pop_front();
-    std::erase_if(s.frozen, [&](const auto& f) { return f.second <= now; });
   }
 
   // ---- jobs
@@ -368,6 +370,7 @@ struct Folder {
     s.findings[b.finding.id] = b.finding;
     s.next_finding = std::max(s.next_finding, b.finding.id.v + 1);
     s.new_findings.insert(b.finding.id);
+    index_finding(s, b.finding.id);
     if (b.finding.kind == FindingKind::row_hot && b.finding.slot >= 0) {
       s.hot_rows[static_cast<std::uint32_t>(b.finding.slot)].finding = b.finding.id;
     }
@@ -377,7 +380,11 @@ struct Folder {
     if (it == s.findings.end()) return;
     Finding& f = it->second;
     f.severity = std::max(f.severity, b.severity);
-    if (b.part_of.some()) f.part_of = b.part_of;
+    if (b.part_of.some() && f.cleared.ns == 0) {
+      unindex_finding(s, b.id);
+      f.part_of = b.part_of;
+      index_finding(s, b.id);
+    }
     if (b.evidence.text.empty()) return;
     f.evidence.push_back(b.evidence);
     if (f.evidence.size() > kEvidenceMax) f.evidence.erase(f.evidence.begin() + kEvidenceMax / 2);
@@ -386,7 +393,7 @@ struct Folder {
   void operator()(const FindingCleared& b) {
     const auto it = s.findings.find(b.id);
     if (it == s.findings.end() || it->second.cleared.ns != 0) return;
-    it->second.cleared = e.utc;
+    clear_finding(s, b.id, e.utc);
     if (const auto row = s.hot_rows.find(static_cast<std::uint32_t>(it->second.slot));
         it->second.kind == FindingKind::row_hot && row != s.hot_rows.end() && row->second.finding == b.id) {
       row->second.finding = {};
@@ -509,7 +516,9 @@ struct Folder {
     if (b.status == Status::unknown || b.status == Status::pending) return;
     r.ended = e.utc;
     s.open_orders.erase(b.key);
+    if (b.status == Status::not_received) s.engine_asked = s.mono();
     if (Incident* i = incident(r.order.reason.incident); i != nullptr && i->pending == b.key) {
+      if (b.status == Status::not_received && s.engine_away.some() && i->tries > 0) --i->tries;  // nothing was tried
       s.dirty_incidents.insert(i->id);
       if (r.order.action.verb == Verb::test_node && b.status == Status::failed) i->disproved = true;
     }
@@ -653,7 +662,8 @@ struct Folder {
     for (FindingId f : i->findings) {
       const auto it = s.findings.find(f);
       if (it == s.findings.end() || it->second.cleared.ns != 0) continue;
-      it->second.cleared = e.utc;
+      if (cause_of(s, it->second) != nullptr) continue;  // goes on as part of that
+      clear_finding(s, f, e.utc);
       retire(s.findings, s.cleared_findings, f);
     }
     retire(s.incidents, s.closed_incidents, b.id);
@@ -667,7 +677,10 @@ struct Folder {
   void operator()(const NodeDescribed& b) {
     if (NodeState* n = node(b.node)) n->known.put(b.facts);
   }
-  void operator()(const CauseFrozen& b) { s.frozen[b.cause] = b.until; }
+  void operator()(const CauseFrozen& b) {
+    s.frozen[b.cause] = b.until;
+    if (b.until <= s.mono()) s.frozen.erase(b.cause);  // it is over
+  }
   void operator()(const PriceAnnounced& b) {
     s.prices = b;
     s.queue_dirty = true;

@@ -48,7 +48,11 @@ void refresh(State& s) {
     s.dirty_incidents.insert(id);
     if (i.due.ns != 0 && i.due != kNever) s.timers.insert({i.due, id});
   }
+  s.explained.clear();
+  s.open_kinds.clear();
+  s.engine_away = {};
   for (const auto& [id, f] : s.findings) {
+    if (f.cleared.ns == 0) index_finding(s, id);
     if (f.cleared.ns == 0 && in_incident.count(id) == 0) s.new_findings.insert(id);
   }
   s.placed.clear();

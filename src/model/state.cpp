@@ -9,6 +9,14 @@ bool placeable(const State& s, NodeId id) {
   const NodeState& n = s.nodes[id.v];
   if (n.condition != NodeCondition::up || n.hold != Hold::none) return false;
   if (s.out_nodes.count(id) != 0) return false;  // its drain is under way
+  // What many nodes share is at fault there: nobody drains them one by one, and nobody starts on them either.
+  if (const auto x = s.explained.find(id); x != s.explained.end()) {
+    const auto bad = [&](FindingId f) {
+      const Runbook* l = runbook_for(s, id, find_finding(s, f)->kind, find_finding(s, f)->code);
+      return l != nullptr && l->act;
+    };
+    if (std::any_of(x->second.begin(), x->second.end(), bad)) return false;
+  }
   const Incident* i = find_incident(s, n.incident);
   if (i == nullptr || i->stage == Stage::watching) return true;
   const bool held_back = i->stage == Stage::opened && i->due.ns != 0;

@@ -141,12 +141,15 @@ struct Totals {
   std::uint64_t jobs_timed_out = 0;  // of those that failed: by their own time limit
 };
 
+constexpr Duration kEngineRetry = minutes(5);  // how often an engine that is away is tried again
+
 struct State {
   // Journal position
   std::uint64_t seq = 0;
   std::uint64_t turn = 0;
   Now now;               // of the last turn
   Duration mono_offset;  // mono = steady + mono_offset: continuous over restarts, never going back
+  Duration utc_jump;     // by how much the wall clock has been set since this run began; 0 while it keeps up with the steady one
   std::uint64_t epoch = 0;
   std::uint32_t rules = 0;
   std::string journal;
@@ -200,9 +203,15 @@ struct State {
   std::set<JobId> followers;                     // queued, and others must complete first; derived
   std::vector<std::int16_t> group;               // of Policy::groups, by node; empty: there are none; -1: in none; derived
 
+  std::map<NodeId, std::set<FindingId>> explained;    // open findings that an open common cause explains, by node; derived
+  std::map<FindingKind, std::uint32_t> open_kinds;    // how many findings of each kind are open; derived
+  FindingId engine_away;                              // the open finding that says so; derived
+  Time engine_asked;                                  // mono, of the last order that the engine did not get
   std::map<std::uint32_t, std::uint32_t> ended_members;  // array -> how many of it ended_jobs has; derived
 
   Time mono() const { return now.steady + mono_offset; }
+  // Nothing is ordered: by a person's word, or because the engine gets nothing and was asked a moment ago.
+  bool idle() const { return paused || (engine_away.some() && mono() < engine_asked + kEngineRetry); }
 };
 constexpr std::size_t kEndedKept = 512;
 constexpr std::size_t kPastKept = 32;
@@ -212,6 +221,15 @@ constexpr std::size_t kMembersKept = 200;      // of one array; or a large one w
 // Applies one event. Events must arrive in order; what does not fit (an unknown job, a repeated order) is ignored, never fatal:
 // journals outlive the code that wrote them.
 void fold(State& s, const Event& e);
+// causes.cpp: keep `explained`, `open_kinds` and `engine_away` as findings open (or get a cause) and end.
+void index_finding(State& s, FindingId id);
+void unindex_finding(State& s, FindingId id);
+void clear_finding(State& s, FindingId id, Time utc);
+// The open common cause that explains an open finding; null: none does. Of an incident: one that explains all that is open of it.
+const Finding* cause_of(const State& s, const Finding& f);
+const Finding* cause_of(const State& s, const Incident& i);
+// How old evidence of that time (utc) is, whatever the wall clock was set to meanwhile.
+Duration evidence_age(const State& s, Time at);
 // The event that comes next, of a stream that is not journaled: for benches and tests, which fold and keep nothing.
 Event next_event(const State& s, std::string_view stream, Time utc, Body body);
 // After a snapshot was read, or a controller started: rebuilds what is not stored and marks everything as changed.

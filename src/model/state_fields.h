@@ -49,8 +49,9 @@ template <class V> void fields(V& v, Totals& t) {
 }
 template <class V> void fields(V& v, QueueUse& q) { v("past", q.past); v("held", q.held); }
 template <class V> void fields(V& v, State& s) {
-  v("seq", s.seq); v("turn", s.turn); v("now", s.now); v("mono_offset", s.mono_offset); v("epoch", s.epoch);
-  v("rules", s.rules); v("journal", s.journal); v("paused", s.paused); v("paused_by", s.paused_by); v("policy", s.policy);
+  v("seq", s.seq); v("turn", s.turn); v("now", s.now); v("mono_offset", s.mono_offset); v("utc_jump", s.utc_jump);
+  v("epoch", s.epoch); v("rules", s.rules); v("journal", s.journal); v("paused", s.paused); v("paused_by", s.paused_by);
+  v("policy", s.policy);
   v("policy_hash", s.policy_hash); v("site", s.site); v("cables", s.site.cables); v("nodes", s.nodes);
   v("jobs", s.jobs); v("queue", s.queue);
   v("ended_jobs", s.ended_jobs); v("findings", s.findings); v("incidents", s.incidents);

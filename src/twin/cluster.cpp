@@ -140,8 +140,8 @@ void Cluster::run_to(Time steady) {
 }
 
 void Cluster::emit(Body body, bool wakes) {
-  inbox.events.push_back({Source{boot, "engine", ++engine_seq}, utc(), std::move(body), {}});
-  wake = wake || wakes;
+  (away ? untold : inbox.events).push_back({Source{boot, "engine", ++engine_seq}, utc(), std::move(body), {}});
+  wake = wake || (wakes && !away);
 }
 
 void Cluster::tell(NodeId n, int slot, std::uint8_t what) {

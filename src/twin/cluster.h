@@ -1,5 +1,6 @@
 // Cluster: everything inside the twin. One struct, whose functions are written where their subject is: nodes.cpp, jobs.cpp,
-// shares.cpp, orders.cpp, weather.cpp (when faults strike), symptoms.cpp (what they do and show), reports.cpp, fork.cpp.
+// shares.cpp, orders.cpp, disasters.cpp (what strikes many nodes), weather.cpp (when faults strike), symptoms.cpp (what they do
+// and show), reports.cpp, fork.cpp.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -71,6 +72,8 @@ struct Node {
   Life life = Life::up;
   NodeCondition condition = NodeCondition::up;  // as the engine sees it
   bool drained = false;
+  bool dark = false;             // its rack has no power
+  bool pushed = false;           // it runs the driver that hangs
   bool warming = false;          // its temperature still moves
   std::uint8_t dirty = kClean;
   std::uint16_t dirty_slots = 0;
@@ -144,6 +147,10 @@ struct OrderState {
   bool ended = false;
   std::string luck;  // names its random streams
 };
+
+// Stages of a disaster that concern one node, beside those of symptoms.cpp: kDisasterStages + node * kDisasterOps + op.
+constexpr std::uint32_t kDisasterStages = 16;
+constexpr std::uint32_t kDisasterOps = 4;
 
 // Nodes of the smallest leaf.
 std::uint32_t least_leaf(const Site& site);
@@ -272,6 +279,22 @@ struct Cluster {
   void break_gang(std::uint32_t f, double kill_share, const std::string& detail);
   void recompute_gpu(NodeId n, int slot);
 
+  // ---- disasters.cpp
+  std::uint64_t begin_disaster(const Stroke& x);
+  void show_disaster(std::uint32_t f);
+  void disaster_stage(std::uint32_t f, std::uint32_t op, NodeId n);
+  void undo_disaster(std::uint32_t f);
+  void push_driver(std::uint32_t f);
+  void roll_back(std::uint32_t f);
+  void fail_switch(std::uint32_t f);
+  void mend_switch(std::uint32_t f);
+  void cut_power(std::uint32_t f);
+  void restore_power(std::uint32_t f);
+  void storm(std::uint32_t f);
+  void engine_back();
+  void hang_again(NodeId n);             // it has booted with the driver that hangs
+  bool leaf_dead(NodeId n) const;
+
   // ---- orders.cpp
   Result<void> accept(const Order& order);
   Result<void> inquire(const std::string& key);
@@ -322,6 +345,11 @@ struct Cluster {
   std::size_t next_listed = 0;
   std::vector<FaultTruth> faults;
   std::vector<FaultLive> live;
+  std::map<std::uint32_t, Stroke> strokes;  // by fault: what was asked for
+  std::vector<std::uint32_t> dead_leaves;
+  bool away = false;                 // the engine
+  std::vector<Arrival> untold;       // what it will tell when it is back
+  Duration clock_error;              // of the controller's wall clock
   std::vector<double> kind_rate;     // per GPU-hour, times the weather's factor
   double node_rate = 0;              // sum of those that strike nodes
   Prng site_weather;

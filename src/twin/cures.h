@@ -20,7 +20,7 @@ struct Cure {
   bool intermittent;   // a test may miss it (never a hard one)
 };
 
-constexpr std::array<Cure, 17> kCures = {{
+constexpr std::array<Cure, 23> kCures = {{
     {FaultKind::gpu_off_bus, 0, 0, 0, 0, 0.60, 0.30, 0.10, true, false},
     {FaultKind::ecc_uncorrectable, 0, 1, 0, 0, 0, 0, 0, true, false},
     {FaultKind::row_remap, 0, 1, 0, 0, 0, 0, 0, true, false},
@@ -36,8 +36,14 @@ constexpr std::array<Cure, 17> kCures = {{
     {FaultKind::slow_gpu, 0, 0.50, 0, 0, 0, 0, 0.50, true, true},
     {FaultKind::storage_stall, 1, 0, 0, 0, 0, 0, 0, false, false},
     {FaultKind::app_bug, 1, 0, 0, 0, 0, 0, 0, true, false},
-    {FaultKind::cooling_fault, 1, 0, 0, 0, 0, 0, 0, false, false},
     {FaultKind::driver_hang, 0, 0, 0.60, 0, 0.40, 0, 0, false, false},
+    {FaultKind::cooling_fault, 1, 0, 0, 0, 0, 0, 0, false, false},
+    {FaultKind::bad_push, 1, 0, 0, 0, 0, 0, 0, false, false},
+    {FaultKind::switch_failure, 1, 0, 0, 0, 0, 0, 0, false, false},
+    {FaultKind::pdu_loss, 1, 0, 0, 0, 0, 0, 0, false, false},
+    {FaultKind::engine_away, 1, 0, 0, 0, 0, 0, 0, false, false},
+    {FaultKind::clock_jump, 1, 0, 0, 0, 0, 0, 0, false, false},
+    {FaultKind::event_storm, 1, 0, 0, 0, 0, 0, 0, false, false},
 }};
 
 constexpr const Cure& cure_of(FaultKind k) { return kCures[static_cast<std::size_t>(k)]; }

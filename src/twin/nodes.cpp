@@ -97,6 +97,7 @@ void Cluster::finish_boot(NodeId n, const std::string& detail) {
     }
   }
   tell(n, -1, kFull);
+  if (x.pushed) hang_again(n);
   // The engine notices the new boot time even where it never missed the node.
   x.condition = NodeCondition::up;
   emit(NodeChanged{n, NodeCondition::up, detail});

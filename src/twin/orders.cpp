@@ -60,6 +60,7 @@ std::string Cluster::luck_of(const Order& order) {
 }
 
 Result<void> Cluster::accept(const Order& order) {
+  if (away) return fail(Code::unreachable, "the engine does not answer");
   if (order_of.contains(order.key)) {
     ++count.duplicate_orders;
     return fail(Code::conflict, fmt::format("order {} was received before", order.key));
@@ -104,6 +105,7 @@ Result<void> Cluster::accept(const Order& order) {
 }
 
 Result<void> Cluster::inquire(const std::string& key) {
+  if (away) return fail(Code::unreachable, "the engine does not answer");
   const auto it = order_of.find(key);
   if (it == order_of.end()) {
     emit(OrderEnded{key, Status::not_received, "this engine never got it"});
@@ -255,6 +257,7 @@ void Cluster::order_due(std::uint32_t o) {
 std::string Cluster::test_verdict(std::uint32_t o) {
   const NodeId n = orders[o].action.node;
   if (node(n).life != Life::up) return "no answer from the node";
+  if (leaf_dead(n)) return "NIC 0: no link";
   Prng prng(config.seed, "test/" + orders[o].luck);
   for (const std::uint32_t f : node(n).faults) {
     const FaultTruth& t = faults[f];
@@ -284,6 +287,10 @@ void Cluster::end_node_order(std::uint32_t o) {
   const NodeId n = a.node;
   Node& x = node(n);
   const bool answers = x.life == Life::up;
+  if (x.dark && (a.verb == Verb::power_cycle_node || a.verb == Verb::replace_node)) {
+    set_life(n, Life::crashed);
+    return finish_order(o, Status::failed, "the rack has no power");
+  }
   switch (a.verb) {
     case Verb::drain_node:
     case Verb::undrain_node: x.drained = a.verb == Verb::drain_node; return finish_order(o, Status::done, {});
@@ -329,6 +336,7 @@ void Cluster::end_node_order(std::uint32_t o) {
         const std::uint32_t swaps = gpu(n, static_cast<int>(s)).swaps + 1;
         gpu(n, static_cast<int>(s)) = Gpu{};
         gpu(n, static_cast<int>(s)).swaps = swaps;
+        if (leaf_dead(n)) recompute_gpu(n, static_cast<int>(s));
       }
       // A new node is no lemon.
       x.fault_per_h = std::min(x.fault_per_h, node_rate);

@@ -9,6 +9,7 @@ namespace muster::twin {
 namespace {
 
 constexpr std::string_view kDriver = "580.159.04";
+constexpr std::string_view kPushedDriver = "580.181.07";  // what a bad push installs
 constexpr std::uint16_t kAllSlots = 0xffff;
 constexpr double kPauseLoad = 0.08;  // of a gang that waits
 
@@ -94,7 +95,7 @@ void ScrapeWriter::labels(int slot) {
       append_escaped(l, c_.model(n_));
       l += "\",Hostname=\"";
       append_escaped(l, c_.name(n_));
-      l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", kDriver);
+      l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", c_.node(n_).pushed ? kPushedDriver : kDriver);
       ++index;
     }
   }

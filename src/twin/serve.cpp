@@ -130,7 +130,7 @@ HttpResponse Service::inject(const HttpRequest& q) {
   FaultKind kind{};
   if (!parse_name(text("fault"), kind)) return refuse(400, {Code::bad_input, "no such fault", ""});
   const NodeId node = find_node(site_, text("node"));
-  if (!node.some() && kind != FaultKind::storage_stall) return refuse(404, {Code::not_found, "there is no such node", ""});
+  if (!node.some() && needs_node(kind)) return refuse(404, {Code::not_found, "there is no such node", ""});
   const auto r = twin_.inject(kind, node, -1);
   if (!r) return refuse(409, r.error());
   return {200, "application/json", {}, fmt::format("{{\"fault\":{}}}", *r)};

@@ -68,7 +68,7 @@ void Cluster::break_gang(std::uint32_t f, double kill_share, const std::string& 
 void Cluster::recompute_gpu(NodeId n, int slot) {
   Gpu& g = gpu(n, slot);
   g.lost = g.remap_pending = g.remap_failed = g.stalled = false;
-  g.link_up = true;
+  g.link_up = !leaf_dead(n);
   g.pcie_width = 16;
   g.speed = g.clock = 1;
   g.hot_c = 0;
@@ -96,6 +96,7 @@ void Cluster::show(std::uint32_t f) {
   FaultLive& l = live[f];
   const NodeId n = t.node;
   const int slot = t.slot;
+  const double given_s = strokes.contains(f) ? strokes[f].lasts.seconds() : 0;
   const auto later = [&](double s, Stage stage) { queue.push(now + from_seconds(s), Tick::fault, f, stage); };
   switch (t.kind) {
     case FaultKind::gpu_off_bus:
@@ -144,20 +145,21 @@ void Cluster::show(std::uint32_t f) {
     case FaultKind::storage_stall:
       store.set_factor(now, 0.05);
       reschedule_store();
-      later(600 + 3000 * l.prng.unit(), kOver);
+      if (const double s = 600 + 3000 * l.prng.unit(); given_s == 0) later(s, kOver);
       break;
-    case FaultKind::app_bug: break;  // see bug()
-    case FaultKind::cooling_fault: later(show_cooling(f), kMend); break;
     case FaultKind::driver_hang: emit(AgentSaid{n, AgentWord::probe_hung, "nvml", 0, "no answer for 60 s"}); break;
+    case FaultKind::cooling_fault:
+      if (const double s = show_cooling(f); given_s == 0) later(s, kMend);
+      break;
+    default: show_disaster(f); break;  // and app_bug: see bug()
   }
+  if (given_s > 0) later(given_s, t.kind == FaultKind::cooling_fault ? kMend : kOver);
   const bool needs_load = t.kind == FaultKind::slow_gpu || t.kind == FaultKind::thermal;
   t.shown = !needs_load || gpu_load(n, slot) > 0.5;
   if (n.some() && slot >= 0) {
     recompute_gpu(n, slot);
     // What only its gang feels is in no counter.
-    if (!needs_load && t.kind != FaultKind::app_bug) {
-      tell(n, slot, loses_gpu(t.kind) ? kFull : kCounters);
-    }
+    if (!needs_load && t.kind != FaultKind::app_bug) tell(n, slot, loses_gpu(t.kind) ? kFull : kCounters);
   }
 }
 
@@ -228,6 +230,10 @@ void Cluster::fault_stage(std::uint32_t f, std::uint32_t stage) {
     if (!calmed && node(n).life == Life::up) begin_fault(FaultKind::host_crash, n, -1, false);
     return;
   }
+  if (stage >= kDisasterStages) {
+    const std::uint32_t at = stage - kDisasterStages;
+    return disaster_stage(f, at % kDisasterOps, NodeId{at / kDisasterOps});
+  }
   if (t.fate != Fate::active) return;
   const bool alive = !n.some() || node(n).life == Life::up;
   switch (stage) {
@@ -281,6 +287,7 @@ void Cluster::undo(std::uint32_t f) {
   }
   if (t.kind == FaultKind::driver_hang) emit(AgentSaid{t.node, AgentWord::probe_back, "nvml", 0, {}});
   if (t.kind == FaultKind::cooling_fault) set_cooling(static_cast<std::uint32_t>(t.slot), 1);
+  if (of_site(t.kind)) undo_disaster(f);
   if (!t.node.some() || t.slot < 0 || t.kind == FaultKind::app_bug) return;
   if (drops_link(t.kind)) {
     kernel(t.node, fmt::format("mlx5_core {} ibs{}: Link up", nic_pci(config.site, t.slot), t.slot), 6);
@@ -296,6 +303,9 @@ void Cluster::haunt(std::uint32_t g) {
     const std::uint16_t slots = slots_of(gangs[g], i);
     if (node(n).life != Life::up) {
       doom(g, kNcclTimeout, JobEnd::node_failed, fmt::format("no answer from {}", name(n)));
+    }
+    if (leaf_dead(n) && gangs[g].nodes.size() > 1) {
+      doom(g, seconds(90), JobEnd::node_failed, fmt::format("rank on {}: NET/IB: no active port", name(n)));
     }
     const std::vector<std::uint32_t> active = node(n).faults;
     for (const std::uint32_t f : active) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <bit>
+#include <tuple>
 
 #include "twin/cluster.h"
 
@@ -23,7 +24,7 @@ Twin::~Twin() = default;
 
 Now Twin::now() const {
   const World& w = *world_;
-  return {w.utc(), w.now, w.now};
+  return {w.utc() + w.clock_error, w.now, w.now};
 }
 
 void Twin::poll(Inbox& out) {
@@ -66,18 +67,16 @@ Result<void> Twin::submit(const Order& order) { return world_->accept(order); }
 
 Result<void> Twin::inquire(const std::string& key) { return world_->inquire(key); }
 
-Result<std::uint64_t> Twin::inject(FaultKind kind, NodeId n, int slot) {
+Result<std::uint64_t> Twin::inject(const Stroke& stroke) {
   World& w = *world_;
-  if (kind == FaultKind::storage_stall) {
-    const std::uint64_t id = w.begin_fault(kind, NodeId{}, -1, true);
-    if (id == 0) return fail(Code::conflict, "the store is stalled already");
-    return id;
+  const auto [kind, n, slot] = std::tie(stroke.kind, stroke.node, stroke.slot);
+  if (needs_node(kind) && (!n.some() || n.v >= w.nodes.size())) return fail(Code::not_found, "no such node");
+  if (kind == FaultKind::cooling_fault && w.rows.empty()) {
+    return fail(Code::conflict, "the cluster's rows are not known", "give racks_per_row in the cluster file");
   }
-  if (!n.some() || n.v >= w.nodes.size()) return fail(Code::not_found, "no such node");
-  if (kind == FaultKind::cooling_fault) {
-    if (w.rows.empty()) return fail(Code::conflict, "the cluster's rows are not known", "give racks_per_row in the cluster file");
-    const std::uint64_t id = w.begin_fault(kind, NodeId{}, static_cast<int>(row_of(w.config.site, n)), true);
-    if (id == 0) return fail(Code::conflict, fmt::format("the cooling of {}'s row fails already", w.name(n)));
+  if (of_site(kind)) {
+    const std::uint64_t id = w.begin_disaster(stroke);
+    if (id == 0) return fail(Code::conflict, fmt::format("{} is there already", name_of(kind)));
     return id;
   }
   if (slot < -1 || slot >= static_cast<int>(w.per_node)) {

@@ -67,8 +67,10 @@ class Twin final : public Clock, public Observatory, public Actuator {
   // For a twin in step with a wall clock: runs up to `steady`, whatever happens. True if something urgent is there to poll.
   bool advance_to(Time steady);
 
-  // slot -1: chosen by the twin. cooling_fault strikes the row of the node.
-  Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot);
+  Result<std::uint64_t> inject(const Stroke& stroke);
+  Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot) {
+    return inject({.kind = kind, .node = node, .slot = slot});
+  }
   // No more weather and no more new jobs: what is there goes on to its end. Faults that have not shown yet never will.
   void calm();
 

@@ -9,9 +9,7 @@ namespace {
 
 constexpr double kLookAhead_h = 24 * 365 * 5;  // what would strike later than this is left out
 
-bool strikes_nodes(FaultKind k) {
-  return k != FaultKind::storage_stall && k != FaultKind::app_bug && k != FaultKind::cooling_fault;
-}
+bool strikes_nodes(FaultKind k) { return !of_site(k) && k != FaultKind::app_bug; }
 
 }  // namespace
 
@@ -105,7 +103,7 @@ std::uint64_t Cluster::begin_fault(FaultKind kind, NodeId n, int slot, bool by_h
   t.id = faults.size() + 1;
   t.kind = kind;
   t.node = n;
-  t.slot = static_cast<std::int16_t>(cure_of(kind).on_gpu || kind == FaultKind::cooling_fault ? slot : -1);
+  t.slot = static_cast<std::int16_t>(cure_of(kind).on_gpu || of_site(kind) ? slot : -1);
   if (n.some() && busy(n, t.slot)) t.job = gangs[gangs_on(n, t.slot).front()].id;
   t.began = utc();
   t.injected_by_hand = by_hand;

@@ -1,6 +1,9 @@
 // scenarios FILE...: plays each scenario with the controller over a twin, and says what did not come as expected.
 #include <fmt/core.h>
 
+#include <sys/resource.h>
+
+#include <ctime>
 #include <fstream>
 #include <iterator>
 
@@ -31,8 +34,12 @@ struct Play {
   const Scenario& s;
   bool verbose;
   std::vector<std::string> problems;
-  std::vector<bool> met = std::vector<bool>(s.expect.size(), false);
-  Time began;
+  std::vector<std::uint32_t> met = std::vector<std::uint32_t>(s.expect.size(), 0);
+  Time began;  // steady: the wall clock may jump
+  std::size_t drained = 0;  // nodes out at one moment, at most
+  std::uint32_t findings = 0;
+  std::string figures;
+  std::clock_t clock_before = std::clock();
 
   static twin::Config config(const Scenario& s) {
     twin::Config c;
@@ -43,7 +50,7 @@ struct Play {
   }
 
   bool matches(const Match& m, const Event& e, const State& state) const {
-    const Time at{(e.utc - began).ns};
+    const Time at{(state.now.steady - began).ns};
     if (at < m.after || at > m.until) return false;
     const auto says = [&](const std::string& text) { return m.because.empty() || text.find(m.because) != std::string::npos; };
     const auto here = [&](NodeId n) { return !m.node.some() || n == m.node; };
@@ -65,22 +72,60 @@ struct Play {
       if (m.started.empty() || job == nullptr || job->spec.name != m.started) return false;
       return !m.node.some() || std::find(j->nodes.begin(), j->nodes.end(), m.node) != j->nodes.end();
     }
-    if (const auto* z = std::get_if<CauseFrozen>(&e.body)) return m.frozen == name_of(z->cause);
+    if (const auto* o = std::get_if<IncidentOpened>(&e.body)) {
+      const Finding* f = find_finding(state, o->finding);
+      return f != nullptr && m.incident == f->kind && here(f->node) && says(f->subject + " " + f->evidence.front().text);
+    }
+    if (const auto* z = std::get_if<CauseFrozen>(&e.body)) {
+      const bool over = z->until <= state.mono();
+      return (over ? m.thawed : m.frozen) == name_of(z->cause) && says(z->why);
+    }
     return false;
   }
 
   void on_event(const Event& e, const State& state) {
-    if (verbose) show(e);
-    for (std::size_t i = 0; i < s.expect.size(); ++i) met[i] = met[i] || matches(s.expect[i], e, state);
+    if (verbose) show(e, state);
+    drained = std::max(drained, state.out_nodes.size());
+    findings += std::holds_alternative<FindingOpened>(e.body) ? 1 : 0;
+    for (std::size_t i = 0; i < s.expect.size(); ++i) met[i] += matches(s.expect[i], e, state) ? 1 : 0;
     for (const Match& m : s.never) {
       if (matches(m, e, state)) {
-        problems.push_back(fmt::format("must never be, but was at {}: {}", render_duration(e.utc - began), m.text));
+        problems.push_back(fmt::format("must never be, but was at {}: {}", render_duration(state.now.steady - began), m.text));
       }
     }
   }
-  void show(const Event& e) const {
+  void show(const Event& e, const State& state) const {
     if (std::holds_alternative<TurnBegan>(e.body) || std::holds_alternative<JobProgressed>(e.body)) return;
-    fmt::print("  {:>10}  {} {}\n", render_duration(e.utc - began), type_of(e), encode_body(e.body).substr(0, 400));
+    fmt::print("  {:>10}  {} {}\n", render_duration(state.now.steady - began), type_of(e), encode_body(e.body).substr(0, 400));
+  }
+
+  void check_bounds(const State& state) {
+    const Bounds& b = s.bounds;
+    const auto at_most = [&](const char* what, double is, std::optional<std::uint32_t> limit) {
+      if (limit && is > *limit) problems.push_back(fmt::format("{}: {:.1f}, at most {} are allowed", what, is, *limit));
+    };
+    rusage use{};
+    getrusage(RUSAGE_SELF, &use);
+    const double cpu_s = static_cast<double>(std::clock() - clock_before) / CLOCKS_PER_SEC;
+    const double memory_mb = static_cast<double>(use.ru_maxrss) / 1024;
+    at_most("nodes out of service at one moment", static_cast<double>(drained), b.drained_at_most);
+    at_most("CPU seconds", cpu_s, b.cpu_s_at_most);
+    at_most("MB of memory", memory_mb, b.memory_mb_at_most);
+    if (b.findings_at_least && findings < *b.findings_at_least) problems.push_back(fmt::format("only {} findings", findings));
+    figures = fmt::format("{} nodes out at most, {} findings, {} incidents, {} orders, {:.1f} CPU s, {:.0f} MB", drained,
+                          findings, state.totals.incidents, state.totals.orders, cpu_s, memory_mb);
+    if (!b.all_well) return;
+    for (std::size_t n = 0; n < state.nodes.size(); ++n) {
+      const NodeState& x = state.nodes[n];
+      if (x.condition != NodeCondition::up || x.hold != Hold::none || x.incident.some()) {
+        problems.push_back(fmt::format("not well at the end: {} is {}, held by {}", s.site.nodes[n].name, name_of(x.condition),
+                                       name_of(x.hold)));
+      }
+    }
+    for (const auto& [id, i] : state.incidents) {
+      if (i.closed.ns == 0) problems.push_back(fmt::format("open at the end: incident {} of {}", id.v, name_of(i.cause)));
+    }
+    if (!state.frozen.empty()) problems.push_back("acts on a cause are frozen at the end");
   }
 
   Result<void> run() {
@@ -99,14 +144,14 @@ struct Play {
       checker.on_event(e, l.state());
       on_event(e, l.state());
     };
-    began = twin.now().utc;
+    began = twin.now().steady;
     auto faults = s.inject.begin();
     auto commands = s.commands.begin();
     for (;;) {
-      const Duration now = twin.now().utc - began;
+      const Duration now = twin.now().steady - began;
       if (now >= s.run) break;
       for (; faults != s.inject.end() && faults->at <= now; ++faults) {
-        if (auto r = twin.inject(faults->fault, faults->node, faults->slot); !r) return tl::unexpected(r.error());
+        if (auto r = twin.inject(faults->stroke); !r) return tl::unexpected(r.error());
       }
       for (; commands != s.commands.end() && commands->at <= now; ++commands) desk.typed.push_back(commands->given);
       auto turn = l.turn();
@@ -117,9 +162,14 @@ struct Play {
       twin.wait(std::min(turn->wake_at, turn->now.steady + (next - now)));
     }
     checker.on_books(l.accounts(), l.state());
+    check_bounds(l.state());
     for (const std::string& v : checker.violations()) problems.push_back("invariant broken: " + v);
     for (std::size_t i = 0; i < s.expect.size(); ++i) {
-      if (!met[i]) problems.push_back("did not come: " + s.expect[i].text);
+      if (met[i] == 0) problems.push_back("did not come: " + s.expect[i].text);
+      const std::uint32_t times = s.expect[i].times;
+      if (met[i] > 0 && times > 0 && met[i] != times) {
+        problems.push_back(fmt::format("came {} times, not {}: {}", met[i], times, s.expect[i].text));
+      }
     }
     return {};
   }
@@ -139,6 +189,7 @@ bool play(const std::string& path, bool verbose) {
   Play p{*s, verbose, {}};
   if (auto r = p.run(); !r) p.problems.push_back(r.error().what);
   fmt::print("{} - {}: {}\n", p.problems.empty() ? "ok" : "not ok", name, s->about);
+  if (s->bounds.drained_at_most) fmt::print("  {}\n", p.figures);
   for (std::size_t i = 0; i < p.problems.size() && i < 10; ++i) fmt::print("  {}\n", p.problems[i]);
   return p.problems.empty();
 }

@@ -43,9 +43,14 @@ Injection read_injection(Form& outer, const Value& v, const Scenario& s) {
   f.need("at");
   f.duration("at", i.at, seconds(0), days(30));
   f.need("fault");
-  f.name("fault", i.fault);
-  i.node = read_node(f, v, "node", s.site);
-  if (f.whole("slot", slot, 0, s.site.gpus_per_node - 1)) i.slot = static_cast<int>(slot);
+  f.name("fault", i.stroke.kind);
+  i.stroke.node = read_node(f, v, "node", s.site);
+  if (f.whole("slot", slot, 0, s.site.gpus_per_node - 1)) i.stroke.slot = static_cast<int>(slot);
+  f.duration("lasts", i.stroke.lasts, seconds(1), days(30));
+  f.number("share", i.stroke.share, 0, 1);
+  f.whole("count", i.stroke.count, 1, 10'000'000);
+  f.duration("forward", i.stroke.by, seconds(1), days(3650));
+  if (Duration back; f.duration("back", back, seconds(1), days(3650))) i.stroke.by = Duration{-back.ns};
   if (const auto r = f.finish(); !r) outer.adopt(r.error());
   return i;
 }
@@ -68,7 +73,7 @@ Command read_command(Form& outer, const Value& v, const Scenario& s) {
 // Times count from the first injection on the same node, else from the first one of all, unless `after` says otherwise.
 Duration origin(const Scenario& s, NodeId node) {
   for (const Injection& i : s.inject) {
-    if (node.some() && i.node == node) return i.at;
+    if (node.some() && i.stroke.node == node) return i.at;
   }
   return s.inject.empty() ? Duration{} : s.inject.front().at;
 }
@@ -86,6 +91,10 @@ Match read_match(Form& outer, const Value& v, const Scenario& s, bool expected) 
   if (f.name("finding", kind)) m.finding = kind;
   f.text("started", m.started);
   f.text("frozen", m.frozen);
+  f.text("thawed", m.thawed);
+  FindingKind cause{};
+  if (f.name("incident", cause)) m.incident = cause;
+  f.whole("times", m.times, 1, 1000);
   m.node = read_node(f, v, "node", s.site);
   if (const NodeId n = read_node(f, v, "incident_closed", s.site); n.some()) {
     m.incident_closed = true;
@@ -99,10 +108,28 @@ Match read_match(Form& outer, const Value& v, const Scenario& s, bool expected) 
   m.after = Time{after.ns};
   m.until = Time{expected ? after.ns + within.ns : within.ns};
   const int given = (m.action ? 1 : 0) + (m.refused ? 1 : 0) + (m.finding ? 1 : 0) + (m.incident_closed ? 1 : 0) +
-                    (m.started.empty() ? 0 : 1) + (m.frozen.empty() ? 0 : 1);
-  if (given != 1) f.error(v, "give one of action, refused, finding, incident_closed, started, frozen");
+                    (m.started.empty() ? 0 : 1) + (m.frozen.empty() ? 0 : 1) + (m.thawed.empty() ? 0 : 1) + (m.incident ? 1 : 0);
+  if (given != 1) f.error(v, "give one of action, refused, finding, incident, incident_closed, started, frozen, thawed");
   if (const auto r = f.finish(); !r) outer.adopt(r.error());
   return m;
+}
+
+Bounds read_bounds(Form& outer, const Scenario& s) {
+  Bounds b;
+  const Value* v = outer.object("bounds");
+  if (v == nullptr) return b;
+  Form f(*v, s.file, "bounds.");
+  const auto count = [&](std::string_view key) {
+    std::uint32_t n = 0;
+    return f.whole(key, n, 0, 10'000'000) ? std::optional<std::uint32_t>(n) : std::nullopt;
+  };
+  b.drained_at_most = count("drained_at_most");
+  b.findings_at_least = count("findings_at_least");
+  b.cpu_s_at_most = count("cpu_s_at_most");
+  b.memory_mb_at_most = count("memory_mb_at_most");
+  f.flag("all_well", b.all_well);
+  if (const auto r = f.finish(); !r) outer.adopt(r.error());
+  return b;
 }
 
 template <class T, class Read>
@@ -137,6 +164,10 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
   auto site = preset.empty() ? plain_cluster(gpus) : preset_cluster(preset);
   if (!site) return tl::unexpected(site.error());
   s.site = std::move(*site);
+  std::uint32_t per_row = 0;
+  if (f.whole("racks_per_row", per_row, 1, 1000)) {
+    for (std::uint32_t r = 0; r < s.site.racks.size(); ++r) s.site.rack_row.push_back(r / per_row);
+  }
   f.whole("seed", s.seed, std::uint64_t{0}, std::uint64_t{1} << 62);
   f.need("run");
   f.duration("run", s.run, seconds(1), days(30));
@@ -156,6 +187,7 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
   read_list(f, text, "commands", s.commands, [&](const Value& v) { return read_command(f, v, s); });
   read_list(f, text, "expect", s.expect, [&](const Value& v) { return read_match(f, v, s, true); });
   read_list(f, text, "never", s.never, [&](const Value& v) { return read_match(f, v, s, false); });
+  s.bounds = read_bounds(f, s);
   if (f.ok() && s.expect.empty() && s.never.empty()) f.error(*root, "nothing is expected: it could not fail");
   if (const auto r = f.finish(); !r) return tl::unexpected(r.error());
   return s;

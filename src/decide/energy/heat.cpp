@@ -53,7 +53,7 @@ std::uint32_t wanted_limit(const RowHeat& row, double throttle_c, Time now) {
 }
 
 void decide_heat(const State& s, Decisions& out) {
-  if (s.paused || !s.policy.heat_aware) return;
+  if (s.idle() || !s.policy.heat_aware) return;
   for (const std::uint32_t row : s.dirty_rows) {
     const auto it = s.hot_rows.find(row);
     if (it == s.hot_rows.end()) continue;

@@ -1,0 +1,90 @@
+// What many findings have in common: which open ones an open common cause explains; and how old evidence is when the clock was
+// set.
+#include "model/state.h"
+
+namespace muster {
+namespace {
+
+bool open(const Finding& f) { return f.cleared.ns == 0; }
+
+void explain(State& s, const Finding& f) {
+  if (!f.node.some() || f.node.v >= s.nodes.size()) return;
+  s.explained[f.node].insert(f.id);
+  s.dirty_nodes.insert(f.node);
+  if (s.nodes[f.node.v].incident.some()) s.dirty_incidents.insert(s.nodes[f.node.v].incident);
+}
+
+void forget(State& s, const Finding& f) {
+  const auto it = s.explained.find(f.node);
+  if (it == s.explained.end() || it->second.erase(f.id) == 0) return;
+  if (it->second.empty()) s.explained.erase(it);
+  s.dirty_nodes.insert(f.node);
+  s.queue_dirty = true;
+}
+
+}  // namespace
+
+const Finding* cause_of(const State& s, const Finding& f) {
+  const Finding* c = f.part_of.some() ? find_finding(s, f.part_of) : nullptr;
+  return c != nullptr && open(*c) && explains(*c) ? c : nullptr;
+}
+
+const Finding* cause_of(const State& s, const Incident& i) {
+  const Finding* cause = nullptr;
+  if (!i.node.some() || s.explained.count(i.node) == 0) return nullptr;
+  for (FindingId id : i.findings) {
+    const Finding* f = find_finding(s, id);
+    if (f == nullptr || !open(*f)) continue;
+    const Finding* c = cause_of(s, *f);
+    if (c == nullptr) return nullptr;
+    cause = c;
+  }
+  return cause;
+}
+
+void index_finding(State& s, FindingId id) {
+  const Finding* f = find_finding(s, id);
+  if (f == nullptr || !open(*f)) return;
+  ++s.open_kinds[f->kind];
+  if (f->kind == FindingKind::common_cause && f->subject == kEngineSubject) s.engine_away = id;
+  if (cause_of(s, *f) != nullptr) explain(s, *f);
+  if (!explains(*f)) return;
+  for (const auto& [other, x] : s.findings) {  // those that opened in the same turn came before it
+    if (x.part_of == id && open(x)) explain(s, x);
+  }
+}
+
+void unindex_finding(State& s, FindingId id) {
+  const Finding* f = find_finding(s, id);
+  if (f == nullptr || !open(*f)) return;
+  if (const auto it = s.open_kinds.find(f->kind); it != s.open_kinds.end() && --it->second == 0) s.open_kinds.erase(it);
+  forget(s, *f);
+  if (!explains(*f)) return;
+  // What is still wrong with its nodes is looked at node by node again.
+  for (const auto& [other, x] : s.findings) {
+    if (x.part_of != id || !open(x) || !x.node.some() || x.node.v >= s.nodes.size()) continue;
+    forget(s, x);
+    const IncidentId mine = s.nodes[x.node.v].incident;
+    const Incident* i = find_incident(s, mine);
+    const bool known = i != nullptr && std::find(i->findings.begin(), i->findings.end(), other) != i->findings.end();
+    if (mine.some()) s.dirty_incidents.insert(mine);
+    if (!known) s.new_findings.insert(other);
+  }
+}
+
+void clear_finding(State& s, FindingId id, Time utc) {
+  unindex_finding(s, id);
+  if (const auto it = s.findings.find(id); it != s.findings.end()) it->second.cleared = utc;
+  if (s.engine_away == id) refresh(s);  // what was left undone meanwhile
+}
+
+Duration evidence_age(const State& s, Time at) {
+  const Duration age = s.now.utc - at;
+  if (s.utc_jump.ns == 0) return age;
+  // Whoever measured may or may not have had the clock that was set: the younger reading is the true one, unless it lies ahead.
+  const Duration other = age - s.utc_jump;
+  if (age.ns < 0) return other.ns < 0 ? std::max(age, other) : other;
+  return other.ns < 0 ? age : std::min(age, other);
+}
+
+}  // namespace muster
