@@ -91,6 +91,7 @@ struct TwinRunOptions {
 struct TwinSoakOptions {
   TwinChoice twin{.weather = 200};  // storms: quiet weather proves nothing. Its seed is not used
   std::uint32_t seeds = 20;
+  std::uint64_t faults = 0;  // more seeds until so many faults have struck
   std::uint64_t first_seed = 1;
   double days = 1;
   report::Format format = report::Format::table;  // table or json

@@ -42,11 +42,14 @@ void Parser::add_twin() {
   chosen(replay, twin_replay_);
 
   auto* soak = command(*twin, "soak", "Run many seeds and check what must always hold", nullptr,
-                       "  muster twin soak --seeds 200 --first-seed 1 --gpus 512 --days 2");
+                       "  muster twin soak --seeds 200 --first-seed 1 --gpus 512 --days 2\n"
+                       "  muster twin soak --faults 1000000 --weather x200 --days 14");
   add_twin_choice(soak, twin_soak_.twin, false);
   value(soak, "--seeds", "N", "How many seeds [20]", [this](const std::string& s) {
     twin_soak_.seeds = static_cast<std::uint32_t>(checked(parse_count("--seeds", s, 1, 1'000'000)));
   });
+  value(soak, "--faults", "N", "Go on with more seeds until so many faults have struck",
+        [this](const std::string& s) { twin_soak_.faults = checked(parse_count("--faults", s, 1, 1'000'000'000)); });
   value(soak, "--first-seed", "K", "The first of them [1]", [this](const std::string& s) {
     twin_soak_.first_seed = checked(parse_count("--first-seed", s, 0, UINT64_MAX - 1'000'000));
   });

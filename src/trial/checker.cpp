@@ -164,6 +164,9 @@ void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
     const auto it = named_.find(f);
     return it != named_.end() && it->second == a.node;
   });
+  if (a.verb == Verb::undrain_node && passed_test_.erase(a.node) == 0)
+    violation(e, fmt::format("{} is returned without a passed test", site_.nodes[a.node.v].name));
+  if (harmful(a.verb) || a.verb == Verb::test_node) passed_test_.erase(a.node);
   if (!named) violation(e, fmt::format("{} on {} without evidence that names it", name_of(a.verb), site_.nodes[a.node.v].name));
   if (!harmful(a.verb)) return;
   const bool still =
@@ -213,6 +216,7 @@ void Checker::on_outcome(const OrderEnded& b) {
   const Action& a = it->second;
   if (a.verb == Verb::drain_node && b.status != Status::done) out_.erase(a.node);
   if (a.verb == Verb::test_node && b.status == Status::failed) failed_test_.insert(a.node);
+  if (a.verb == Verb::test_node && b.status == Status::done) passed_test_.insert(a.node);
   if (a.verb == Verb::undrain_node && b.status == Status::done) {
     out_.erase(a.node);
     failed_test_.erase(a.node);

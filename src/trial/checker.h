@@ -54,6 +54,7 @@ class Checker {
   std::map<FindingId, NodeId> named_;
   std::set<FindingId> cleared_;
   std::set<NodeId> failed_test_;  // since the node was last returned
+  std::set<NodeId> passed_test_;  // since it was drained, and since its last repair
   std::map<std::string, Action> open_;
   std::set<std::string> keys_;
   std::set<NodeId> out_;

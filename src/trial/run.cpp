@@ -54,7 +54,8 @@ struct History {
 Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& twin, std::unique_ptr<control::Loop> loop,
                        Checker& checker, Score& score) {
   const std::uint64_t errors_before = log_errors_of_this_thread();
-  const Time end = twin.now().utc + options.length;
+  const Time began = twin.now().utc;
+  const Time end = began + options.length;
   History h{options, twin, *loop, checker, score, {}};
   if (auto r = h.run_until(end, [] { return false; }); !r) return tl::unexpected(r.error());
   if (options.to_the_end) {
@@ -76,6 +77,7 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   out.digest = render_hex(journal.head());
   out.hours = account::balance(loop->accounts(), s, twin.now().steady + s.mono_offset);
   out.goodput = account::goodput(out.hours);
+  out.node_days = (twin.now().utc - began).seconds() / 86400.0 * static_cast<double>(s.nodes.size());
   out.allocated_share = twin.allocated_share();
   out.totals = s.totals;
   out.jobs_lost = s.totals.jobs_failed - s.totals.jobs_timed_out;

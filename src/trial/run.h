@@ -35,6 +35,7 @@ struct RunReport {
   std::string digest;
   GpuHours hours;
   double goodput = 0;
+  double node_days = 0;  // simulated, the time after the weather calmed included
   double allocated_share = 0;
   Totals totals;  // of this history: of a fork, since it began
   std::uint64_t jobs_lost = 0;  // jobs that Muster gave up, or that vanished; not those that ran into their time limit

@@ -26,12 +26,17 @@ void add(SoakReport& total, const RunReport& r) {
   total.refusals += r.totals.refusals;
   total.events += r.events;
   total.jobs_completed += r.totals.jobs_completed;
+  total.unfinished += r.marks.unfinished;
+  total.node_days += r.node_days;
 }
 
 void work(const SoakOptions& options, Shared& shared) {
   for (;;) {
     const std::uint64_t k = shared.next++;
-    if (k >= options.seeds) return;
+    if (k >= options.seeds) {
+      const std::lock_guard hold(shared.lock);
+      if (shared.report.faults >= options.faults || shared.error) return;
+    }
     RunOptions one = options.run;
     one.twin.seed = options.first_seed + k;
     one.to_the_end = true;
@@ -45,7 +50,7 @@ void work(const SoakOptions& options, Shared& shared) {
     }
     add(shared.report, *r);
     for (const std::string& v : r->violations) shared.found.emplace_back(one.twin.seed, v);
-    if (options.progress) options.progress(shared.report.runs);
+    if (options.progress) options.progress(shared.report.runs, shared.report.faults);
   }
 }
 
@@ -60,7 +65,7 @@ Result<SoakReport> soak(const SoakOptions& options) {
   if (shared.error) return tl::unexpected(*shared.error);
   std::sort(shared.found.begin(), shared.found.end());
   for (auto& [seed, what] : shared.found) shared.report.violations.push_back({seed, std::move(what)});
-  shared.report.seeds = options.seeds;
+  shared.report.seeds = shared.report.runs;
   shared.report.is_void = shared.report.faults < options.faults_floor;
   return shared.report;
 }

@@ -15,10 +15,11 @@ struct SoakOptions {
   RunOptions run;             // its seed is replaced by each of ...
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 200;
+  std::uint64_t faults = 0;           // more seeds after those until so many faults have struck; 0: no more
   std::uint64_t faults_floor = 2000;  // fewer faults in all: the soak proved nothing
   unsigned threads = 1;
   std::function<std::unique_ptr<Journal>()> make_journal;  // safe to call from any thread
-  std::function<void(std::uint64_t done)> progress;        // called from one thread at a time
+  std::function<void(std::uint64_t runs, std::uint64_t faults)> progress;  // so far; called from one thread at a time
 };
 
 struct SoakViolation {
@@ -37,6 +38,8 @@ struct SoakReport {
   std::uint64_t refusals = 0;
   std::uint64_t events = 0;
   std::uint64_t jobs_completed = 0;
+  std::uint64_t unfinished = 0;  // faults neither over nor in a person's hands at the end
+  double node_days = 0;
   std::vector<SoakViolation> violations;  // in order of seed
   bool is_void = false;                   // too few faults
 };
