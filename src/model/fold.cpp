@@ -3,7 +3,6 @@
 #include <bit>
 
 #include "model/codec.h"
-#include "model/fold_parts.h"
 #include "model/fold_recovery.h"
 #include "model/state.h"
 
