@@ -266,7 +266,8 @@ void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) 
     if (o->status == Status::pending || o->status == Status::unknown) return;
     return on_outcome(c, *o);
   }
-  if (const Finding* cause = cause_of(s, i); cause != nullptr && c.node.hold != Hold::person && i.stage != Stage::returning) {
+  const bool in_hands = c.node.hold == Hold::person || i.stage == Stage::held;
+  if (const Finding* cause = cause_of(s, i); cause != nullptr && !in_hands && i.stage != Stage::returning) {
     return leave_to(c, *cause);
   }
   switch (i.stage) {
