@@ -49,7 +49,7 @@ TEST_F(OfMusterItself, AClockThatIsSetIsToldAndTakenAsRightAfterAnHour) {
   const Finding* f = w.open(FindingKind::common_cause);
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->subject, kClockSubject);
-  EXPECT_EQ(f->evidence.front().text, "it was set forward by 1d 0h");
+  EXPECT_EQ(f->evidence.front().text, "it was set forward by 1d 00h");
   for (int i = 0; i < 61; ++i) {
     w.everybody_reports();
     w.look(minutes(1));

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "model/codec.h"
+#include "model/fold_clock.h"
 #include "model/fold_recovery.h"
 #include "model/state.h"
 
