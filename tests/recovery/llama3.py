@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The 54 days of Llama 3 over a few seeds: effective time, distance to the optimum, time to recover; and that the bench can fail."""
+"""The 54 days of Llama 3 over a few seeds: effective time, distance to the optimum, time to recover; and the bench can fail."""
 import json
 import os
 import subprocess
