@@ -252,7 +252,7 @@ void Parser::add_bench_llama3(CLI::App& bench) {
                       "The 54 days of Llama 3: 16,384 GPUs, one job, the 419 published interruptions, and how much of the time "
                       "trained. Exit 6 where a bound is not kept",
                       nullptr,
-                      "  muster bench llama3                                   about three quarters of an hour of CPU\n"
+                      "  muster bench llama3                                   about a quarter of an hour of CPU\n"
                       "  muster bench llama3 --policy default --stall 1 --seeds 4 -o json\n"
                       "  muster bench llama3 --policy default --stall 1,3,10 --restart 240s --spares 4");
   auto& o = bench_llama3_;

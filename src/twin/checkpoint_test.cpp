@@ -9,6 +9,7 @@ namespace {
 // One gang of two nodes, steps of 10 s, a checkpoint every 60 of them, written at 16 GB/s in all.
 Config one_gang(double stall_s, double gb, std::uint64_t steps = 100'000) {
   Config c = plain_config(2);
+  c.site.storage_write_gbs = 16;
   c.workload.mix.clear();
   JobSpec j;
   j.name = "j";

@@ -115,6 +115,11 @@ USAGE = [
     ('bench place --scale --peer', 'cannot be used together'),
     ('bench place --svg x.svg', 'add --scale'),
     ('bench heat --gpus 12', 'multiple of 8'),
+    ('bench llama3 --stall 1,,3', '--stall must be a list'),
+    ('bench llama3 --stall 0', '--stall'),
+    ('bench llama3 --gpus 12', 'multiple of 8'),
+    ('bench llama3 --gpus 32768', 'at most 16384'),
+    ('bench llama3 --seeds 0', '--seeds must be'),
     ('journal verify /etc/passwd', 'is not a Muster journal'),
     ('completion tcsh', 'must be one of bash, zsh, fish'),
 ]
