@@ -4,7 +4,6 @@ namespace muster {
 
 Policy default_policy() {
   Policy p;
-  p.requeue_after = seconds(20);  // a rank that is to exit has done so within 16 s; who hangs longer hangs until the time-out
   p.runbooks = default_runbooks();
   return p;
 }

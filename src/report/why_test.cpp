@@ -52,6 +52,8 @@ Order drain_order(const Story& t, IncidentId incident, NodeId node, std::string 
               "a lost GPU on n2: no new work there",
               find_incident(t.s, incident)->findings,
               {"leave it in service: the next job would meet the same fault"},
+              {},
+              "gpu_lost/1",
               "nodes out: 1 of 2",
               incident,
               "muster",

@@ -73,7 +73,9 @@ TEST(Compare, APolicyAgainstItselfAndUnderAnotherNameIsExactlyTheSame) {
 }
 
 TEST(Compare, APlainlyWorsePolicyIsFoundOut) {
-  const auto r = compare(options({{"sound", roomy_policy()}, {"sleepy", sleepy()}}));
+  CompareOptions o = options({{"sound", roomy_policy()}, {"sleepy", sleepy()}});
+  o.seeds = 16;  // what is left open varies more between seeds than the rest
+  const auto r = compare(o);
   ASSERT_TRUE(r) << r.error().what;
   for (const char* name : {"goodput_pct", "left_open", "gpu_hours_lost"}) {
     const Contrast& c = row(*r, name).contrasts[0];

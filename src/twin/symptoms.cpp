@@ -110,8 +110,7 @@ void Cluster::show(std::uint32_t f) {
     case FaultKind::ecc_uncorrectable: fault_stage(f, kBite); break;
     case FaultKind::row_remap:
       ++gpu(n, slot).remapped_rows;
-      xid(n, slot, 63,
-          fmt::format("{}, Row Remapper: New row marked for remapping, reset gpu to activate.", process(n, slot, l)));
+      xid(n, slot, 63, process(n, slot, l) + ", Row Remapper: New row marked for remapping, reset gpu to activate.");
       break;
     case FaultKind::row_remap_failure:
       xid(n, slot, 64, fmt::format("{}, Row Remapper: Error recording the new row: no spare row left.", process(n, slot, l)));

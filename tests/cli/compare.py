@@ -29,7 +29,7 @@ def metric(report, name):
 
 os.makedirs(STATE, exist_ok=True)
 renamed = policy('renamed', 'gpu_hour_price: 2\n')
-blind = policy('blind', 'ladders:\n  gpu_lost: {act: false}\n')
+blind = policy('blind', 'runbooks:\n  gpu_lost: {act: false}\n')
 
 small = ('--gpus', '128', '--days', '1', '--weather', 'x200')
 r = compare('--policy', 'default', '--policy', 'default', '--policy', renamed, *small, '--seeds', '3')
