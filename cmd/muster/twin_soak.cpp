@@ -43,6 +43,7 @@ std::string render_text(const trial::SoakReport& r, const TwinSoakOptions& o) {
       r.seeds, o.first_seed, o.twin.weather, r.faults, r.detected, r.missed, r.false_alarms,
       r.node_days > 0 ? 1e4 * static_cast<double>(r.false_alarms) / r.node_days : 0, r.node_days, r.actions, r.refusals,
       r.jobs_completed, r.violations.size(), r.unfinished, usage().cpu_s);
+  for (const auto& [kind, count] : r.false_kinds) s += fmt::format("  {} false: {}\n", count, kind);
   for (const auto& v : r.violations) s += fmt::format("  seed {}: {}\n", v.seed, v.what);
   if (r.is_void) s += "VOID: too few faults to prove anything; more seeds, days or weather are needed\n";
   return s;

@@ -69,6 +69,9 @@ std::optional<Wanted> mend_with(const State& s, ClusterView& view, const Job& j,
   tree.rollback(mark);
   view.close_spares();
   if (!r.possible) return std::nullopt;
+  // A gang that broke has left its nodes: they draw little now, and others may have been promised that power.
+  if (!std::all_of(r.nodes.begin(), r.nodes.end(), [&](NodeId n) { return has(s.nodes[n.v], j.id) || view.powered(n); }))
+    return std::nullopt;
   Wanted w;
   w.action.verb = Verb::restart_job;
   w.action.job = j.id;

@@ -32,6 +32,8 @@ class ClusterView {
   // Where a job that holds nodes has its GPUs; kept until it starts elsewhere.
   const Choice& where(const Job& j);
 
+  // Whether the caps of power let the node turn busy.
+  bool powered(NodeId n) const { return !power_ || power_->open(n); }
   // Free nodes in service that a power cap keeps closed.
   std::uint32_t closed_by_power() const;
 

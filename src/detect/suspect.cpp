@@ -6,7 +6,7 @@ namespace muster::detect {
 namespace {
 constexpr Duration kRemembered = days(1);
 constexpr Duration kOthersFail = seconds(30);
-constexpr double kChance = 0.05;
+constexpr double kChance = 0.02;  // low, for it is judged anew at each failure of a day
 constexpr std::size_t kCasesMax = 4096;
 
 // How likely it is that some GPU of `gpus` meets `k` of `n` failures that have nothing to do with it: at most this.

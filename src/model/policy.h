@@ -117,8 +117,8 @@ struct Policy {
   std::vector<Window> windows;       // for runbooks that may wait; none: at any time
   std::vector<NodeGroup> groups;     // the first that names a node holds
   std::uint32_t job_restarts_max = 50;
-  // How long a gang may hang on a dead node before it is stopped: a rank that is to exit has done so within 16 s; who hangs longer
-  // hangs until the time-out.
+  // How long a gang may hang on a dead node before it is stopped. A rank that is to exit has done so within 16 s; who hangs
+  // longer hangs until the time-out.
   Duration requeue_after = seconds(20);
   Duration silent_after = minutes(3);   // node_silent
   double temp_throttle_c = 87;

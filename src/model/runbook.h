@@ -1,6 +1,8 @@
 // Runbooks: what may be done about each kind of fault, as data. A policy has one for each kind of finding, and may have further
 // ones for single codes of a kind; docs/formats/runbook.md is the format's page, data/runbooks has those that ship.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>

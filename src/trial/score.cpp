@@ -35,7 +35,7 @@ void Score::on_event(const Event& e, const State& s) {
   }
   if (const auto* i = std::get_if<IncidentOpened>(&e.body)) {
     const Incident* x = find_incident(s, i->id);
-    if (x != nullptr) incidents_[i->id] = {x->node, {e.utc, {}, false}};
+    if (x != nullptr) incidents_[i->id] = {x->node, {e.utc, {}, false, x->cause}};
   }
   if (const auto* i = std::get_if<IncidentClosed>(&e.body)) incidents_[i->id].second.closed = e.utc;
   if (const auto* o = std::get_if<OrderIntended>(&e.body); o != nullptr && o->order.action.verb == Verb::drain_node) {
@@ -91,7 +91,9 @@ Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, T
       return f->kind != twin::FaultKind::app_bug && f->began <= i.second.opened &&
              (f->fate == twin::Fate::active || f->ended + kLate >= i.second.opened);
     });
-    if (!real) ++m.false_alarms;
+    if (real) continue;
+    ++m.false_alarms;
+    ++m.false_kinds[std::string(name_of(i.second.cause))];
   }
   m.healed = healed.size();
   m.mttr_p50_s = percentile(healed, 0.5);

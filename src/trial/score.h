@@ -26,6 +26,7 @@ struct Marks {
   double outage_p99_s = 0;
   std::uint64_t most_out = 0;  // nodes out of service by Muster at one moment
   std::map<std::string, std::uint64_t> missed_kinds;
+  std::map<std::string, std::uint64_t> false_kinds;  // of findings, for the false alarms
 };
 
 class Score {
@@ -45,6 +46,7 @@ class Score {
     Time opened;
     Time closed;  // 0 while open
     bool drained = false;
+    FindingKind cause = FindingKind::gpu_lost;  // when it opened
   };
   std::map<NodeId, std::vector<Seen>> findings_;  // node none: the site
   std::map<IncidentId, std::pair<NodeId, Span>> incidents_;

@@ -22,6 +22,7 @@ void add(SoakReport& total, const RunReport& r) {
   total.detected += r.marks.detected;
   total.missed += r.marks.missed;
   total.false_alarms += r.marks.false_alarms;
+  for (const auto& [kind, count] : r.marks.false_kinds) total.false_kinds[kind] += count;
   total.actions += r.totals.orders;
   total.refusals += r.totals.refusals;
   total.events += r.events;

@@ -34,6 +34,7 @@ struct SoakReport {
   std::uint64_t detected = 0;
   std::uint64_t missed = 0;
   std::uint64_t false_alarms = 0;
+  std::map<std::string, std::uint64_t> false_kinds;
   std::uint64_t actions = 0;
   std::uint64_t refusals = 0;
   std::uint64_t events = 0;
