@@ -6,7 +6,7 @@ namespace muster::detect {
 namespace {
 constexpr Duration kRemembered = days(1);
 constexpr Duration kOthersFail = seconds(30);
-constexpr double kChance = 0.02;  // low, for it is judged anew at each failure of a day
+constexpr double kChance = 0.05;
 constexpr std::size_t kCasesMax = 4096;
 
 // How likely it is that some GPU of `gpus` meets `k` of `n` failures that have nothing to do with it: at most this.
@@ -44,7 +44,8 @@ void Suspect::on_turn(const State& s, Time utc, Time mono, Signs& out) {
       ++all;
       alone += c.gpus.front() == due.gpu ? 1 : 0;
     }
-    if (alone < 2 || by_chance(all, alone, gpus_) > kChance) continue;
+    // It is judged anew at each failure: who looks often sees what chance brings sooner or later.
+    if (alone < 2 || by_chance(all, alone, gpus_) * static_cast<double>(all - 1) > kChance) continue;
     const NodeId node{due.gpu / slots_};
     if (s.nodes[node.v].incident.some()) continue;
     out.see(
