@@ -168,6 +168,7 @@ std::string spec_json(const SubmitOptions& o) {
   if (o.time_limit_s > 0) w.field("time_limit_s", o.time_limit_s);
   if (o.deadline_in_s > 0) w.field("deadline_in_s", o.deadline_in_s);
   if (o.deferrable) w.field("deferrable", true);
+  if (o.no_requeue) w.field("no_requeue", true);
   if (o.value_per_gpu_h > 0) w.field("value_per_gpu_h", o.value_per_gpu_h);
   if (o.array > 0) w.field("array", o.array);
   if (!o.after.empty()) {

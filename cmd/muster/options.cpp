@@ -224,6 +224,7 @@ void Parser::add_submit() {
         [&o](const std::string& s) { o.checkpoint_every_s = checked(parse_duration_s("--checkpoint-every", s, 7 * 86'400)); });
   value(sub, "--checkpoint-gb", "N", "Size of one checkpoint [100]",
         [&o](const std::string& s) { o.checkpoint_gb = checked(parse_quantity("--checkpoint-gb", s, 0, 1e6, "GB")); });
+  flag(sub, "--no-requeue", o.no_requeue, "Never stop it to run it again, not even on a failing node");
   add_placement(sub);
   add_order(sub);
   words(sub, "--user", "TEXT", "Whose it is [you]", o.user, {}, 200);

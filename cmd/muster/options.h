@@ -311,6 +311,7 @@ struct SubmitOptions {
   double time_limit_s = 0;
   double deadline_in_s = 0;
   bool deferrable = false;
+  bool no_requeue = false;
   double value_per_gpu_h = 0;
   std::vector<std::string> after;  // job ids
   std::uint32_t array = 0;

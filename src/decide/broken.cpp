@@ -34,10 +34,6 @@ bool has(const NodeState& n, JobId id) {
   return std::any_of(n.shares.begin(), n.shares.end(), [&](const Share& x) { return x.job == id; });
 }
 
-}  // namespace
-
-namespace {
-
 // `blame`: the node whose rank was lost is left out too, though nothing is known against it yet: a fault shows to the launcher
 // first, to a scrape within a minute, and a gang that starts there meanwhile is lost again.
 std::optional<Wanted> mend_with(const State& s, ClusterView& view, const Job& j, bool blame) {

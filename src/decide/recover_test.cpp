@@ -437,6 +437,18 @@ TEST_F(Recovery, EveryLadderEndsWhateverTheAnswersAre) {
   }
 }
 
+TEST_F(Recovery, AStopThatALimitHeldBackIsAskedForAgainWhenItsTimeComes) {
+  t.running({kN0, kN1});
+  t.find(FindingKind::node_silent, kN0, -1, Witness::silence);
+  decide();
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node}) << "silence may be the exporter's alone";
+  refused = {Verb::requeue_job};
+  EXPECT_EQ(then(Status::failed, "no answer"), V{});
+  EXPECT_EQ(t.s.totals.refusals, 1u);
+  refused.clear();
+  EXPECT_EQ(later(minutes(31)), V{Verb::requeue_job});
+}
+
 // ---- repeats
 
 TEST_F(Recovery, ANodeThatHadItTwiceInAWeekBeginsOneStepFurtherAndSaysWhy) {

@@ -278,7 +278,7 @@ void Outbreaks::on_cleared(FindingId id, Time mono) {
 }
 
 // A node of a cause has booted: the cause explains that too, and what was wrong with the node shows again if it still is.
-void Outbreaks::on_booted(const Finding& f, std::vector<Body>& more, const State& s, Time mono) {
+bool Outbreaks::on_booted(const Finding& f, std::vector<Body>& more, const State& s, Time mono) {
   for (auto& [id, c] : causes_) {
     const Finding* cause = find_finding(s, id);
     if (c.struck.count(f.node) == 0 || cause == nullptr || !explains(*cause)) continue;
@@ -290,8 +290,9 @@ void Outbreaks::on_booted(const Finding& f, std::vector<Body>& more, const State
       on_cleared(m, mono);
     }
     more.push_back(FindingCleared{f.id, fmt::format("explained by {}", c.subject)});
-    return;
+    return true;
   }
+  return false;
 }
 
 void Outbreaks::end(Cause& c, std::string why, std::vector<Body>& out, const State& s, Time utc) {
@@ -441,9 +442,7 @@ void Outbreaks::on_turn(std::vector<Body>& out, const State& s, const Drift& ver
   std::vector<Body> more;
   for (Body& b : out) {
     auto* o = std::get_if<FindingOpened>(&b);
-    if (o != nullptr && o->finding.kind == K::host_rebooted) on_booted(o->finding, more, s, mono);
-    const bool explained = !more.empty() && std::holds_alternative<FindingCleared>(more.back()) && o != nullptr &&
-                           std::get<FindingCleared>(more.back()).id == o->finding.id;
+    const bool explained = o != nullptr && o->finding.kind == K::host_rebooted && on_booted(o->finding, more, s, mono);
     if (o != nullptr && !explained) on_opened(o->finding, s, versions, mono);
     if (const auto* c = std::get_if<FindingCleared>(&b)) on_cleared(c->id, mono);
   }

@@ -74,7 +74,8 @@ class Outbreaks {
   std::string name_of_group(const Group& g, const State& s, const Drift& versions, Time utc, Time mono) const;
   void on_opened(Finding& f, const State& s, const Drift& versions, Time mono);
   void on_cleared(FindingId id, Time mono);
-  void on_booted(const Finding& f, std::vector<Body>& more, const State& s, Time mono);
+  // A node that its cause had struck is back. True: that explains the boot, which is no trouble of its own.
+  bool on_booted(const Finding& f, std::vector<Body>& more, const State& s, Time mono);
   void look_after(std::vector<Body>& out, const State& s, Time utc, Time mono);
   void end(Cause& c, std::string why, std::vector<Body>& out, const State& s, Time utc);
   void judge(const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,

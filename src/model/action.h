@@ -30,13 +30,11 @@ enum class Verb : std::uint8_t {
   limit_power,     // of all GPUs of these nodes, to limit_pct of what they may draw; 100 lifts it. Work goes on, slower
   reload_driver,   // unload the GPU driver of a node and load it again
   bounce_link,     // take a NIC's port down and up again
-  checkpoint_job,  // ask a running job to write a checkpoint now
-  install,         // another version of a node's driver, firmware or system, with the reboot it needs
 };
-constexpr std::array<std::string_view, 19> names(Verb) {
+constexpr std::array<std::string_view, 17> names(Verb) {
   return {"submit_job",  "start_job",     "requeue_job", "fail_job",       "cancel_job",       "drain_node",   "undrain_node",
           "probe_node",  "test_node",     "reset_gpu",   "reboot_node",    "power_cycle_node", "replace_node", "restart_job",
-          "limit_power", "reload_driver", "bounce_link", "checkpoint_job", "install"};
+          "limit_power", "reload_driver", "bounce_link"};
 }
 
 // Settles what becomes of a gang that broke.
@@ -60,7 +58,6 @@ struct Action {
   JobId for_job;                     // requeue_job: who is to have what it leaves
   JobSpec spec;                      // submit_job
   std::uint32_t limit_pct = 100;     // limit_power
-  std::string version;               // install: "driver 580.105.08"
   std::string dossier;               // replace_node: what whoever repairs it needs to know; text
 };
 
@@ -117,7 +114,6 @@ void fields(V& v, Action& a) {
   v("for_job", a.for_job);
   v("spec", a.spec);
   v("limit_pct", a.limit_pct);
-  v("version", a.version);
   v("dossier", a.dossier);
 }
 template <class V>

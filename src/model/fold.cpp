@@ -502,7 +502,8 @@ struct Folder {
     if (s.refusals.size() > kEndedKept) s.refusals.pop_front();
     if (Incident* i = incident(b.reason.incident)) {
       note(*i, fmt::format("{} held back: {}", name_of(b.action.verb), b.limit));
-      if (i->pending.empty()) schedule(*i, b.retry);                  // else the outcome of what is under way comes first
+      // What is under way comes first: its outcome wakes the incident.
+      if (i->pending.empty() || s.open_orders.count(i->pending) == 0) schedule(*i, b.retry);
       if (i->node.v < s.nodes.size()) s.dirty_nodes.insert(i->node);  // held back: it is in service after all
       s.queue_dirty = true;
     }

@@ -40,7 +40,6 @@ struct JobSpec {
   double checkpoint_gb = 100;        // size of one
   double checkpoint_stall_s = -1;    // steps stop for so long, then it is written beside them; below 0: for the whole write
   bool no_requeue = false;           // its owner forbids that it is stopped to run again
-  std::uint32_t nodes_min = 0;       // it can go on with so few pieces, slower; 0: only with all
 };
 
 template <class V>
@@ -71,7 +70,6 @@ void fields(V& v, JobSpec& s) {
   v("checkpoint_gb", s.checkpoint_gb);
   v("checkpoint_stall_s", s.checkpoint_stall_s);
   v("no_requeue", s.no_requeue);
-  v("nodes_min", s.nodes_min);
 }
 
 // What the engine last said about an attempt. All counts are of this attempt except the steps, which are of the job.

@@ -32,8 +32,6 @@ constexpr Span duration_of(Verb v) {
     case Verb::reset_gpu: return {60, 120};
     case Verb::reload_driver: return {60, 180};
     case Verb::bounce_link: return {15, 45};
-    case Verb::checkpoint_job: return {0.5, 1.5};  // until the job has begun to write
-    case Verb::install: return {0, 0};
     case Verb::reboot_node: return {360, 720};
     case Verb::power_cycle_node: return {480, 900};
     case Verb::replace_node: return {4 * 3600, 24 * 3600};
@@ -200,7 +198,6 @@ std::string Cluster::why_not_there(const Action& a, std::uint32_t g, bool again)
 std::string Cluster::why_not_on_node(const Action& a) {
   if (!a.node.some() || a.node.v >= nodes.size()) return "no such node";
   if (a.slot >= static_cast<int>(per_node)) return "no such GPU";
-  if (a.verb == Verb::install) return "this engine installs nothing";
   if (a.verb == Verb::reload_driver && busy(a.node, -1)) return fmt::format("node {} is not empty", name(a.node));
   const Node& x = node(a.node);
   if (exclusive(a.verb) && x.order != kNone) {
@@ -369,11 +366,6 @@ void Cluster::end_job_order(std::uint32_t o) {
   if (phase == Phase::launching) return finish_order(o, Status::refused, "the job is being started");
   const bool runs = phase != Phase::queued && phase != Phase::broken;
   switch (a.verb) {
-    case Verb::checkpoint_job:
-      if (phase != Phase::compute) return finish_order(o, Status::refused, "the job does not compute");
-      settle(gangs[g]);
-      begin_write(g);
-      break;
     case Verb::requeue_job:
       if (phase == Phase::queued) return finish_order(o, Status::refused, "the job is queued");
       if (a.attempt != 0 && a.attempt != gangs[g].attempt) return finish_order(o, Status::refused, "another attempt runs");
