@@ -49,8 +49,13 @@ std::uint32_t count_nodes(const State& s, Same same) {
   return static_cast<std::uint32_t>(std::count_if(s.site.nodes.begin(), s.site.nodes.end(), same));
 }
 
-// Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not.
-std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& tally) {
+// So much of a limit, one at least.
+std::uint32_t part_of(std::uint32_t limit, double share) {
+  return std::max(std::min(limit, 1U), static_cast<std::uint32_t>(limit * share));
+}
+
+// Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not. `share`: of each limit.
+std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& tally, double share = 1) {
   const Limits& l = s.policy.limits;
   const NodeSpec& me = s.site.nodes[a.node.v];
   const auto spec = [&](NodeId n) -> const NodeSpec& { return s.site.nodes[n.v]; };
@@ -71,13 +76,14 @@ std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& ta
        in_domain == 1 ? 1 : allowance(l.out_domain_pct, l.out_domain_floor, in_domain)},
   };
   for (const Scope& x : scopes) {
-    if (x.out + 1 > x.limit) return refuse(fmt::format("{}: {} of {} are", x.what, x.out, x.limit), s.mono() + kAskAgain);
-    tally.note(x.what, x.out + 1, x.limit);
+    const std::uint32_t limit = part_of(x.limit, share);
+    if (x.out + 1 > limit) return refuse(fmt::format("{}: {} of {} are", x.what, x.out, limit), s.mono() + kAskAgain);
+    tally.note(x.what, x.out + 1, limit);
   }
   return std::nullopt;
 }
 
-std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) {
+std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally, double share = 1) {
   const Limits& l = s.policy.limits;
   const Time hour_ago = s.mono() - hours(1);
   std::uint32_t in_hour = 0;
@@ -90,7 +96,8 @@ std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally) 
     }
     if (stops_job(a.verb) && stops_job(h->verb) && h->job == a.job) ++of_job;
   }
-  const std::uint32_t limit = allowance(l.harm_per_hour_pct, l.harm_per_hour_floor, static_cast<std::uint32_t>(s.nodes.size()));
+  const std::uint32_t limit =
+      part_of(allowance(l.harm_per_hour_pct, l.harm_per_hour_floor, static_cast<std::uint32_t>(s.nodes.size())), share);
   if (in_hour + 1 > limit)
     return refuse(fmt::format("harmful acts in the last hour: {} of {}", in_hour, limit), oldest + hours(1));
   tally.note("harmful acts in the last hour", in_hour + 1, limit);
@@ -183,6 +190,65 @@ std::optional<Verdict> evidence(const State& s, const Action& a, const Reason& r
   return std::nullopt;
 }
 
+// Live work that the act would stop, in GPUs.
+std::uint32_t blast_radius(const State& s, const Action& a) {
+  const Job* j = find_job(s, a.job);
+  if (!stops_job(a.verb) || j == nullptr || j->phase != JobPhase::running) return 0;
+  return static_cast<std::uint32_t>(milli_gpus(s.site, j->spec) / 1000);
+}
+
+// What a person must approve first, in words; empty: nothing. An approval holds for its incident and for that kind of act.
+std::string needs_approval(const State& s, const Action& a) {
+  const Approvals& p = s.policy.approvals;
+  if (std::find(p.verbs.begin(), p.verbs.end(), a.verb) != p.verbs.end())
+    return fmt::format("the policy wants every {} approved", name_of(a.verb));
+  const std::uint32_t gpus = blast_radius(s, a);
+  if (p.gpus > 0 && gpus > p.gpus) return fmt::format("it stops work on {} GPUs, more than {}", gpus, p.gpus);
+  const Job* j = find_job(s, a.job);
+  if (p.unknown_checkpoint && gpus > 0 && !checkpoint_known(*j))
+    return fmt::format("nobody knows how old the last checkpoint of job {} is", render(a.job));
+  return {};
+}
+
+// A step of a rolling upgrade. It keeps within the budgets of repairs, and leaves a part of them for those: faults do not wait.
+constexpr double kUpgradeShare = 0.6;
+
+std::optional<Verdict> move_for_upgrade(const State& s, const Action& a) {
+  const Job* j = find_job(s, a.job);
+  if (j == nullptr) return refuse("there is no such job", kNever);
+  if (j->spec.no_requeue) return refuse(fmt::format("job {} forbids that it is requeued", render(a.job)), kNever);
+  if (const std::string why = needs_approval(s, a); !why.empty()) return refuse(why + ": it is left to end", s.mono() + kAskAgain);
+  std::uint32_t stops = 0;
+  for (const Harm& h : s.harms) stops += stops_job(h.verb) && h.job == a.job ? 1 : 0;
+  const auto limit = static_cast<std::uint32_t>(s.policy.limits.job_requeues_per_day * kUpgradeShare);
+  if (stops + 1 > limit)
+    return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), stops, limit), s.mono() + hours(1));
+  return std::nullopt;
+}
+
+Verdict of_upgrade(const State& s, const Action& a, const Reason& r) {
+  if (r.upgrade != s.upgrade.id || !at_work(s.upgrade.phase)) return refuse("that upgrade is over", kNever);
+  Tally tally;
+  if (a.verb == Verb::restart_job) {
+    if (auto v = move_for_upgrade(s, a)) return *v;
+    if (auto v = harm_rate(s, a, tally, kUpgradeShare)) return *v;
+    return {true, tally.tightest, {}, {}, false, false};
+  }
+  if (a.node.v >= s.nodes.size()) return refuse("there is no such node", kNever);
+  const NodeState& n = s.nodes[a.node.v];
+  if (in_shadow(s, a.node)) return refuse("shadow: nothing is done to nodes of this group", kNever);
+  if (n.hold == Hold::person) return refuse("a person holds this node", kNever);
+  if (a.verb == Verb::install && (n.busy() || n.hold != Hold::muster))
+    return refuse("the node is not drained and empty", s.mono() + kAskAgain);
+  if (a.verb != Verb::drain_node) return {true, "needs none", {}, {}, false, false};
+  const Duration wait = s.policy.windows.empty() ? Duration{} : until_window(s.policy.windows, s.now.utc);
+  if (wait.ns > 0 && s.upgrade.phase != UpgradePhase::rolling_back)
+    return refuse(fmt::format("waits for a maintenance window: the next begins in {}", render_duration(wait)), s.mono() + wait);
+  if (auto v = harm_rate(s, a, tally, kUpgradeShare)) return *v;
+  if (auto v = out_of_service(s, a, tally, kUpgradeShare)) return *v;
+  return {true, tally.tightest, {}, {}, false, false};
+}
+
 // A power limit takes speed, not work, and can be lifted at any time: no budget, but only for a row that is known to be hot, and
 // never below the floor. Lifting needs no reason.
 Verdict power_limit(const State& s, const Action& a, const Reason& r) {
@@ -205,26 +271,6 @@ Verdict sooner_for_a_hanging_job(const State& s, const Action& a, const Reason& 
   const bool hanging = a.verb == Verb::drain_node && s.nodes[a.node.v].busy() && book != nullptr && book->job == JobCare::requeue;
   if (hanging) v.retry = std::min(v.retry, s.mono() + s.policy.requeue_after);
   return v;
-}
-
-// Live work that the act would stop, in GPUs.
-std::uint32_t blast_radius(const State& s, const Action& a) {
-  const Job* j = find_job(s, a.job);
-  if (!stops_job(a.verb) || j == nullptr || j->phase != JobPhase::running) return 0;
-  return static_cast<std::uint32_t>(milli_gpus(s.site, j->spec) / 1000);
-}
-
-// What a person must approve first, in words; empty: nothing. An approval holds for its incident and for that kind of act.
-std::string needs_approval(const State& s, const Action& a) {
-  const Approvals& p = s.policy.approvals;
-  if (std::find(p.verbs.begin(), p.verbs.end(), a.verb) != p.verbs.end())
-    return fmt::format("the policy wants every {} approved", name_of(a.verb));
-  const std::uint32_t gpus = blast_radius(s, a);
-  if (p.gpus > 0 && gpus > p.gpus) return fmt::format("it stops work on {} GPUs, more than {}", gpus, p.gpus);
-  const Job* j = find_job(s, a.job);
-  if (p.unknown_checkpoint && gpus > 0 && !checkpoint_known(*j))
-    return fmt::format("nobody knows how old the last checkpoint of job {} is", render(a.job));
-  return {};
 }
 
 std::optional<Verdict> approval(const State& s, const Action& a, const Reason& r, std::string& granted_by) {
@@ -261,6 +307,7 @@ Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
   if (s.paused && !persons) return refuse(fmt::format("paused by {}", s.paused_by), kNever);
   if (persons) return {true, "asked for by a person: no budget applies", {}, {}, false, false};
   if (a.verb == Verb::limit_power) return power_limit(s, a, r);
+  if (r.upgrade != 0) return of_upgrade(s, a, r);
   // Starting and requeueing a broken gang, probing, testing an empty node and giving it back take nothing from anybody.
   const bool of_queue = !r.incident.some();
   if (of_queue && stops_job(a.verb)) return stop_for_the_queue(s, a);

@@ -22,6 +22,7 @@ Duration patience(Verb v) {
     case Verb::reload_driver:
     case Verb::bounce_link:
     case Verb::reset_gpu: return minutes(10);
+    case Verb::install:
     case Verb::reboot_node:
     case Verb::power_cycle_node: return minutes(40);
     case Verb::replace_node: return hours(1);  // takes a day, but whether it was received is known at once

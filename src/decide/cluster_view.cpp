@@ -136,6 +136,10 @@ void ClusterView::weigh(const State& s, std::uint32_t leaf) {
 // The free nodes least welcome to others are the spares: they serve a gang in need as well as any.
 void ClusterView::choose_spares(const State& s) {
   spares_.clear();
+  for (const auto& [n, t] : s.upgrade.turns) {  // kept for gangs that are to move there
+    if (t.stage == TurnStage::kept && at_work(s.upgrade.phase) && may_open(n) && held_[n.v].empty()) spares_.push_back(n);
+  }
+  close_spares();
   if (s.policy.scheduling.spare_confidence <= 0) return;
   SparesAsk ask;
   ask.failures_per_node_hour = kFailuresPerNodeHour;
@@ -146,7 +150,7 @@ void ClusterView::choose_spares(const State& s) {
   for (std::size_t p = 0; p < pod_nodes_.size(); ++p) {
     std::uint32_t kept = 0;
     for (auto n = pod_nodes_[p].rbegin(); n != pod_nodes_[p].rend() && kept < wanted[p]; ++n) {
-      if (!may_open(*n) || !held_[n->v].empty()) continue;
+      if (!may_open(*n) || !held_[n->v].empty() || std::find(spares_.begin(), spares_.end(), *n) != spares_.end()) continue;
       spares_.push_back(*n);
       ++kept;
     }

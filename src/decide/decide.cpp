@@ -5,6 +5,7 @@
 #include "decide/energy/heat.h"
 #include "decide/queue.h"
 #include "decide/recover.h"
+#include "decide/upgrade/upgrade.h"
 #include "decide/wishes.h"
 
 namespace muster::decide {
@@ -12,7 +13,8 @@ namespace muster::decide {
 Time Decider::next(const State& s) {
   if (s.paused) return kNever;
   if (s.idle()) return s.engine_asked + kEngineRetry;
-  const Time timer = std::min(s.timers.empty() ? kNever : s.timers.begin()->first, next_freeze(s));
+  Time timer = std::min(s.timers.empty() ? kNever : s.timers.begin()->first, next_freeze(s));
+  if (at_work(s.upgrade.phase)) timer = std::min(timer, s.queue_looked + kUpgradeBeat);
   return s.queue.empty() ? timer : std::min(timer, s.queue_looked + kQueueBeat);
 }
 
@@ -24,6 +26,7 @@ Decisions Decider::decide(const State& s) {
   if (s.policy.shadow) return out;  // the engine schedules as if nobody were there
   decide_heat(s, out);
   decide_broken(s, view_, out);
+  decide_upgrade(s, view_, out);
   decide_queue(s, view_, out);
   return out;
 }

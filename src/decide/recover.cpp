@@ -364,6 +364,8 @@ void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) 
     if (a.incident == i.id && a.rejected && i.stage != Stage::held)
       return c.move(Stage::held, i.rung, kNever, fmt::format("{} said no to {}: a person has it", a.by, name_of(a.action.verb)));
   }
+  // A rolling upgrade has the node: it ends its turn when it sees the fault. What hangs there is not left to that.
+  if (in_turn(s, i.node) && !c.node.busy()) return;
   const bool in_hands = c.node.hold == Hold::person || i.stage == Stage::held;
   if (const Finding* cause = cause_of(s, i); cause != nullptr && !in_hands && i.stage != Stage::returning) {
     return leave_to(c, *cause);

@@ -28,7 +28,10 @@ std::string pointless(const State& s, const CommandGiven& c) {
     case CommandVerb::pause:
     case CommandVerb::resume:
     case CommandVerb::approve:
-    case CommandVerb::reject: return "";
+    case CommandVerb::reject:
+    case CommandVerb::upgrade:
+    case CommandVerb::upgrade_stop:
+    case CommandVerb::upgrade_back: return "";
   }
   return "";
 }

@@ -10,7 +10,7 @@ bool destroys_work(Verb v) {
 bool harmful(Verb v) { return v == Verb::drain_node || destroys_work(v); }
 
 bool on_node(Verb v) {
-  return v >= Verb::drain_node && v != Verb::restart_job && v != Verb::limit_power;
+  return v >= Verb::drain_node && v != Verb::restart_job && v != Verb::limit_power && v != Verb::pace_job;
 }
 
 }  // namespace muster

@@ -25,16 +25,18 @@ enum class Verb : std::uint8_t {
   reset_gpu,
   reboot_node,
   power_cycle_node,
-  replace_node,    // a person swaps the part or the node
-  restart_job,     // stop it if it runs, and start it at once on these nodes from its last checkpoint: not back into the queue
-  limit_power,     // of all GPUs of these nodes, to limit_pct of what they may draw; 100 lifts it. Work goes on, slower
-  reload_driver,   // unload the GPU driver of a node and load it again
-  bounce_link,     // take a NIC's port down and up again
+  replace_node,   // a person swaps the part or the node
+  restart_job,    // stop it if it runs, and start it at once on these nodes from its last checkpoint: not back into the queue
+  limit_power,    // of all GPUs of these nodes, to limit_pct of what they may draw; 100 lifts it. Work goes on, slower
+  reload_driver,  // unload the GPU driver of a node and load it again
+  bounce_link,    // take a NIC's port down and up again
+  install,        // another version of a node's driver, firmware or system, with the reboot it needs; the node is empty
+  pace_job,       // tell a running job how often to write its checkpoints, and when the next
 };
-constexpr std::array<std::string_view, 17> names(Verb) {
-  return {"submit_job",  "start_job",     "requeue_job", "fail_job",       "cancel_job",       "drain_node",   "undrain_node",
-          "probe_node",  "test_node",     "reset_gpu",   "reboot_node",    "power_cycle_node", "replace_node", "restart_job",
-          "limit_power", "reload_driver", "bounce_link"};
+constexpr std::array<std::string_view, 19> names(Verb) {
+  return {"submit_job",  "start_job",     "requeue_job", "fail_job",    "cancel_job",       "drain_node",   "undrain_node",
+          "probe_node",  "test_node",     "reset_gpu",   "reboot_node", "power_cycle_node", "replace_node", "restart_job",
+          "limit_power", "reload_driver", "bounce_link", "install",     "pace_job"};
 }
 
 // Settles what becomes of a gang that broke.
@@ -58,6 +60,9 @@ struct Action {
   JobId for_job;                     // requeue_job: who is to have what it leaves
   JobSpec spec;                      // submit_job
   std::uint32_t limit_pct = 100;     // limit_power
+  std::string version;               // install: "driver 580.105.08"
+  Duration every;                    // pace_job: from one checkpoint to the next
+  Time next;                         // pace_job: utc of the next one
   std::string dossier;               // replace_node: what whoever repairs it needs to know; text
 };
 
@@ -77,8 +82,9 @@ struct Reason {
   std::string book;                       // runbook and version it follows, "gpu_lost/1"; empty: none
   std::string budget;                     // state of the tightest limit when it passed
   IncidentId incident;
-  std::string actor;  // "muster" or the operator's name
-  std::string wish;   // id of the command it carries out; empty: Muster's own idea
+  std::uint64_t upgrade = 0;  // the rolling upgrade it is part of; 0: none
+  std::string actor;          // "muster" or the operator's name
+  std::string wish;           // id of the command it carries out; empty: Muster's own idea
 };
 
 struct Order {
@@ -114,6 +120,9 @@ void fields(V& v, Action& a) {
   v("for_job", a.for_job);
   v("spec", a.spec);
   v("limit_pct", a.limit_pct);
+  v("version", a.version);
+  v("every", a.every);
+  v("next", a.next);
   v("dossier", a.dossier);
 }
 template <class V>
@@ -132,6 +141,7 @@ void fields(V& v, Reason& r) {
   v("book", r.book);
   v("budget", r.budget);
   v("incident", r.incident);
+  v("upgrade", r.upgrade);
   v("actor", r.actor);
   v("wish", r.wish);
 }

@@ -58,7 +58,7 @@ Finding finding() {
 
 Reason reason() {
   return {"recover/x/y", kNasty, {FindingId{1}, FindingId{2}}, {"a", "b"}, {{"wait", 2.5, kNasty}}, "gpu_lost/1", "1 of 2",
-          IncidentId{5},  "muster", "w1"};
+          IncidentId{5},  7,        "muster", "w1"};
 }
 
 Order order() {
@@ -80,7 +80,7 @@ Cabling some_cables() {
 
 // One body of every type, with nothing left at its default.
 std::vector<Body> one_of_each() {
-  const Progress p{10, 9, 8, 7, 6};
+  const Progress p{10, 9, 8, 7, 6, 5};
   CommandGiven c{CommandVerb::cancel, "ada", "id-1", NodeId{1}, JobId{2, 0}, spec(), kNasty};
   return {RunStarted{"0.1.0", 2, 3, "j", some_now()},
           SiteDeclared{small_site(9)},
@@ -106,6 +106,8 @@ std::vector<Body> one_of_each() {
           OrderIntended{order(), {Level::pod, 7, 2, 1, 1, {3, 4}, {{NodeId{4}, 3}}, "why"}},
           OrderRefused{order().action, reason(), "limit", Time{9}},
           CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"},
+          UpgradePhased{7, UpgradePhase::rolling_back, kNasty},
+          TurnMoved{7, NodeId{3}, TurnStage::bad, true, kNasty},
           ApprovalAsked{3, order().action, reason(), kNasty, Time{9}},
           PriceAnnounced{Time{5}, {20.5, 31}, {300}},
           RowMeasured{3, 31.5, 80.25, 0.75},

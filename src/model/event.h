@@ -15,6 +15,7 @@
 #include "model/policy.h"
 #include "model/sample.h"
 #include "model/site.h"
+#include "model/upgrade.h"
 
 namespace muster {
 
@@ -160,9 +161,22 @@ struct PriceAnnounced {
 };
 
 // ---- what people say
-enum class CommandVerb : std::uint8_t { drain, undrain, pause, resume, submit, cancel, approve, reject };
-constexpr std::array<std::string_view, 8> names(CommandVerb) {
-  return {"drain", "undrain", "pause", "resume", "submit", "cancel", "approve", "reject"};
+enum class CommandVerb : std::uint8_t {
+  drain,
+  undrain,
+  pause,
+  resume,
+  submit,
+  cancel,
+  approve,
+  reject,
+  upgrade,
+  upgrade_stop,  // nothing more is begun; what is done stays
+  upgrade_back,  // and everything that was installed is taken back
+};
+constexpr std::array<std::string_view, 11> names(CommandVerb) {
+  return {"drain",   "undrain", "pause",   "resume",       "submit",      "cancel",
+          "approve", "reject",  "upgrade", "upgrade_stop", "upgrade_back"};
 }
 struct CommandGiven {
   CommandVerb verb = CommandVerb::pause;
@@ -173,6 +187,7 @@ struct CommandGiven {
   JobSpec spec;
   std::string reason;          // untrusted
   std::uint64_t approval = 0;  // approve, reject
+  UpgradeSpec upgrade;
 };
 
 // ---- what Muster decides
@@ -209,7 +224,7 @@ struct CauseFrozen {
   FindingKind cause = FindingKind::gpu_lost;
   Time until;
   std::string why;
-};  // mono
+};                      // mono
 struct ApprovalAsked {  // an act waits for a person's word
   std::uint64_t id = 0;
   Action action;
@@ -218,12 +233,24 @@ struct ApprovalAsked {  // an act waits for a person's word
   Time until;       // mono; asked anew after this
 };
 
-using Body =
-    std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
-                 JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
-                 CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended, OrderRefused,
-                 CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified, NodeDescribed,
-                 CablesDeclared, ApprovalAsked>;
+struct UpgradePhased {  // a rolling upgrade goes on, stops, turns back or ends
+  std::uint64_t id = 0;
+  UpgradePhase phase = UpgradePhase::canary;
+  std::string why;
+};
+struct TurnMoved {  // a node's turn in it
+  std::uint64_t id = 0;
+  NodeId node;
+  TurnStage stage = TurnStage::draining;
+  bool back = false;  // the old version is brought back
+  std::string note;
+};
+
+using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
+                          JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
+                          CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
+                          OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
+                          NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
@@ -231,7 +258,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given",  "incident_opened",
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
     "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
-    "cables_declared", "approval_asked"};
+    "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved"};
 
 struct Event {
   std::uint32_t schema = 1;

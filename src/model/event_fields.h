@@ -33,7 +33,7 @@ template <class V> void fields(V& v, FindingCleared& b) { v("id", b.id); v("why"
 template <class V> void fields(V& v, OrderEnded& b) { v("key", b.key); v("status", b.status); v("detail", b.detail); }
 template <class V> void fields(V& v, CommandGiven& b) {
   v("verb", b.verb); v("actor", b.actor); v("id", b.id); v("node", b.node); v("job", b.job); v("spec", b.spec);
-  v("reason", b.reason); v("approval", b.approval);
+  v("reason", b.reason); v("approval", b.approval); v("upgrade", b.upgrade);
 }
 template <class V> void fields(V& v, IncidentOpened& b) { v("id", b.id); v("finding", b.finding); }
 template <class V> void fields(V& v, IncidentJoined& b) { v("id", b.id); v("finding", b.finding); }
@@ -62,6 +62,10 @@ template <class V> void fields(V& v, GpuIdentified& b) { v("node", b.node); v("g
 template <class V> void fields(V& v, NodeDescribed& b) { v("node", b.node); v("facts", b.facts); }
 template <class V> void fields(V& v, ApprovalAsked& b) {
   v("id", b.id); v("action", b.action); v("reason", b.reason); v("why", b.why); v("until", b.until);
+}
+template <class V> void fields(V& v, UpgradePhased& b) { v("id", b.id); v("phase", b.phase); v("why", b.why); }
+template <class V> void fields(V& v, TurnMoved& b) {
+  v("id", b.id); v("node", b.node); v("stage", b.stage); v("back", b.back); v("note", b.note);
 }
 template <class V> void fields(V& v, CauseFrozen& b) { v("cause", b.cause); v("until", b.until); v("why", b.why); }
 

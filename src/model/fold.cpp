@@ -4,7 +4,9 @@
 
 #include "model/codec.h"
 #include "model/fold_clock.h"
+#include "model/fold_heat.h"
 #include "model/fold_recovery.h"
+#include "model/fold_upgrade.h"
 #include "model/state.h"
 
 namespace muster {
@@ -249,6 +251,7 @@ struct Folder {
     j->nodes = b.nodes;
     j->slots = b.slots;
     j->checkpointed = e.utc;  // it holds nothing that is not safe
+    j->paced_every = {};
     s.broken_jobs.erase(j->id);
     j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = 0;
     j->progress.steps = j->progress.durable_steps;  // it goes on from its checkpoint
@@ -326,39 +329,7 @@ struct Folder {
     row->second.again = true;
     s.dirty_rows.insert(row->first);
   }
-  // ---- rows
-  RowHeat* hot_row(NodeId n) {
-    const auto it = s.hot_rows.find(row_of(s.site, n));
-    return it == s.hot_rows.end() ? nullptr : &it->second;
-  }
-  void operator()(const RowMeasured& b) {
-    const auto it = s.hot_rows.find(b.row);
-    if (it == s.hot_rows.end()) return;
-    it->second.last = b;
-    it->second.at = s.mono();
-    s.dirty_rows.insert(b.row);
-  }
-  void limit_intended(const Action& a) {
-    RowHeat* r = a.nodes.empty() ? nullptr : hot_row(a.nodes.front());
-    if (r == nullptr) return;
-    r->before_pct = r->limit_pct;
-    r->limit_pct = a.limit_pct;
-    r->limited = s.mono();
-    r->again = false;
-  }
-  void limit_ended(const Action& a, bool done) {
-    RowHeat* r = a.nodes.empty() ? nullptr : hot_row(a.nodes.front());
-    if (r == nullptr) return;
-    if (!done) r->limit_pct = r->before_pct;
-    cool_down(row_of(s.site, a.nodes.front()));
-  }
-  // Nothing is known of a row that is neither hot nor limited.
-  void cool_down(std::uint32_t row) {
-    const auto it = s.hot_rows.find(row);
-    if (it == s.hot_rows.end() || it->second.finding.some() || it->second.limit_pct < 100) return;
-    s.hot_rows.erase(it);
-    s.dirty_rows.erase(row);
-  }
+  void operator()(const RowMeasured& b) { measure_row(s, b); }
   void operator()(const GpuSwapped& b) {
     NodeState* n = node(b.node);
     if (n == nullptr) return;
@@ -397,7 +368,7 @@ struct Folder {
     if (const auto row = s.hot_rows.find(static_cast<std::uint32_t>(it->second.slot));
         it->second.kind == FindingKind::row_hot && row != s.hot_rows.end() && row->second.finding == b.id) {
       row->second.finding = {};
-      cool_down(row->first);
+      cool_down(s, row->first);
     }
     if (NodeState* n = node(it->second.node); n != nullptr && n->incident.some()) {
       if (Incident* i = incident(n->incident)) reconsider(*i);
@@ -437,8 +408,9 @@ struct Folder {
       note(*i, o.reason.sentence);
       schedule(*i, kNever);
     }
+    if (o.reason.upgrade != 0) turn_ordered(s, o);
     // A gang that broke by itself loses nothing by being requeued: only what Muster does to nodes and live jobs is harm.
-    const bool health = harmful(o.action.verb) && o.reason.incident.some();
+    const bool health = harmful(o.action.verb) && (o.reason.incident.some() || o.reason.upgrade != 0);
     const Job* stopped = job(o.action.job);
     const bool stops = destroys_work(o.action.verb) && stopped != nullptr && stopped->phase == JobPhase::running;
     if (health || stops) s.harms.push_back({s.mono(), o.action.verb, health ? o.action.node : NodeId{}, o.action.job, cause});
@@ -446,7 +418,7 @@ struct Folder {
       recount_out(o.action.node);
       s.dirty_nodes.insert(o.action.node);  // it takes no new work from now on
     }
-    if (o.action.verb == Verb::limit_power) limit_intended(o.action);
+    if (o.action.verb == Verb::limit_power) limit_intended(s, o.action);
     if (o.action.verb == Verb::start_job) reserve(b);
     if (o.action.verb == Verb::restart_job) reserve_more(b);
     if (Job* j = job(o.action.for_job); j != nullptr) j->promised_until = s.mono() + kPromise;
@@ -500,6 +472,7 @@ struct Folder {
     answered(b.reason);
     s.refusals.push_back({e.utc, b.action, b.limit, b.reason.incident});
     if (s.refusals.size() > kEndedKept) s.refusals.pop_front();
+    if (b.reason.upgrade != 0) turn_refused(s, b);
     if (Incident* i = incident(b.reason.incident)) {
       note(*i, fmt::format("{} held back: {}", name_of(b.action.verb), b.limit));
       // What is under way comes first: its outcome wakes the incident.
@@ -524,6 +497,7 @@ struct Folder {
       if (r.order.action.verb == Verb::test_node && b.status == Status::failed) i->disproved = true;
     }
     apply(r);
+    if (r.order.reason.upgrade != 0) turn_answered(s, r);
     if (b.status == Status::not_received && !r.order.reason.wish.empty()) s.wishes.push_back(wish_of(r.order));
     retire(s.orders, s.ended_orders, b.key);
   }
@@ -531,7 +505,7 @@ struct Folder {
     const Action& a = r.order.action;
     NodeState* n = node(a.node);
     const bool done = r.status == Status::done;
-    if (a.verb == Verb::limit_power) return limit_ended(a, done);
+    if (a.verb == Verb::limit_power) return limit_ended(s, a, done);
     const bool persons = !r.order.reason.wish.empty();
     // A person who took the node while an order of Muster's was under way keeps it.
     const bool applies = n != nullptr && done && (persons || n->hold != Hold::person);
@@ -561,6 +535,10 @@ struct Folder {
       release(a.job, a.nodes);
       if (j != nullptr && j->phase == JobPhase::running) occupy(*j, j->nodes, j->slots);
     }
+    if (j != nullptr && done && a.verb == Verb::pace_job && j->attempt == a.attempt) {
+      j->paced_every = a.every;
+      j->paced_next = a.next;
+    }
     if (j == nullptr || done) return;
     if (a.verb == Verb::start_job && j->phase == JobPhase::starting && j->attempt == a.attempt) {
       release(*j);
@@ -585,6 +563,10 @@ struct Folder {
       refresh(s);  // what was left undone meanwhile
     } else if (b.verb == CommandVerb::approve || b.verb == CommandVerb::reject) {
       answer_approval(s, b);
+    } else if (b.verb == CommandVerb::upgrade) {
+      begin_upgrade(s, b, e);
+    } else if (b.verb == CommandVerb::upgrade_stop || b.verb == CommandVerb::upgrade_back) {
+      turn_upgrade(s, b, e.utc);
     } else {
       s.wishes.push_back(b);
     }
@@ -596,6 +578,9 @@ struct Folder {
       if (i->pending.empty()) schedule(*i, b.until);
     }
   }
+
+  void operator()(const UpgradePhased& b) { phase_upgrade(s, b, e.utc); }
+  void operator()(const TurnMoved& b) { move_turn(s, b); }
 
   // ---- incidents
   void operator()(const IncidentOpened& b) {

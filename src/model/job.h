@@ -40,6 +40,8 @@ struct JobSpec {
   double checkpoint_gb = 100;        // size of one
   double checkpoint_stall_s = -1;    // steps stop for so long, then it is written beside them; below 0: for the whole write
   bool no_requeue = false;           // its owner forbids that it is stopped to run again
+  std::uint32_t nodes_min = 0;       // it can go on with so few pieces, slower; 0: only with all
+  bool paced = false;                // it writes checkpoints when it is told to: see pace_job
 };
 
 template <class V>
@@ -70,6 +72,8 @@ void fields(V& v, JobSpec& s) {
   v("checkpoint_gb", s.checkpoint_gb);
   v("checkpoint_stall_s", s.checkpoint_stall_s);
   v("no_requeue", s.no_requeue);
+  v("nodes_min", s.nodes_min);
+  v("paced", s.paced);
 }
 
 // What the engine last said about an attempt. All counts are of this attempt except the steps, which are of the job.
@@ -79,6 +83,7 @@ struct Progress {
   std::int64_t init_ms = 0;         // start-up until the first step
   std::int64_t checkpoint_ms = 0;   // steps stopped for writing
   std::int64_t slow_ms = 0;         // beyond the nominal step time
+  std::uint32_t checkpoints = 0;    // written in full
   auto operator<=>(const Progress&) const = default;
 };
 
@@ -89,6 +94,7 @@ void fields(V& v, Progress& p) {
   v("init_ms", p.init_ms);
   v("checkpoint_ms", p.checkpoint_ms);
   v("slow_ms", p.slow_ms);
+  v("checkpoints", p.checkpoints);
 }
 
 enum class JobPhase {
@@ -155,6 +161,8 @@ struct Job {
   std::vector<NodeId> nodes;      // of this attempt, in node order
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
   Time checkpointed;              // utc of the last durable progress of this attempt
+  Duration paced_every;           // as it was last told; 0: it was not
+  Time paced_next;                // utc
   Time queued;                    // mono; since when it has waited
   Duration waited;                // in earlier waits
   Time began;                     // mono; of this attempt
@@ -186,6 +194,8 @@ void fields(V& v, Job& j) {
   v("nodes", j.nodes);
   v("slots", j.slots);
   v("checkpointed", j.checkpointed);
+  v("paced_every", j.paced_every);
+  v("paced_next", j.paced_next);
   v("queued", j.queued);
   v("waited", j.waited);
   v("began", j.began);

@@ -12,6 +12,7 @@ void settle(State& s) {
   s.checkpointed.clear();
   s.queue_dirty = false;
   s.dirty_rows.clear();
+  s.upgrade_dirty = false;
   s.queue_looked = s.mono();
 }
 
@@ -81,6 +82,7 @@ void refresh(State& s) {
     if (about_broken(r.order.action.verb)) s.broken_jobs.erase(r.order.action.job);
   }
   s.queue_dirty = true;
+  s.upgrade_dirty = at_work(s.upgrade.phase);
 }
 
 }  // namespace muster

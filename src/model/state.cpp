@@ -97,7 +97,8 @@ bool decided(const Body& b) {
   return std::holds_alternative<IncidentOpened>(b) || std::holds_alternative<IncidentJoined>(b) ||
          std::holds_alternative<IncidentMoved>(b) || std::holds_alternative<IncidentClosed>(b) ||
          std::holds_alternative<OrderIntended>(b) || std::holds_alternative<OrderRefused>(b) ||
-         std::holds_alternative<CauseFrozen>(b) || std::holds_alternative<ApprovalAsked>(b);
+         std::holds_alternative<CauseFrozen>(b) || std::holds_alternative<ApprovalAsked>(b) ||
+         std::holds_alternative<UpgradePhased>(b) || std::holds_alternative<TurnMoved>(b);
 }
 
 const GpuIdentity* find_gpu(const State& s, NodeId n, std::int16_t slot) {

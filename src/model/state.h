@@ -16,7 +16,7 @@
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 6;
+constexpr std::uint32_t kFoldVersion = 7;
 
 enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
 constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
@@ -175,6 +175,7 @@ struct State {
   std::map<FindingKind, Time> frozen;  // cause -> mono until
   std::map<std::uint64_t, Approval> approvals;  // of open incidents
   std::uint64_t next_approval = 1;
+  Upgrade upgrade;                              // the one that runs, or the last one
   std::map<std::string, StreamPosition> streams;
   std::deque<CommandRecord> commands;  // the last ones, so that a repeat is recognised
   std::vector<CommandGiven> wishes;    // given, not yet turned into orders
@@ -195,6 +196,7 @@ struct State {
   bool queue_dirty = false;
   Time queue_looked;                   // mono, of the last decision: a queue that waits is looked at again after a while
   std::set<std::uint32_t> dirty_rows;  // hot ones with a new measurement
+  bool upgrade_dirty = false;          // an order of it has ended, or somebody spoke about it
   std::set<JobId> checkpointed;        // made durable progress: the cheapest moment to move them
   std::set<std::pair<Time, IncidentId>> timers;  // (due, incident) of open incidents
   std::set<NodeId> out_nodes;                    // out of service by Muster's doing, or about to be; derived
@@ -275,6 +277,8 @@ std::uint32_t repeats(const State& s, NodeId n, FindingKind cause, Duration with
 // How often the node failed of late, and how badly: one for each incident of the last 28 days, one more when it met a job, a half
 // for each repair that was tried. A node of the fleet in a healthy month has less than one.
 double lemon_score(const State& s, NodeId n);
+// The rolling upgrade is at work on the node: recovery leaves it alone, but for a job that hangs there.
+bool in_turn(const State& s, NodeId n);
 // Whether anybody knows how old the job's last checkpoint is.
 bool checkpoint_known(const Job& j);
 // By hostname; none when absent.

@@ -57,7 +57,7 @@ template <class V> void fields(V& v, State& s) {
   v("ended_jobs", s.ended_jobs); v("findings", s.findings); v("incidents", s.incidents);
   v("closed_incidents", s.closed_incidents); v("cleared_findings", s.cleared_findings); v("orders", s.orders);
   v("ended_orders", s.ended_orders); v("harms", s.harms); v("openings", s.openings); v("refusals", s.refusals);
-  v("frozen", s.frozen); v("approvals", s.approvals); v("next_approval", s.next_approval);
+  v("frozen", s.frozen); v("approvals", s.approvals); v("next_approval", s.next_approval); v("upgrade", s.upgrade);
   v("streams", s.streams); v("commands", s.commands); v("wishes", s.wishes);
   v("next_finding", s.next_finding); v("next_incident", s.next_incident); v("next_order", s.next_order); v("totals", s.totals);
   v("prices", s.prices); v("hot_rows", s.hot_rows); v("histories", s.histories); v("used", s.used);

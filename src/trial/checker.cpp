@@ -174,6 +174,13 @@ void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
   if (!still && failed_test_.count(a.node) == 0) {
     violation(e, fmt::format("{} on {} for what is no longer there", name_of(a.verb), site_.nodes[a.node.v].name));
   }
+  check_budgets(e, a, s);
+  if (destroys_work(a.verb) && a.verb != Verb::requeue_job && a.verb != Verb::restart_job && held_.count(a.node) != 0) {
+    violation(e, fmt::format("{} under a live job on {}", name_of(a.verb), site_.nodes[a.node.v].name));
+  }
+}
+
+void Checker::check_budgets(const Event& e, const Action& a, const State& s) {
   const Limits& l = policy_.limits;
   const Time now = s.mono();
   while (!harms_.empty() && now - harms_.front() >= hours(1)) harms_.pop_front();
@@ -193,9 +200,18 @@ void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
   if (rack_out > limit_of(l.out_rack_pct, l.out_rack_floor, rack_all)) {
     violation(e, fmt::format("budget: {} nodes out of service in rack {}", rack_out, site_.racks[me.rack]));
   }
-  if (destroys_work(a.verb) && a.verb != Verb::requeue_job && a.verb != Verb::restart_job && held_.count(a.node) != 0) {
-    violation(e, fmt::format("{} under a live job on {}", name_of(a.verb), me.name));
-  }
+}
+
+// A step of a rolling upgrade: within the budgets, on nodes that are drained and empty, and nobody returns untested.
+void Checker::on_upgrade_act(const Event& e, const Order& o, const State& s) {
+  const Action& a = o.action;
+  if (!on_node(a.verb)) return;
+  const std::string& name = site_.nodes[a.node.v].name;
+  if (a.verb == Verb::undrain_node && passed_test_.erase(a.node) == 0) violation(e, name + " is returned without a passed test");
+  if (a.verb != Verb::undrain_node) passed_test_.erase(a.node);
+  if (a.verb == Verb::install && (held_.count(a.node) != 0 || out_.count(a.node) == 0))
+    violation(e, fmt::format("{} is installed on {}, which is not drained and empty", a.version, name));
+  if (a.verb == Verb::drain_node) check_budgets(e, a, s);
 }
 
 void Checker::on_order(const Event& e, const Order& o, const State& s) {
@@ -205,7 +221,10 @@ void Checker::on_order(const Event& e, const Order& o, const State& s) {
   if (paused_ && !persons) violation(e, fmt::format("{} while paused", name_of(o.action.verb)));
   if (o.action.verb == Verb::start_job || o.action.verb == Verb::restart_job) on_start(e, o, s);
   if (!persons && o.reason.incident.some()) on_health_act(e, o, s);
-  if (!persons && !o.reason.incident.some() && on_node(o.action.verb)) violation(e, "a health act without an incident");
+  const bool upgrade = o.reason.upgrade != 0;
+  if (!persons && upgrade) on_upgrade_act(e, o, s);
+  if (!persons && !upgrade && !o.reason.incident.some() && on_node(o.action.verb))
+    violation(e, "a health act without an incident");
   if (o.reason.sentence.empty() || o.reason.rule.empty())
     violation(e, fmt::format("{} without a reason", name_of(o.action.verb)));
 }

@@ -32,6 +32,8 @@ class Checker {
   void check_certificates();
   void check_quotas(const Event& e, const State& s);
   void check_power(const Event& e);
+  void on_upgrade_act(const Event& e, const Order& o, const State& s);
+  void check_budgets(const Event& e, const Action& a, const State& s);
   void on_health_act(const Event& e, const Order& o, const State& s);
   void on_outcome(const OrderEnded& b);
 

@@ -96,6 +96,7 @@ struct Node {
   double fault_per_h = 0;
   Prng weather{0, "unused"};
   std::vector<std::uint32_t> faults;  // active ones
+  std::string driver;            // that an order has installed; empty: the one it came with
 };
 
 enum class Phase : std::uint8_t { queued, launching, init, compute, writing, hung, broken };
@@ -121,6 +122,7 @@ struct Gang {
   std::int64_t init_ns = 0;
   std::int64_t checkpoint_ns = 0;
   std::int64_t slow_ns = 0;
+  std::uint32_t checkpoints = 0;
   Time since;                  // up to which the counters above are settled
   double speed = 1;
   std::int64_t told_work_ns = 0;     // at the last step report
@@ -286,6 +288,7 @@ struct Cluster {
   void undo_disaster(std::uint32_t f);
   void push_driver(std::uint32_t f);
   void roll_back(std::uint32_t f);
+  void install(NodeId n, const std::string& version);  // "driver 580.105.08"
   void fail_switch(std::uint32_t f);
   void mend_switch(std::uint32_t f);
   void cut_power(std::uint32_t f);

@@ -114,6 +114,22 @@ void Cluster::hang_again(NodeId n) {
   }
 }
 
+// A version that hangs GPUs is a bad push of its own, which is over when nobody runs it any more.
+void Cluster::install(NodeId n, const std::string& version) {
+  constexpr std::string_view kOfDriver = "driver ";
+  const bool driver = version.starts_with(kOfDriver);
+  emit(NodeDescribed{n, {{driver ? "driver_version" : version.substr(0, version.find(' ')), version.substr(version.find(' ') + 1)}}});
+  if (!driver) return;
+  Node& x = node(n);
+  x.driver = version.substr(kOfDriver.size());
+  x.pushed = !config.bad_driver.empty() && x.driver == config.bad_driver;
+  if (x.pushed) begin_disaster({.kind = FaultKind::bad_push, .lasts = days(3650), .share = 0});
+  if (std::any_of(nodes.begin(), nodes.end(), [](const Node& y) { return y.pushed; })) return;
+  for (std::uint32_t f = 0; f < faults.size(); ++f) {
+    if (faults[f].kind == FaultKind::bad_push) end_fault(f, Fate::cured);
+  }
+}
+
 // A person brings the old driver back, and boots the nodes whose GPUs hang.
 void Cluster::roll_back(std::uint32_t f) {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {

@@ -143,6 +143,7 @@ void Cluster::begin_init(std::uint32_t g, Duration left) {
   x.phase = Phase::init;
   x.work_ns = x.durable_ns;
   x.init_ns = x.checkpoint_ns = x.slow_ns = 0;
+  x.checkpoints = 0;
   x.writing_ns = -1;
   x.told_work_ns = x.work_ns;
   x.told_slow_ns = 0;
@@ -248,6 +249,7 @@ void Cluster::store_done(std::uint32_t turn) {
   const bool beside = x.writing_ns >= 0;
   x.durable_ns = beside ? x.writing_ns : x.work_ns;
   x.writing_ns = -1;
+  ++x.checkpoints;
   emit(JobProgressed{x.id, x.attempt, progress_of(x)}, false);
   if (!beside) begin_compute(f->writer);
   reschedule_store();
@@ -295,6 +297,7 @@ Progress Cluster::progress_of(const Gang& g) const {
   p.init_ms = ms(g.init_ns);
   p.checkpoint_ms = ms(g.checkpoint_ns);
   p.slow_ms = ms(std::max<std::int64_t>(g.slow_ns, 0));
+  p.checkpoints = g.checkpoints;
   return p;
 }
 

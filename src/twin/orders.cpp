@@ -26,12 +26,14 @@ constexpr Span duration_of(Verb v) {
     case Verb::restart_job: return {0, 0};  // see launch()
     case Verb::drain_node:
     case Verb::undrain_node:
-    case Verb::limit_power: return {0.5, 1.5};
+    case Verb::limit_power:
+    case Verb::pace_job: return {0.5, 1.5};
     case Verb::probe_node: return {1.5, 2.5};
     case Verb::test_node: return {180, 300};
     case Verb::reset_gpu: return {60, 120};
     case Verb::reload_driver: return {60, 180};
     case Verb::bounce_link: return {15, 45};
+    case Verb::install: return {600, 1200};
     case Verb::reboot_node: return {360, 720};
     case Verb::power_cycle_node: return {480, 900};
     case Verb::replace_node: return {4 * 3600, 24 * 3600};
@@ -43,7 +45,8 @@ constexpr double kTestMisses = 0.05;  // of intermittent faults
 // Needs the node for itself while it lasts.
 bool exclusive(Verb v) {
   return v == Verb::test_node || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
-         v == Verb::replace_node || v == Verb::reload_driver || v == Verb::bounce_link;
+         v == Verb::replace_node || v == Verb::reload_driver || v == Verb::bounce_link ||
+         v == Verb::install;
 }
 
 }  // namespace
@@ -198,7 +201,7 @@ std::string Cluster::why_not_there(const Action& a, std::uint32_t g, bool again)
 std::string Cluster::why_not_on_node(const Action& a) {
   if (!a.node.some() || a.node.v >= nodes.size()) return "no such node";
   if (a.slot >= static_cast<int>(per_node)) return "no such GPU";
-  if (a.verb == Verb::reload_driver && busy(a.node, -1)) return fmt::format("node {} is not empty", name(a.node));
+  if ((a.verb == Verb::reload_driver || a.verb == Verb::install) && busy(a.node, -1)) return fmt::format("node {} is not empty", name(a.node));
   const Node& x = node(a.node);
   if (exclusive(a.verb) && x.order != kNone) {
     return fmt::format("node {} is under {}", name(a.node), name_of(orders[x.order].action.verb));
@@ -230,6 +233,13 @@ void Cluster::begin_node_order(std::uint32_t o, Prng& prng) {
         start_boot(a.node, Life::booting, NodeCondition::booting, "rebooting on request");
       } else {
         lasts = minutes(3);  // nobody there to ask
+      }
+      break;
+    case Verb::install:
+      if (answers) {
+        start_boot(a.node, Life::booting, NodeCondition::booting, "installing " + a.version);
+      } else {
+        lasts = minutes(3);
       }
       break;
     case Verb::power_cycle_node: start_boot(a.node, Life::booting, NodeCondition::booting, "power cycled on request"); break;
@@ -325,6 +335,12 @@ void Cluster::end_node_order(std::uint32_t o) {
     case Verb::power_cycle_node:
       cure(n, -1, depth_of(a.verb));
       finish_boot(n, "booted on request");
+      return finish_order(o, Status::done, {});
+    case Verb::install:
+      if (x.life != Life::booting) return finish_order(o, Status::failed, "no answer from the node");
+      cure(n, -1, Depth::reboot);
+      install(n, a.version);
+      finish_boot(n, "booted with " + a.version);
       return finish_order(o, Status::done, {});
     case Verb::replace_node:
       cure(n, -1, Depth::replace);

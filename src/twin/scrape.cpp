@@ -95,7 +95,8 @@ void ScrapeWriter::labels(int slot) {
       append_escaped(l, c_.model(n_));
       l += "\",Hostname=\"";
       append_escaped(l, c_.name(n_));
-      l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", c_.node(n_).pushed ? kPushedDriver : kDriver);
+      l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", !c_.node(n_).driver.empty() ? c_.node(n_).driver
+                                                                                : c_.node(n_).pushed ? kPushedDriver : kDriver);
       ++index;
     }
   }

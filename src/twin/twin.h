@@ -33,6 +33,7 @@ struct Config {
   // What is chance in an order (how long a repair takes) comes from its key. In histories to be compared it comes from what is
   // ordered, where and after which fault: then one more order under one policy leaves the luck of all others as it was.
   bool luck_by_place = false;
+  std::string bad_driver;                     // a version that hangs GPUs some minutes after it was installed; empty: none does
   std::string boot;                           // of the engine's event stream; empty: from the seed
 };
 

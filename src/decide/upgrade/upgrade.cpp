@@ -1,0 +1,377 @@
+#include "decide/upgrade/upgrade.h"
+
+#include <fmt/core.h>
+
+#include <set>
+
+#include "base/node_list.h"
+#include "decide/upgrade/harm.h"
+#include "decide/upgrade/vacate.h"
+#include "decide/waiting.h"
+#include "model/window.h"
+
+namespace muster::decide {
+namespace {
+
+constexpr Duration kRetry = minutes(1);            // after an engine did not do what it was asked
+constexpr Duration kKeptFor = minutes(75);         // a node waits so long for a gang to reach its checkpoint
+constexpr Duration kBeforeEnd = hours(3);          // what will not have ended by so long before the finish moves
+constexpr Duration kCanaryPatience = minutes(30);  // for idle nodes to come by, then work makes room
+constexpr std::uint32_t kTriesMax = 12;            // orders for one node's turn before it is left alone
+constexpr std::uint32_t kCanariesLeast = 3;
+
+struct Campaign {
+  const State& s;
+  ClusterView& view;
+  Decisions& out;
+  const Upgrade& u = s.upgrade;
+  std::vector<NodeId> targets;
+  std::vector<NodeId> ready;     // upgraded, sound and wholly free
+  std::uint32_t busy_turns = 0;  // nodes out of service or kept free for it
+
+  bool back() const { return u.phase == UpgradePhase::rolling_back; }
+  Time finish() const { return u.began_mono + u.spec.finish_in - kBeforeEnd; }
+  const Turn* turn(NodeId n) const {
+    const auto it = u.turns.find(n);
+    return it == u.turns.end() ? nullptr : &it->second;
+  }
+  std::uint32_t at_once() const { return allowance(u.spec.at_once_pct, 1, static_cast<std::uint32_t>(s.nodes.size())); }
+  std::uint32_t canaries() const {
+    const auto all = static_cast<std::uint32_t>(targets.size());
+    return std::min(all, u.spec.canaries > 0 ? u.spec.canaries : std::max(kCanariesLeast, all / 100));
+  }
+  std::string version(bool old) const { return fmt::format("{} {}", u.spec.what, old ? u.spec.before : u.spec.version); }
+
+  Reason reason(const char* step, std::string sentence, std::vector<std::string> alternatives) const {
+    Reason r;
+    r.rule = fmt::format("upgrade/{}/{}", name_of(u.phase), step);
+    r.sentence = std::move(sentence);
+    r.alternatives = std::move(alternatives);
+    r.upgrade = u.id;
+    r.actor = "muster";
+    return r;
+  }
+  void want(Verb verb, NodeId n, Reason r) {
+    Wanted w;
+    w.action.verb = verb;
+    w.action.node = n;
+    if (verb == Verb::install) w.action.version = version(turn(n)->back);
+    w.reason = std::move(r);
+    out.push_back(std::move(w));
+  }
+  void move(NodeId n, TurnStage stage, bool to_old, std::string note) {
+    out.push_back(Body(TurnMoved{u.id, n, stage, to_old, std::move(note)}));
+  }
+  void phase(UpgradePhase p, std::string why) { out.push_back(Body(UpgradePhased{u.id, p, std::move(why)})); }
+  const std::string& name(NodeId n) const { return s.site.nodes[n.v].name; }
+
+  void survey();
+  bool has_it(NodeId n) const;
+  bool due(NodeId n) const;
+  bool available(NodeId n) const;
+  bool must_move(const Job& j) const;
+  std::uint32_t long_runners() const;
+  void step(NodeId n, const Turn& t);
+  void on_outcome(NodeId n, const Turn& t, const OrderRecord& o);
+  void go_on(NodeId n, const Turn& t);
+  void begin(NodeId n);
+  std::uint32_t begin_idle(std::uint32_t room);
+  std::uint32_t begin_shared(std::uint32_t room);
+  void move_gangs(std::uint32_t room);
+  void begin_more();
+  void end_phase();
+};
+
+std::vector<NodeId> targets_of(const State& s) {
+  std::vector<NodeId> all;
+  std::set<std::string> named;
+  if (!s.upgrade.spec.nodes.empty()) {
+    const auto names = expand_node_list(s.upgrade.spec.nodes);
+    if (names) named.insert(names->begin(), names->end());
+  }
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+    if (named.empty() || named.count(s.site.nodes[n].name) != 0) all.push_back(NodeId{n});
+  }
+  return all;
+}
+
+// Its agent says so, or Muster installed it.
+bool Campaign::has_it(NodeId n) const {
+  if (const Turn* t = turn(n)) return t->installed;
+  const std::string fact = u.spec.what == "driver" ? "driver_version" : u.spec.what;
+  for (const auto& [name, value] : s.nodes[n.v].known.sheet().facts) {
+    if (name == fact) return value == u.spec.version;
+  }
+  return false;
+}
+
+// Its turn is still to come.
+bool Campaign::due(NodeId n) const {
+  const Turn* t = turn(n);
+  if (back()) return t != nullptr && t->installed && !is_out(t->stage) && t->tries <= kTriesMax;
+  if (t == nullptr) return !has_it(n);
+  return t->stage == TurnStage::bad && !t->installed && t->tries < kTriesMax;
+}
+
+// Nothing else is the matter with it. On the way back trouble is what is expected.
+bool Campaign::available(NodeId n) const {
+  const NodeState& x = s.nodes[n.v];
+  if (x.condition != NodeCondition::up || x.hold == Hold::person || in_shadow(s, n)) return false;
+  if (back())
+    return x.hold == Hold::none ? s.out_nodes.count(n) == 0
+                                : !x.incident.some() || cause_of(s, *find_incident(s, x.incident)) != nullptr;
+  return x.hold == Hold::none && !x.incident.some() && placeable(s, n);
+}
+
+void Campaign::survey() {
+  targets = targets_of(s);
+  for (const auto& [n, t] : u.turns) busy_turns += is_out(t.stage) || t.stage == TurnStage::kept ? 1 : 0;
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+    const bool wanted = back() ? !has_it(NodeId{n}) : has_it(NodeId{n});
+    if (wanted && placeable(s, NodeId{n}) && !s.nodes[n].busy()) ready.push_back(NodeId{n});
+  }
+}
+
+bool Campaign::must_move(const Job& j) const { return back() || expected_end_of(s, j) > finish(); }
+
+// Nodes still to be upgraded under work that will not end in time.
+std::uint32_t Campaign::long_runners() const {
+  std::uint32_t count = 0;
+  for (const JobId id : s.placed) {
+    const Job& j = *find_job(s, id);
+    if (j.phase != JobPhase::running || j.spec.no_requeue || !checkpoint_known(j)) continue;
+    const auto waiting = std::count_if(j.nodes.begin(), j.nodes.end(), [&](NodeId n) { return due(n); });
+    if (waiting > 0 && must_move(j)) count += static_cast<std::uint32_t>(waiting);
+  }
+  return count;
+}
+
+// ---- one node
+
+void Campaign::go_on(NodeId n, const Turn& t) {
+  const NodeState& x = s.nodes[n.v];
+  if (t.tries > kTriesMax) return move(n, TurnStage::bad, t.back, "too many tries: a person must look");
+  switch (t.stage) {
+    case TurnStage::draining:
+      if (x.hold == Hold::none && s.out_nodes.count(n) == 0)
+        return want(Verb::drain_node, n,
+                    reason("drain", fmt::format("the turn of {} has come: {}", name(n), version(t.back)),
+                           {"wait until all of the cluster is idle: it never is"}));
+      if (x.busy() || x.hold != Hold::muster) return;
+      [[fallthrough]];
+    case TurnStage::installing:
+      return want(Verb::install, n,
+                  reason("install", fmt::format("{} is empty: install {}", name(n), version(t.back)),
+                         {"return it as it is: it would have to be emptied once more"}));
+    case TurnStage::testing:
+      return want(Verb::test_node, n,
+                  reason("test", fmt::format("{} has {}: test it before it returns", name(n), version(t.back)),
+                         {"return it untested: the next job would be the test"}));
+    case TurnStage::returning:
+      return want(
+          Verb::undrain_node, n,
+          reason("return", fmt::format("{} passed its test: back into service", name(n)), {"keep it out: it has proven itself"}));
+    default: return;
+  }
+}
+
+void Campaign::on_outcome(NodeId n, const Turn& t, const OrderRecord& o) {
+  const bool done = o.status == Status::done;
+  const std::string how =
+      fmt::format("{} {}{}{}", name_of(o.order.action.verb), name_of(o.status), o.detail.empty() ? "" : ": ", o.detail);
+  // A fault that shows meanwhile is recovery's: it has the node from here on, drained as it is.
+  const std::string trouble = trouble_on(s, n);
+  if (!trouble.empty() && !back() && o.order.action.verb != Verb::undrain_node) return move(n, TurnStage::bad, t.back, trouble);
+  switch (o.order.action.verb) {
+    case Verb::drain_node:
+      if (!done) return move(n, TurnStage::draining, t.back, how);
+      return go_on(n, t);
+    case Verb::install:
+      if (done) return move(n, TurnStage::testing, t.back, {});
+      return move(n, o.status == Status::failed ? TurnStage::bad : TurnStage::installing, t.back, how);
+    case Verb::test_node:
+      if (done) return move(n, TurnStage::returning, t.back, {});
+      return move(n, o.status == Status::failed ? TurnStage::bad : TurnStage::testing, t.back, how);
+    default: break;
+  }
+  if (!done) return move(n, TurnStage::returning, t.back, how);
+  if (t.back) return move(n, TurnStage::done, true, "back to " + version(true));
+  const bool keep = u.phase == UpgradePhase::waves && long_runners() > 0;
+  move(n, keep ? TurnStage::kept : TurnStage::watched, false, keep ? "kept free: a gang is to move here at its checkpoint" : "");
+}
+
+void Campaign::step(NodeId n, const Turn& t) {
+  const NodeState& x = s.nodes[n.v];
+  if (x.hold == Hold::person && t.stage != TurnStage::done && t.stage != TurnStage::skipped)
+    return move(n, TurnStage::skipped, t.back, "a person has taken this node");
+  if (is_out(t.stage)) {
+    const auto o = s.orders.find(t.pending);
+    if (back() && !t.back) {  // forward no more: what is under way ends first
+      if (o != s.orders.end() && o->second.ended.ns == 0) return;
+      return move(n, TurnStage::draining, true, {});
+    }
+    if (!t.pending.empty() && o != s.orders.end()) {
+      if (o->second.ended.ns == 0) return;
+      if (o->second.order.action.verb == Verb::drain_node && o->second.status == Status::done && x.busy()) return;  // it empties
+      return on_outcome(n, t, o->second);
+    }
+    // Just moved on, or held back a while ago.
+    const bool failed_before = t.since + kRetry > s.mono() && t.tries > 0 && !t.note.empty();
+    if (!failed_before || s.mono() >= t.since + kRetry) go_on(n, t);
+    return;
+  }
+  if (t.stage == TurnStage::kept && (x.busy() || s.mono() > t.since + kKeptFor || u.phase != UpgradePhase::waves))
+    return move(n, TurnStage::watched, false, {});
+  if (t.stage != TurnStage::watched && t.stage != TurnStage::kept) return;
+  if (const std::string trouble = trouble_on(s, n); !trouble.empty() && !back()) return move(n, TurnStage::bad, false, trouble);
+  if (t.stage == TurnStage::watched && s.mono() - t.returned >= u.spec.watch) move(n, TurnStage::done, false, {});
+}
+
+// ---- whose turn is next
+
+void Campaign::begin(NodeId n) {
+  move(n, TurnStage::draining, back(), {});
+  if (s.nodes[n.v].hold == Hold::muster) return;  // recovery has drained it
+  out.push_back(Wanted{});
+  Wanted& w = std::get<Wanted>(out.back());
+  w.action.verb = Verb::drain_node;
+  w.action.node = n;
+  w.reason = reason("drain", fmt::format("the turn of {} has come: {}", name(n), version(back())),
+                    {"wait until all of the cluster is idle: it never is"});
+}
+
+// Leaf by leaf, so that gangs find whole leaves again; canaries from as many leaves as can be.
+std::uint32_t Campaign::begin_idle(std::uint32_t room) {
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, NodeId>> idle;
+  std::map<std::uint32_t, std::uint32_t> in_leaf;
+  for (const NodeId n : targets) {
+    const bool empty = !s.nodes[n.v].busy();
+    if (!empty || !due(n) || !available(n)) continue;
+    const std::uint32_t leaf = s.site.nodes[n.v].leaf;
+    const std::uint32_t rank = u.phase == UpgradePhase::canary ? in_leaf[leaf]++ : 0;
+    idle.emplace_back(rank, leaf, n);
+  }
+  std::sort(idle.begin(), idle.end());
+  std::uint32_t begun = 0;
+  for (const auto& [rank, leaf, n] : idle) {
+    if (begun == room) break;
+    begin(n);
+    ++begun;
+  }
+  return begun;
+}
+
+// Nodes on which only parts are used, those with the least work first: nothing new comes there, and what is there moves or ends.
+std::uint32_t Campaign::begin_shared(std::uint32_t room) {
+  std::vector<std::pair<std::uint32_t, NodeId>> shared;
+  for (const NodeId n : targets) {
+    const auto& shares = s.nodes[n.v].shares;
+    const bool whole = shares.size() == 1 && shares.front().slots == all_slots(s.site) && !back();
+    if (shares.empty() || whole || !due(n) || !available(n)) continue;
+    std::uint32_t used = 0;
+    for (const Share& x : shares) used += x.milli * static_cast<std::uint32_t>(std::popcount(x.slots));
+    shared.emplace_back(used, n);
+  }
+  std::sort(shared.begin(), shared.end());
+  const auto begun = std::min<std::uint32_t>(room, static_cast<std::uint32_t>(shared.size()));
+  for (std::uint32_t k = 0; k < begun; ++k) begin(shared[k].second);
+  return begun;
+}
+
+// At its checkpoint, a gang leaves nodes that wait for their turn, as many as there are upgraded ones to take their place.
+void Campaign::move_gangs(std::uint32_t room) {
+  for (const JobId id : s.checkpointed) {
+    const Job* j = find_job(s, id);
+    if (j == nullptr || j->phase != JobPhase::running) continue;
+    std::vector<NodeId> leave;
+    bool draining = false;
+    for (const NodeId n : j->nodes) {
+      const Turn* t = turn(n);
+      const bool empties = t != nullptr && t->stage == TurnStage::draining;
+      draining = draining || empties;
+      if (empties || (due(n) && s.nodes[n.v].shares.size() == 1)) leave.push_back(n);
+    }
+    if (leave.empty() || (!draining && !must_move(*j))) continue;
+    const auto by_leaf = [&](NodeId a, NodeId b) {
+      return std::tuple(s.site.nodes[a.v].leaf, a) < std::tuple(s.site.nodes[b.v].leaf, b);
+    };
+    std::sort(leave.begin(), leave.end(), by_leaf);
+    const std::size_t most = std::min<std::size_t>(leave.size(), draining ? leave.size() : room + ready.size());
+    for (std::size_t k = std::min(most, std::max<std::size_t>(ready.size(), draining ? leave.size() : 0)); k > 0; k = k / 2) {
+      auto w = vacate(s, view, *j, std::span(leave).first(k), ready);
+      if (!w) continue;
+      w->reason = reason("move",
+                         fmt::format("job {} has just written its checkpoint: it leaves {} nodes that wait for {}", render(id), k,
+                                     version(back())),
+                         {fmt::format("wait until it ends: that is expected after the upgrade is to be finished")});
+      out.push_back(std::move(*w));
+      return;  // the next one is looked at when this is on record
+    }
+  }
+}
+
+void Campaign::begin_more() {
+  if (u.phase == UpgradePhase::stopping) return;
+  std::uint32_t room = at_once() > busy_turns ? at_once() - busy_turns : 0;
+  if (u.phase == UpgradePhase::canary) {
+    const auto begun = static_cast<std::uint32_t>(u.turns.size());
+    room = std::min(room, canaries() > begun ? canaries() - begun : 0);
+  }
+  const bool hurries = u.phase != UpgradePhase::canary || s.mono() > u.since + kCanaryPatience;
+  if (s.mono() >= u.due && room > 0) {
+    std::uint32_t begun = begin_idle(room);
+    if (begun < room && hurries) begun += begin_shared(room - begun);
+    room -= begun;
+  }
+  if (hurries) move_gangs(room);
+}
+
+// ---- the whole
+
+void Campaign::end_phase() {
+  const auto any = [&](auto what) {
+    return std::any_of(u.turns.begin(), u.turns.end(), [&](const auto& t) { return what(t.second); });
+  };
+  const bool out_now = any([](const Turn& t) { return is_out(t.stage); });
+  const bool watching = any([](const Turn& t) { return t.stage == TurnStage::watched || t.stage == TurnStage::kept; });
+  const std::uint32_t bad = bad_nodes(u);
+  if (u.phase == UpgradePhase::stopping) {
+    if (!out_now) phase(UpgradePhase::stopped, u.why);
+    return;
+  }
+  const bool left = std::any_of(targets.begin(), targets.end(), [&](NodeId n) {
+    const NodeState& x = s.nodes[n.v];
+    return due(n) && x.hold != Hold::person;
+  });
+  if (back()) {
+    if (!out_now && !left) phase(UpgradePhase::rolled_back, u.why);
+    return;
+  }
+  if (const std::string why = verdict(s); !why.empty()) {
+    return phase(u.spec.before.empty() ? UpgradePhase::stopping : UpgradePhase::rolling_back, why);
+  }
+  if (u.phase == UpgradePhase::canary) {
+    const bool all = u.turns.size() >= canaries() || !left;
+    if (all && !out_now && !watching)
+      phase(UpgradePhase::waves, fmt::format("{} canaries worked for {} with it, {} went bad", u.turns.size() - bad,
+                                             render_duration(u.spec.watch), bad));
+    return;
+  }
+  if (!left && !out_now && !watching)
+    phase(UpgradePhase::done, bad == 0 ? "every node has it" : fmt::format("every node has it but for {} that went bad", bad));
+}
+
+}  // namespace
+
+void decide_upgrade(const State& s, ClusterView& view, Decisions& out) {
+  if (!at_work(s.upgrade.phase) || s.idle()) return;
+  Campaign c{s, view, out};
+  c.survey();
+  const std::size_t before = out.size();
+  for (const auto& [n, t] : s.upgrade.turns) c.step(n, t);
+  if (out.size() != before) return;  // first what is under way; the rest is looked at when this is on record
+  c.end_phase();
+  if (out.size() == before) c.begin_more();
+}
+
+}  // namespace muster::decide
