@@ -20,6 +20,8 @@ int run_replay_jobs(const ReplayJobsOptions& options);
 int run_bench_place(const BenchPlaceOptions& options);
 int run_bench_openb(const BenchOpenbOptions& options);
 int run_bench_llama3(const BenchLlama3Options& options);
+int run_upgrade(const UpgradeOptions& options);
+int run_bench_upgrade(const BenchUpgradeOptions& options);
 int run_bench_price(const BenchPriceOptions& options);
 int run_bench_heat(const BenchHeatOptions& options);
 int run_bench_detect(const BenchDetectOptions& options);

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "report/document.h"
 #include "report/guard_status.h"
+#include "report/upgrade_status.h"
 #include "report/units.h"
 #include "say.h"
 
@@ -31,6 +32,7 @@ struct Wish {
   std::string spec;  // JSON
   std::string reason;
   std::uint64_t approval = 0;
+  std::string upgrade;  // JSON
 };
 
 // Sends it, once more where the answer was lost: the id makes both the same command. Returns its place in the journal.
@@ -42,6 +44,7 @@ Result<std::string> give(const Client& client, const Wish& wish, const std::stri
   if (!wish.reason.empty()) w.field("reason", wish.reason);
   if (wish.approval > 0) w.field("approval", wish.approval);
   if (!wish.spec.empty()) w.key("spec").raw(wish.spec);
+  if (!wish.upgrade.empty()) w.key("upgrade").raw(wish.upgrade);
   w.end_object();
   const auto body = w.take();
   auto answer = client.post("/api/v1/commands", body);
@@ -276,6 +279,34 @@ int run_guard_status(const GuardOptions& o) {
   if (!guard) return say_error(guard.error());
   put(o.format == Format::json ? report::render_json(*guard) : report::guard_words(*guard));
   return 0;
+}
+
+int run_upgrade(const UpgradeOptions& o) {
+  using What = UpgradeOptions::What;
+  if (o.what == What::stop)
+    return give_and_say(o.connection, {.verb = "upgrade_stop", .reason = o.reason}, "nothing more is begun; what is done stays");
+  if (o.what == What::back)
+    return give_and_say(o.connection, {.verb = "upgrade_back", .reason = o.reason}, "it is taken back, a few nodes at a time");
+  if (o.what == What::status) {
+    const auto client = Client::open(o.connection);
+    if (!client) return say_error(client.error());
+    const auto status = client->get("/api/v1/upgrade", {});
+    if (!status) return say_error(status.error());
+    put(o.format == Format::json ? report::render_json(*status) : report::upgrade_words(*status));
+    return 0;
+  }
+  const UpgradeSpec& x = o.spec;
+  say(fmt::format("{} {} comes to {}: canaries first, watched for {}; then {:g} % of the nodes at once", x.what,
+                  printable(x.version), x.nodes.empty() ? "every node" : printable(x.nodes), render_duration(x.watch), x.at_once_pct));
+  say("nodes are taken when idle; work that will not end in time moves at its checkpoint; `muster upgrade stop` stops it");
+  const std::string again = fmt::format("muster upgrade start {} {}", x.what, x.version);
+  if (const int no = confirm(o.yes, "Upgrade?", again); no != 0) return no;
+  JsonWriter w;
+  w.object().field("what", x.what).field("version", x.version).field("before", x.before).field("nodes", x.nodes);
+  w.field("canaries", x.canaries).field("watch_s", x.watch.seconds()).field("at_once_pct", x.at_once_pct);
+  w.field("finish_in_s", x.finish_in.seconds()).end_object();
+  return give_and_say(o.connection, {.verb = "upgrade", .reason = o.reason, .upgrade = w.take()},
+                      "begun; `muster upgrade status` tells how far it is");
 }
 
 int run_drain(const DrainOptions& o) {

@@ -39,6 +39,8 @@ struct Dispatch {
   int operator()(const BenchOpenbOptions& o) const { return run_bench_openb(o); }
   int operator()(const BenchPriceOptions& o) const { return run_bench_price(o); }
   int operator()(const BenchLlama3Options& o) const { return run_bench_llama3(o); }
+  int operator()(const UpgradeOptions& o) const { return run_upgrade(o); }
+  int operator()(const BenchUpgradeOptions& o) const { return run_bench_upgrade(o); }
   int operator()(const BenchHeatOptions& o) const { return run_bench_heat(o); }
   int operator()(const BenchDetectOptions& o) const { return run_bench_detect(o); }
   int operator()(const BenchIngestOptions& o) const { return run_bench_ingest(o); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/upgrade.h"
 #include "report/format.h"
 
 namespace muster::cmd {
@@ -208,6 +209,15 @@ struct BenchLlama3Options {
   ProgressMode progress = ProgressMode::automatic;
 };
 
+struct BenchUpgradeOptions {
+  TwinChoice twin;
+  std::uint64_t seeds = 5;
+  UpgradeSpec spec;
+  bool bad = false;  // the version hangs GPUs
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
 struct BenchIngestOptions {
   std::uint32_t gpus = 8000;
   std::uint64_t rounds = 3;                       // scrapes of each node, after one that is not measured
@@ -343,6 +353,15 @@ struct ApproveOptions {  // and reject
   std::string reason;
 };
 
+struct UpgradeOptions {
+  enum class What { start, status, stop, back } what = What::status;
+  Connection connection;
+  UpgradeSpec spec;
+  std::string reason;
+  bool yes = false;
+  report::Format format = report::Format::table;
+};
+
 struct RunbookOptions {
   enum class What { list, show, check, diff } what = What::list;
   std::vector<std::string> names;  // show: runbooks; check: files; diff: two policies
@@ -385,7 +404,7 @@ using Command =
                  LoginOptions, TwinRunOptions, TwinCompareOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                 BenchLlama3Options, RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions,
+                 BenchLlama3Options, BenchUpgradeOptions, UpgradeOptions, RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions,
                  VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.

@@ -87,6 +87,7 @@ class Parser {
     add_cancel();
     add_runbook();
     add_guard();
+    add_upgrade();
     add_approve(approve_);
     reject_.reject = true;
     add_approve(reject_);
@@ -246,6 +247,9 @@ class Parser {
   void add_bench_ingest(CLI::App& bench);
   void add_bench_detect(CLI::App& bench);
   void add_bench_llama3(CLI::App& bench);
+  void add_bench_upgrade(CLI::App& bench);
+  void add_upgrade();
+  void add_upgrade_spec(CLI::App* sub, UpgradeSpec& spec);
   void add_up();
   void add_live(CLI::App* sub);
   void add_fleet();
@@ -304,6 +308,8 @@ class Parser {
   BenchIngestOptions bench_ingest_;
   BenchDetectOptions bench_detect_;
   BenchLlama3Options bench_llama3_;
+  BenchUpgradeOptions bench_upgrade_;
+  UpgradeOptions upgrade_start_, upgrade_status_, upgrade_stop_, upgrade_back_;
   GuardOptions guard_;
   ApproveOptions approve_, reject_;
   RunbookOptions runbook_list_, runbook_show_, runbook_check_, runbook_diff_;

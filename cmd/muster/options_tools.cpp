@@ -172,6 +172,7 @@ void Parser::add_bench() {
   add_bench_ingest(*bench);
   add_bench_detect(*bench);
   add_bench_llama3(*bench);
+  add_bench_upgrade(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {

@@ -16,6 +16,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "report/guard_status.h"
+#include "report/upgrade_status.h"
 
 namespace muster::api {
 namespace {
@@ -274,6 +275,7 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
     case RouteId::findings: return to_response(render_findings(frame, query));
     case RouteId::incidents: return to_response(render_incidents(frame, query));
     case RouteId::incident: return to_response(render_incident(frame, call.pieces.at("id")));
+    case RouteId::upgrade: return render_json(report::upgrade_json(frame.state()));
     case RouteId::guard: return render_json(report::guard_json(frame.state()));
     case RouteId::actions: return to_response(render_actions(frame, query));
     default: return render_error({Code::internal, fmt::format("{} has no answer", call.route.pattern), ""});

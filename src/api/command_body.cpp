@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "api/render.h"
+#include "base/node_list.h"
 #include "base/text.h"
 #include "model/codec.h"
 #include "model/job_check.h"
@@ -121,10 +122,90 @@ Result<std::uint64_t> approval_of(const Value& body, const State& s) {
   return id;
 }
 
+// The version that most nodes have, by their agents' word; empty: nobody said.
+std::string version_of_most(const State& s, const std::string& what) {
+  std::map<std::string, std::size_t> count;
+  for (const NodeState& n : s.nodes) {
+    for (const auto& [name, value] : n.known.sheet().facts) {
+      if (name == (what == "driver" ? "driver_version" : what)) ++count[value];
+    }
+  }
+  const auto most = std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == count.end() || 2 * most->second <= s.nodes.size() ? std::string() : most->first;
+}
+
+Result<void> known_nodes(const UpgradeSpec& u, const State& s) {
+  if (u.nodes.empty()) return {};
+  auto named = expand_node_list(u.nodes, s.nodes.size());
+  if (!named) return bad("upgrade.nodes: " + named.error().what);
+  for (const std::string& name : *named) {
+    if (auto node = find_node_named(s.site, name); !node) return tl::unexpected(node.error());
+  }
+  return {};
+}
+
+Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
+  const Value* v = body.find("upgrade");
+  const char* example = R"(e.g. {"verb":"upgrade","upgrade":{"what":"driver","version":"590.44.01","before":"580.159.04"}})";
+  if (v == nullptr) return bad("upgrade needs to know what and which version", example);
+  const std::vector<std::string> keys = {"what", "version", "before", "nodes", "canaries", "watch_s", "at_once_pct", "finish_in_s"};
+  if (auto r = known_keys(*v, "upgrade", keys); !r) return tl::unexpected(r.error());
+  UpgradeSpec u;
+  for (auto [key, to] : {std::pair("what", &u.what), std::pair("version", &u.version), std::pair("before", &u.before)}) {
+    auto text = text_of(*v, key, 100);
+    if (!text) return tl::unexpected(text.error());
+    if (!text->empty()) *to = std::move(*text);
+  }
+  auto nodes = text_of(*v, "nodes", 10'000);
+  if (!nodes) return tl::unexpected(nodes.error());
+  u.nodes = std::move(*nodes);
+  const auto number = [&](const char* key, double& to, double least, double most) -> Result<void> {
+    const Value* x = v->find(key);
+    if (x == nullptr || x->is_null()) return {};
+    if (!x->number(to) || !(to >= least && to <= most)) return bad(fmt::format("upgrade.{} must be {:g} to {:g}", key, least, most));
+    return {};
+  };
+  double canaries = u.canaries, watch_s = u.watch.seconds(), finish_s = u.finish_in.seconds();
+  for (const auto& ok : {number("canaries", canaries, 0, 10'000), number("watch_s", watch_s, 0, 7 * 86'400.0),
+                         number("at_once_pct", u.at_once_pct, 0, 100), number("finish_in_s", finish_s, 60, 90 * 86'400.0)}) {
+    if (!ok) return tl::unexpected(ok.error());
+  }
+  u.canaries = static_cast<std::uint32_t>(canaries);
+  u.watch = from_seconds(watch_s);
+  u.finish_in = from_seconds(finish_s);
+  if (u.what != "driver" && u.what != "firmware" && u.what != "os")
+    return bad(fmt::format("upgrade.what is '{}'", printable(u.what)), "it must be driver, firmware or os");
+  if (u.version.empty()) return bad("upgrade.version is missing", example);
+  if (auto ok = known_nodes(u, s); !ok) return tl::unexpected(ok.error());
+  if (u.before.empty()) u.before = version_of_most(s, u.what);
+  if (u.before.empty())
+    return bad(fmt::format("nobody knows which {} the nodes have: it could not be taken back", u.what),
+               "say it: --before VERSION, or upgrade.before");
+  if (u.before == u.version) return bad(fmt::format("{} is what the nodes have already", printable(u.version)));
+  return u;
+}
+
+// Whether there is an upgrade to stop or to take back.
+Result<void> about_upgrade(CommandVerb verb, const State& s) {
+  const Upgrade& u = s.upgrade;
+  const std::string named = fmt::format("{} {}", u.spec.what, printable(u.spec.version));
+  if (verb == CommandVerb::upgrade) {
+    if (!at_work(u.phase)) return {};
+    return fail(Code::conflict, fmt::format("the upgrade to {} is at work ({})", named, name_of(u.phase)),
+                "`muster upgrade status` tells how far; `muster upgrade stop` stops it");
+  }
+  if (u.id == 0) return fail(Code::conflict, "there is no upgrade", "`muster upgrade start` begins one");
+  if (verb == CommandVerb::upgrade_stop && !at_work(u.phase))
+    return fail(Code::conflict, fmt::format("the upgrade to {} is {} already", named, name_of(u.phase)));
+  if (verb == CommandVerb::upgrade_back && (u.phase == UpgradePhase::rolling_back || u.phase == UpgradePhase::rolled_back))
+    return fail(Code::conflict, fmt::format("the upgrade to {} is {} already", named, name_of(u.phase)));
+  return {};
+}
+
 }  // namespace
 
 Result<CommandGiven> parse_command(const Value& body, const State& s) {
-  if (auto r = known_keys(body, "the body", {"verb", "node", "job", "spec", "reason", "id", "approval"}); !r) {
+  if (auto r = known_keys(body, "the body", {"verb", "node", "job", "spec", "reason", "id", "approval", "upgrade"}); !r) {
     return tl::unexpected(r.error());
   }
   auto verb = text_of(body, "verb", 20);
@@ -132,7 +213,7 @@ Result<CommandGiven> parse_command(const Value& body, const State& s) {
   CommandGiven c;
   if (!parse_name(*verb, c.verb)) {
     return bad(fmt::format("verb is '{}'", printable(*verb)),
-               "it must be drain, undrain, pause, resume, submit, cancel, approve or reject");
+               "it must be drain, undrain, pause, resume, submit, cancel, approve, reject, upgrade, upgrade_stop or upgrade_back");
   }
   auto reason = text_of(body, "reason", kReasonMax);
   if (!reason) return tl::unexpected(reason.error());
@@ -159,6 +240,14 @@ Result<CommandGiven> parse_command(const Value& body, const State& s) {
     auto approval = approval_of(body, s);
     if (!approval) return tl::unexpected(approval.error());
     c.approval = *approval;
+  }
+  if (c.verb >= CommandVerb::upgrade) {
+    if (auto ok = about_upgrade(c.verb, s); !ok) return tl::unexpected(ok.error());
+  }
+  if (c.verb == CommandVerb::upgrade) {
+    auto upgrade = upgrade_of(body, s);
+    if (!upgrade) return tl::unexpected(upgrade.error());
+    c.upgrade = std::move(*upgrade);
   }
   if (c.verb == CommandVerb::cancel) {
     auto job = job_of(body, s);

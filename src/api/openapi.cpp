@@ -67,6 +67,7 @@ void components(JsonWriter& w) {
   w.key("Command").object().field("type", "object").key("required").array().value("verb").end_array();
   text_properties(w, {"verb", "node", "job", "reason", "id"});
   w.key("spec").object().field("type", "object").end_object();
+  w.key("upgrade").object().field("type", "object").end_object();
   w.key("approval").object().field("type", "integer").end_object().end_object().end_object();
   w.end_object().key("securitySchemes").object();
   w.key("token").object().field("type", "http").field("scheme", "bearer").end_object();

@@ -51,14 +51,25 @@ struct Signs {
   void clear(FindingKind k, NodeId n, std::int16_t slot, const char* why) { gone.push_back({k, n, slot, {}, why}); }
 };
 
+// A rolling upgrade has had the node install something in its turn, which is not over; null: none has.
+inline const Turn* installed_lately(const State& s, NodeId n) {
+  const auto t = s.upgrade.turns.find(n);
+  return t != s.upgrade.turns.end() && in_turn(s, n) && t->second.stage != TurnStage::draining ? &t->second : nullptr;
+}
+inline bool installing(const State& s, NodeId n) {
+  const Turn* t = installed_lately(s, n);
+  return t != nullptr && t->stage == TurnStage::installing;
+}
+
 // True while Muster itself is repairing the node: a vanished GPU is expected then. A node under test must be whole.
 inline bool under_repair(const State& s, NodeId n) {
   const Incident* i = find_incident(s, s.nodes[n.v].incident);
-  return i != nullptr && i->stage == Stage::repairing;
+  return (i != nullptr && i->stage == Stage::repairing) || installing(s, n);
 }
 
 // True while Muster itself is taking the whole node down: silence and a new boot are expected then, but not when a GPU is reset.
 inline bool taken_down(const State& s, NodeId n) {
+  if (installing(s, n)) return true;
   if (!under_repair(s, n)) return false;
   const Incident* i = find_incident(s, s.nodes[n.v].incident);
   const auto order = s.orders.find(i->pending);

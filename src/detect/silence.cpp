@@ -46,7 +46,8 @@ void Silence::on_sample(const Sample& m, const State& s, Time mono, Signs& out) 
     boot_told_s_[n] = m.at.ns / 1e9;
     // A boot that Muster ordered may be reported only after the order has ended.
     const Incident* i = find_incident(s, s.nodes[n].incident);
-    const bool ordered = taken_down(s, m.node) || (i != nullptr && i->repaired) || in_hands(s, n);
+    const bool ordered =
+        taken_down(s, m.node) || installed_lately(s, m.node) != nullptr || (i != nullptr && i->repaired) || in_hands(s, n);
     // A minute of slack: exporters compute the boot time from the uptime, and it wobbles. A boot that lies before the last report
     // of the old one is none: the node's clock was set.
     constexpr double kWobble_s = 60, kSkew_s = 300;
@@ -74,7 +75,9 @@ void Silence::on_turn(const State& s, Time utc, Time mono, Signs& out) {
     if (mono - heard_[n] < s.policy.silent_after) break;
     // The window begins anew when a repair ends: a node that has just booted has not reported yet.
     const Incident* i = find_incident(s, s.nodes[n].incident);
-    const bool just_back = i != nullptr && i->repaired && mono - i->since < s.policy.silent_after;
+    const Turn* t = installed_lately(s, NodeId{n});
+    const bool just_back = (i != nullptr && i->repaired && mono - i->since < s.policy.silent_after) ||
+                           (t != nullptr && mono - t->since < s.policy.silent_after);
     if (taken_down(s, NodeId{n}) || just_back || in_hands(s, n)) {
       heard_[n] = mono;
       to_back(n);

@@ -38,7 +38,9 @@ void Checker::keep_certificate(const Event& e, const OrderIntended& o, const Sta
       }
       if (x.taken[slot] == 0) x.free = static_cast<std::uint16_t>(x.free | 1U << slot);
     }
-    x.open = placeable(s, NodeId{n});
+    const auto turn = s.upgrade.turns.find(NodeId{n});
+    const bool kept = turn != s.upgrade.turns.end() && turn->second.stage == TurnStage::kept && at_work(s.upgrade.phase);
+    x.open = placeable(s, NodeId{n}) && !kept;
     c.before.nodes.push_back(std::move(x));
   }
   const Placement& p = o.placement;

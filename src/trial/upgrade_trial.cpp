@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "account/accountant.h"
@@ -30,11 +31,6 @@ class Operator final : public Observatory {
  private:
   twin::Twin& twin_;
   std::optional<CommandGiven> command_;
-};
-
-struct Span {  // from the beginning of the upgrade to its end
-  GpuHours before, after;
-  std::uint64_t faults = 0;
 };
 
 class Run {
@@ -82,6 +78,7 @@ class Run {
   }
 
   std::uint32_t moves = 0, installs = 0, most_out = 0;
+  std::set<NodeId> reached;
 
  private:
   static twin::Config config_of(const UpgradeTrialOptions& o, std::uint64_t seed) {
@@ -97,7 +94,9 @@ class Run {
     const auto* x = std::get_if<OrderIntended>(&e.body);
     if (x == nullptr || x->order.reason.upgrade == 0) return;
     moves += x->order.action.verb == Verb::restart_job ? 1 : 0;
-    installs += x->order.action.verb == Verb::install ? 1 : 0;
+    if (x->order.action.verb != Verb::install) return;
+    ++installs;
+    if (x->order.action.version.ends_with(o_.spec.version)) reached.insert(x->order.action.node);
   }
 
   const UpgradeTrialOptions& o_;
@@ -151,6 +150,7 @@ Result<UpgradeRun> run_one(const UpgradeTrialOptions& o, std::uint64_t seed) {
     r.bad += t.stage == TurnStage::bad ? 1 : 0;
   }
   r.installs = with.installs;
+  r.reached = static_cast<std::uint32_t>(with.reached.size());
   r.moves = with.moves;
   r.most_out = with.most_out;
   r.faults = static_cast<std::uint32_t>(with.faults() - faults);

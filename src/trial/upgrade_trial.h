@@ -35,6 +35,7 @@ struct UpgradeRun {
   double loss_pct = 0;
   double allocated_pct = 0;    // GPUs with a job in these hours, of those in service without it
   std::uint32_t nodes = 0;     // that have the new version
+  std::uint32_t reached = 0;   // that ever had it
   std::uint32_t installs = 0;
   std::uint32_t bad = 0;
   std::uint32_t moves = 0;     // jobs stopped for it

@@ -1,0 +1,86 @@
+#include "report/upgrade_status.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/json_writer.h"
+#include "base/node_list.h"
+#include "base/text.h"
+#include "report/units.h"
+
+namespace muster::report {
+namespace {
+
+// Nodes it is for.
+std::size_t target_count(const State& s) {
+  if (s.upgrade.spec.nodes.empty()) return s.nodes.size();
+  const auto names = expand_node_list(s.upgrade.spec.nodes);
+  return names ? std::set<std::string>(names->begin(), names->end()).size() : 0;
+}
+
+}  // namespace
+
+std::string upgrade_json(const State& s) {
+  const Upgrade& u = s.upgrade;
+  JsonWriter w;
+  w.object().field("id", u.id).field("phase", name_of(u.phase));
+  if (u.id == 0) return w.end_object().take();
+  w.field("what", u.spec.what).field("version", u.spec.version).field("before", u.spec.before).field("nodes", u.spec.nodes);
+  w.field("by", u.by).field("why", u.why).field("began", render_utc(u.began));
+  w.field("ended", u.ended.ns == 0 ? std::string() : render_utc(u.ended));
+  w.field("watch_s", u.spec.watch.seconds()).field("at_once_pct", u.spec.at_once_pct);
+  w.field("finish_in_s", u.spec.finish_in.seconds()).field("targets", target_count(s));
+  std::array<std::vector<std::string>, names(TurnStage{}).size()> by_stage;
+  std::size_t has_it = 0;
+  std::size_t canaries = 0;
+  for (const auto& [n, t] : u.turns) {
+    by_stage[static_cast<std::size_t>(t.stage)].push_back(s.site.nodes[n.v].name);
+    has_it += t.installed ? 1 : 0;
+    canaries += t.canary ? 1 : 0;
+  }
+  w.field("installed", has_it).field("canaries", canaries).key("stages").array();
+  for (std::size_t k = 0; k < by_stage.size(); ++k) {
+    if (by_stage[k].empty()) continue;
+    w.object().field("stage", names(TurnStage{})[k]).field("count", by_stage[k].size());
+    w.field("nodes", compress_node_list(by_stage[k])).end_object();
+  }
+  w.end_array().key("bad").array();
+  for (const auto& [n, t] : u.turns) {
+    if (t.stage != TurnStage::bad) continue;
+    w.object().field("node", s.site.nodes[n.v].name).field("note", t.note).field("installed", t.installed).end_object();
+  }
+  w.end_array().key("held_back").array();  // the newest, each limit once
+  std::set<std::string> said;
+  for (auto r = s.refusals.rbegin(); r != s.refusals.rend() && said.size() < 3; ++r) {
+    const bool of_it = !r->incident.some() && s.now.utc - r->at < minutes(30) && at_work(u.phase) &&
+                       (r->action.verb == Verb::drain_node || r->action.verb == Verb::restart_job);
+    if (of_it && said.insert(r->limit).second) w.object().field("at", render_utc(r->at)).field("limit", r->limit).end_object();
+  }
+  return w.end_array().end_object().take();
+}
+
+std::string upgrade_words(const Value& u) {
+  if (text_of(u, "phase") == "none") return "no upgrade has been asked for; `muster upgrade start --help` tells how\n";
+  std::string s = fmt::format("upgrade    {} {} (before: {}), asked for by {} at {}\n", text_of(u, "what"),
+                              printable(text_of(u, "version")),
+                              text_of(u, "before").empty() ? "not known" : printable(text_of(u, "before")),
+                              printable(text_of(u, "by")), text_of(u, "began"));
+  s += fmt::format("phase      {}{}{}{}\n", text_of(u, "phase"), text_of(u, "ended").empty() ? "" : " since " + text_of(u, "ended"),
+                   text_of(u, "why").empty() ? "" : ": ", printable(text_of(u, "why")));
+  s += fmt::format("installed  {} of {} nodes, {} canaries\n", text_of(u, "installed"), text_of(u, "targets"), text_of(u, "canaries"));
+  for (const Value& x : list_of(u, "stages")) {
+    s += fmt::format("{:<10} {} {}\n", text_of(x, "stage"), text_of(x, "count"), printable(text_of(x, "nodes")));
+  }
+  for (const Value& x : list_of(u, "bad")) {
+    s += fmt::format("BAD        {}{}: {}\n", printable(text_of(x, "node")),
+                     text_of(x, "installed") == "true" ? "" : " (before anything was installed)", printable(text_of(x, "note")));
+  }
+  for (const Value& x : list_of(u, "held_back"))
+    s += fmt::format("held back  {} {}\n", text_of(x, "at"), printable(text_of(x, "limit")));
+  return s;
+}
+
+}  // namespace muster::report
