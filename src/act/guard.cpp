@@ -54,7 +54,7 @@ std::uint32_t part_of(std::uint32_t limit, double share) {
   return std::max(std::min(limit, 1U), static_cast<std::uint32_t>(limit * share));
 }
 
-// Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not. `share`: of each limit.
+// Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not. `share`: of the cluster's limit.
 std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& tally, double share = 1) {
   const Limits& l = s.policy.limits;
   const NodeSpec& me = s.site.nodes[a.node.v];
@@ -76,7 +76,7 @@ std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& ta
        in_domain == 1 ? 1 : allowance(l.out_domain_pct, l.out_domain_floor, in_domain)},
   };
   for (const Scope& x : scopes) {
-    const std::uint32_t limit = part_of(x.limit, share);
+    const std::uint32_t limit = &x == &scopes[0] ? part_of(x.limit, share) : x.limit;
     if (x.out + 1 > limit) return refuse(fmt::format("{}: {} of {} are", x.what, x.out, limit), s.mono() + kAskAgain);
     tally.note(x.what, x.out + 1, limit);
   }
@@ -229,7 +229,7 @@ std::optional<Verdict> move_for_upgrade(const State& s, const Action& a) {
 Verdict of_upgrade(const State& s, const Action& a, const Reason& r) {
   if (r.upgrade != s.upgrade.id || !at_work(s.upgrade.phase)) return refuse("that upgrade is over", kNever);
   Tally tally;
-  if (a.verb == Verb::restart_job) {
+  if (stops_job(a.verb)) {
     if (auto v = move_for_upgrade(s, a)) return *v;
     if (auto v = harm_rate(s, a, tally, kUpgradeShare)) return *v;
     return {true, tally.tightest, {}, {}, false, false};

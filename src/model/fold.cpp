@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kHarmKept = days(1);      // the longest budget window
 constexpr Duration kOpeningKept = hours(2);  // longer than any correlation window
 constexpr Duration kPromise = minutes(10);   // how long a job is first in line for what others were stopped for
+constexpr Duration kPromiseOfUpgrade = hours(1);  // its nodes are away for their turn before it gets them back
 constexpr std::size_t kNotesKept = 40;
 constexpr std::size_t kCommandsKept = 4096;
 
@@ -421,7 +422,8 @@ struct Folder {
     if (o.action.verb == Verb::limit_power) limit_intended(s, o.action);
     if (o.action.verb == Verb::start_job) reserve(b);
     if (o.action.verb == Verb::restart_job) reserve_more(b);
-    if (Job* j = job(o.action.for_job); j != nullptr) j->promised_until = s.mono() + kPromise;
+    if (Job* j = job(o.action.for_job); j != nullptr)
+      j->promised_until = s.mono() + (o.reason.upgrade != 0 ? kPromiseOfUpgrade : kPromise);
     if (Job* j = job(o.action.job); j != nullptr && o.action.verb == Verb::requeue_job && o.action.pause.ns > 0) {
       j->paused_until = s.mono() + o.action.pause;
       j->paused = j->paused + o.action.pause;

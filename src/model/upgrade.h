@@ -18,7 +18,7 @@ struct UpgradeSpec {
   std::string nodes;               // "node[001-064]"; empty: all
   std::uint32_t canaries = 0;      // nodes that go first; 0: one in a hundred, three at least
   Duration watch = hours(1);       // canaries work so long before the rest follows; and every node is watched so long
-  double at_once_pct = 3;          // nodes out of service for it at one time, in percent of all; one at least
+  double at_once_pct = 5;          // nodes out of service for it at one time, in percent of all; one at least
   Duration finish_in = hours(24);  // work that ends by itself before then is left alone; other work moves at a checkpoint
 };
 

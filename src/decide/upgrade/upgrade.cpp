@@ -14,8 +14,13 @@ namespace muster::decide {
 namespace {
 
 constexpr Duration kRetry = minutes(1);            // after an engine did not do what it was asked
-constexpr Duration kKeptFor = minutes(75);         // a node waits so long for a gang to reach its checkpoint
-constexpr Duration kBeforeEnd = hours(3);          // what will not have ended by so long before the finish moves
+constexpr Duration kKeptFor = minutes(40);         // a node waits so long for a gang to reach its checkpoint
+constexpr Duration kBeforeEnd = hours(2);          // what will not have ended by so long before the finish moves ...
+constexpr Duration kSoon = minutes(6);             // nodes are kept for a gang whose checkpoint is no farther away
+constexpr Duration kPassedOver = seconds(90);      // the queue had no use for a node that was idle for so long
+constexpr Duration kLate = hours(4);               // so long before the finish gangs move also where it costs more
+constexpr double kPatience = 0.4;                  // ... when so much of the time has passed: estimates err, and many end before
+constexpr Duration kTurnTakes = minutes(25);       // a node's turn, from its drain to its return
 constexpr Duration kCanaryPatience = minutes(30);  // for idle nodes to come by, then work makes room
 constexpr std::uint32_t kTriesMax = 12;            // orders for one node's turn before it is left alone
 constexpr std::uint32_t kCanariesLeast = 3;
@@ -26,8 +31,10 @@ struct Campaign {
   Decisions& out;
   const Upgrade& u = s.upgrade;
   std::vector<NodeId> targets;
-  std::vector<NodeId> ready;     // upgraded, sound and wholly free
-  std::uint32_t busy_turns = 0;  // nodes out of service or kept free for it
+  std::vector<NodeId> upgraded;  // and sound
+  std::vector<NodeId> ready;     // of those, wholly free ones
+  std::uint32_t busy_turns = 0;  // nodes out of service or kept free for it ...
+  std::uint32_t kept = 0;        // ... of those, kept
 
   bool back() const { return u.phase == UpgradePhase::rolling_back; }
   Time finish() const { return u.began_mono + u.spec.finish_in - kBeforeEnd; }
@@ -70,12 +77,16 @@ struct Campaign {
   bool due(NodeId n) const;
   bool available(NodeId n) const;
   bool must_move(const Job& j) const;
-  std::uint32_t long_runners() const;
+  bool late() const { return s.mono() + u.spec.watch + kLate > u.began_mono + u.spec.finish_in; }
+  std::uint32_t to_keep() const;
+  std::vector<NodeId> leaving(const Job& j, bool& stay) const;
+  std::uint32_t pace(std::uint32_t left) const;
+  bool behind(std::uint32_t left) const;
   void step(NodeId n, const Turn& t);
   void on_outcome(NodeId n, const Turn& t, const OrderRecord& o);
   void go_on(NodeId n, const Turn& t);
   void begin(NodeId n);
-  std::uint32_t begin_idle(std::uint32_t room);
+  std::uint32_t begin_idle(std::uint32_t room, bool passed_over);
   std::uint32_t begin_shared(std::uint32_t room);
   void move_gangs(std::uint32_t room);
   void begin_more();
@@ -123,27 +134,88 @@ bool Campaign::available(NodeId n) const {
   return x.hold == Hold::none && !x.incident.some() && placeable(s, n);
 }
 
+// How many more nodes of a rack, and of an NVLink domain, may be away at once: asking for more is asking in vain.
+class Away {
+ public:
+  explicit Away(const State& s) : s_(s) {
+    for (const NodeSpec& n : s.site.nodes) {
+      ++rack_all_[n.rack];
+      ++domain_all_[n.domain];
+    }
+    for (const NodeId n : s.out_nodes) add(n);
+  }
+  bool fits(NodeId n) const {
+    const Limits& l = s_.policy.limits;
+    const NodeSpec& x = s_.site.nodes[n.v];
+    const auto count = [](const auto& map, std::uint32_t key) {
+      const auto it = map.find(key);
+      return it == map.end() ? 0U : it->second;
+    };
+    const std::uint32_t in_domain = count(domain_all_, x.domain);
+    return count(rack_, x.rack) < allowance(l.out_rack_pct, l.out_rack_floor, count(rack_all_, x.rack)) &&
+           count(domain_, x.domain) < (in_domain == 1 ? 1 : allowance(l.out_domain_pct, l.out_domain_floor, in_domain));
+  }
+  void add(NodeId n) {
+    ++rack_[s_.site.nodes[n.v].rack];
+    ++domain_[s_.site.nodes[n.v].domain];
+  }
+
+ private:
+  const State& s_;
+  std::map<std::uint32_t, std::uint32_t> rack_all_, domain_all_, rack_, domain_;
+};
+
 void Campaign::survey() {
   targets = targets_of(s);
+  for (const auto& [n, t] : u.turns) kept += t.stage == TurnStage::kept ? 1 : 0;
   for (const auto& [n, t] : u.turns) busy_turns += is_out(t.stage) || t.stage == TurnStage::kept ? 1 : 0;
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
     const bool wanted = back() ? !has_it(NodeId{n}) : has_it(NodeId{n});
-    if (wanted && placeable(s, NodeId{n}) && !s.nodes[n].busy()) ready.push_back(NodeId{n});
+    if (!wanted || !placeable(s, NodeId{n})) continue;
+    upgraded.push_back(NodeId{n});
+    if (!s.nodes[n].busy()) ready.push_back(NodeId{n});
   }
 }
 
-bool Campaign::must_move(const Job& j) const { return back() || expected_end_of(s, j) > finish(); }
+bool Campaign::must_move(const Job& j) const {
+  if (back() || late()) return true;
+  const bool patient = s.mono() < u.began_mono + from_seconds(u.spec.finish_in.seconds() * kPatience);
+  return u.phase == UpgradePhase::canary || (!patient && expected_end_of(s, j) > finish());
+}
 
-// Nodes still to be upgraded under work that will not end in time.
-std::uint32_t Campaign::long_runners() const {
-  std::uint32_t count = 0;
+// Nodes to be kept for gangs that are to move and of which not all nodes may be away at once: as many as the largest step needs.
+std::uint32_t Campaign::to_keep() const {
+  std::size_t most = 0;
   for (const JobId id : s.placed) {
     const Job& j = *find_job(s, id);
-    if (j.phase != JobPhase::running || j.spec.no_requeue || !checkpoint_known(j)) continue;
-    const auto waiting = std::count_if(j.nodes.begin(), j.nodes.end(), [&](NodeId n) { return due(n); });
-    if (waiting > 0 && must_move(j)) count += static_cast<std::uint32_t>(waiting);
+    if (j.phase != JobPhase::running || j.spec.no_requeue || !checkpoint_known(j) || !must_move(j)) continue;
+    const Duration until = j.checkpointed + from_seconds(std::max(0.0, j.spec.checkpoint_every_s)) - s.now.utc;
+    if (until > kSoon && s.mono() < finish()) continue;
+    bool stay = false;
+    const std::size_t leave = leaving(j, stay).size();
+    if (stay) most = std::max(most, leave);
   }
-  return count;
+  return std::min(static_cast<std::uint32_t>(most), at_once() * 3 / 4);
+}
+
+// Of the job's nodes that wait for their turn, as many as may be away at once. `stay`: there are more.
+std::vector<NodeId> Campaign::leaving(const Job& j, bool& stay) const {
+  std::vector<NodeId> leave;
+  Away away(s);
+  for (const NodeId n : j.nodes) {
+    const Turn* t = turn(n);
+    const bool empties = t != nullptr && t->stage == TurnStage::draining;
+    const bool waits = due(n) && s.nodes[n.v].shares.size() == 1;
+    if (empties || (waits && away.fits(n))) {
+      if (!empties) away.add(n);
+      leave.push_back(n);
+    } else {
+      stay = stay || waits;
+    }
+  }
+  std::sort(leave.begin(), leave.end(),
+            [&](NodeId a, NodeId b) { return std::tuple(s.site.nodes[a.v].leaf, a) < std::tuple(s.site.nodes[b.v].leaf, b); });
+  return leave;
 }
 
 // ---- one node
@@ -196,7 +268,7 @@ void Campaign::on_outcome(NodeId n, const Turn& t, const OrderRecord& o) {
   }
   if (!done) return move(n, TurnStage::returning, t.back, how);
   if (t.back) return move(n, TurnStage::done, true, "back to " + version(true));
-  const bool keep = u.phase == UpgradePhase::waves && long_runners() > 0;
+  const bool keep = u.phase == UpgradePhase::waves && kept < to_keep();
   move(n, keep ? TurnStage::kept : TurnStage::watched, false, keep ? "kept free: a gang is to move here at its checkpoint" : "");
 }
 
@@ -240,21 +312,28 @@ void Campaign::begin(NodeId n) {
                     {"wait until all of the cluster is idle: it never is"});
 }
 
-// Leaf by leaf, so that gangs find whole leaves again; canaries from as many leaves as can be.
-std::uint32_t Campaign::begin_idle(std::uint32_t room) {
+// From leaves with the fewest free nodes first, which gangs have the least use for, and there leaf by leaf; canaries from as many
+// leaves as can be.
+std::uint32_t Campaign::begin_idle(std::uint32_t room, bool passed_over) {
   std::vector<std::tuple<std::uint32_t, std::uint32_t, NodeId>> idle;
   std::map<std::uint32_t, std::uint32_t> in_leaf;
+  for (std::uint32_t n = 0; n < s.nodes.size() && u.phase != UpgradePhase::canary; ++n) {
+    if (!s.nodes[n].busy() && placeable(s, NodeId{n})) ++in_leaf[s.site.nodes[n].leaf];
+  }
   for (const NodeId n : targets) {
-    const bool empty = !s.nodes[n.v].busy();
-    if (!empty || !due(n) || !available(n)) continue;
+    const NodeState& x = s.nodes[n.v];
+    if (x.busy() || !due(n) || !available(n) || (passed_over && s.now.utc - x.changed < kPassedOver)) continue;
     const std::uint32_t leaf = s.site.nodes[n.v].leaf;
-    const std::uint32_t rank = u.phase == UpgradePhase::canary ? in_leaf[leaf]++ : 0;
+    const std::uint32_t rank = u.phase == UpgradePhase::canary ? in_leaf[leaf]++ : in_leaf[leaf];
     idle.emplace_back(rank, leaf, n);
   }
   std::sort(idle.begin(), idle.end());
   std::uint32_t begun = 0;
+  Away away(s);
   for (const auto& [rank, leaf, n] : idle) {
     if (begun == room) break;
+    if (!away.fits(n)) continue;
+    away.add(n);
     begin(n);
     ++begun;
   }
@@ -273,57 +352,93 @@ std::uint32_t Campaign::begin_shared(std::uint32_t room) {
     shared.emplace_back(used, n);
   }
   std::sort(shared.begin(), shared.end());
-  const auto begun = std::min<std::uint32_t>(room, static_cast<std::uint32_t>(shared.size()));
-  for (std::uint32_t k = 0; k < begun; ++k) begin(shared[k].second);
+  std::uint32_t begun = 0;
+  Away away(s);
+  for (const auto& [used, n] : shared) {
+    if (begun == room) break;
+    if (!away.fits(n)) continue;
+    away.add(n);
+    begin(n);
+    ++begun;
+  }
   return begun;
 }
 
-// At its checkpoint, a gang leaves nodes that wait for their turn, as many as there are upgraded ones to take their place.
+// Work that is to leave nodes that wait for their turn does so when it has just written its checkpoint. A gang goes back to the
+// queue, first in line, while all its nodes have their turn at once: they would be away for that in any case. One with more nodes
+// than may be away moves to upgraded ones, as many as there are.
 void Campaign::move_gangs(std::uint32_t room) {
   for (const JobId id : s.checkpointed) {
     const Job* j = find_job(s, id);
-    if (j == nullptr || j->phase != JobPhase::running) continue;
-    std::vector<NodeId> leave;
-    bool draining = false;
-    for (const NodeId n : j->nodes) {
+    if (j == nullptr || j->phase != JobPhase::running || j->spec.no_requeue || !checkpoint_known(*j)) continue;
+    bool stay = false;
+    const std::vector<NodeId> leave = leaving(*j, stay);
+    const bool emptying = std::any_of(leave.begin(), leave.end(), [&](NodeId n) {
       const Turn* t = turn(n);
-      const bool empties = t != nullptr && t->stage == TurnStage::draining;
-      draining = draining || empties;
-      if (empties || (due(n) && s.nodes[n.v].shares.size() == 1)) leave.push_back(n);
+      return t != nullptr && t->stage == TurnStage::draining;
+    });
+    if (leave.empty() || (!emptying && !must_move(*j))) continue;
+    const std::size_t most = emptying ? leave.size() : std::min<std::size_t>(leave.size(), ready.size());
+    std::optional<Wanted> w;
+    // What is kept is for those who need several steps. Late, the way that brings most nodes to their turn.
+    const bool in_place = emptying || (leave.size() <= room && (!stay || late()));
+    const bool lump = most == leave.size() ? leave.size() >= to_keep() || late() : late() ? !in_place : 2 * most >= at_once();
+    if (emptying || (lump && most > 0 && (u.phase != UpgradePhase::canary || most <= room)))
+      w = vacate(s, view, *j, std::span(leave).first(most), upgraded);
+    const char* how = "moves to upgraded ones";
+    if (!w && in_place) {
+      w.emplace();
+      w->action.verb = Verb::requeue_job;
+      w->action.job = w->action.for_job = id;
+      w->action.attempt = j->attempt;
+      how = "is first in line for the next";
     }
-    if (leave.empty() || (!draining && !must_move(*j))) continue;
-    const auto by_leaf = [&](NodeId a, NodeId b) {
-      return std::tuple(s.site.nodes[a.v].leaf, a) < std::tuple(s.site.nodes[b.v].leaf, b);
-    };
-    std::sort(leave.begin(), leave.end(), by_leaf);
-    const std::size_t most = std::min<std::size_t>(leave.size(), draining ? leave.size() : room + ready.size());
-    for (std::size_t k = std::min(most, std::max<std::size_t>(ready.size(), draining ? leave.size() : 0)); k > 0; k = k / 2) {
-      auto w = vacate(s, view, *j, std::span(leave).first(k), ready);
-      if (!w) continue;
-      w->reason = reason("move",
-                         fmt::format("job {} has just written its checkpoint: it leaves {} nodes that wait for {}", render(id), k,
-                                     version(back())),
-                         {fmt::format("wait until it ends: that is expected after the upgrade is to be finished")});
-      out.push_back(std::move(*w));
-      return;  // the next one is looked at when this is on record
-    }
+    if (!w) continue;
+    w->reason = reason(
+        "move",
+        fmt::format("job {} has just written its checkpoint: it leaves {} of its {} nodes, which wait for {}, and {}", render(id),
+                    w->action.verb == Verb::requeue_job ? j->nodes.size() : most, j->nodes.size(), version(back()), how),
+        {emptying ? "leave it: the node waits for it, and nobody else can use what it leaves free"
+                  : "leave it until it ends: that is expected after the upgrade is to be finished"});
+    out.push_back(std::move(*w));
+    return;  // the next one is looked at when this is on record
   }
+}
+
+// So many nodes at a time bring it to its end in time, and no more: each takes its work away for a while. Where nobody waits for
+// nodes, nothing is taken away, and as many go as may.
+std::uint32_t Campaign::pace(std::uint32_t left) const {
+  if (s.queue.empty() || back()) return at_once();
+  const Duration time = u.began_mono + u.spec.finish_in - u.spec.watch - minutes(90) - s.mono();
+  const double needed = 2 * left * kTurnTakes.seconds() / std::max(3600.0, time.seconds());
+  return std::clamp(static_cast<std::uint32_t>(needed) + 1, 1U, at_once());
+}
+
+// Whether more is left to do than there would be at an even pace.
+bool Campaign::behind(std::uint32_t left) const {
+  if (u.phase != UpgradePhase::waves || s.queue.empty()) return true;
+  const double all = (u.spec.finish_in - u.spec.watch - kBeforeEnd).seconds();
+  const double passed = (s.mono() - u.began_mono).seconds();
+  return left > static_cast<double>(targets.size()) * (1 - passed / std::max(all, 1.0));
 }
 
 void Campaign::begin_more() {
   if (u.phase == UpgradePhase::stopping) return;
-  std::uint32_t room = at_once() > busy_turns ? at_once() - busy_turns : 0;
+  const auto left = static_cast<std::uint32_t>(std::count_if(targets.begin(), targets.end(), [&](NodeId n) { return due(n); }));
+  const std::uint32_t burst = at_once() > busy_turns ? at_once() - busy_turns : 0;
+  std::uint32_t room = std::min(burst, pace(left) > busy_turns ? pace(left) - busy_turns : 0);
   if (u.phase == UpgradePhase::canary) {
     const auto begun = static_cast<std::uint32_t>(u.turns.size());
-    room = std::min(room, canaries() > begun ? canaries() - begun : 0);
+    room = std::min(burst, canaries() > begun ? canaries() - begun : 0);
   }
   const bool hurries = u.phase != UpgradePhase::canary || s.mono() > u.since + kCanaryPatience;
-  if (s.mono() >= u.due && room > 0) {
-    std::uint32_t begun = begin_idle(room);
+  std::uint32_t begun = 0;
+  if (s.mono() >= u.due && u.phase == UpgradePhase::waves) begun = begin_idle(burst, true);
+  if (s.mono() >= u.due && room > 0 && begun == 0 && behind(left)) {
+    begun = begin_idle(room, false);
     if (begun < room && hurries) begun += begin_shared(room - begun);
-    room -= begun;
   }
-  if (hurries) move_gangs(room);
+  if (hurries && begun == 0) move_gangs(u.phase == UpgradePhase::canary ? room : burst);
 }
 
 // ---- the whole
