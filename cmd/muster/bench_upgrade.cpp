@@ -37,16 +37,18 @@ Verdict judge(std::vector<trial::UpgradeRun> runs, const BenchUpgradeOptions& o,
     if (o.bad) {
       if (r.phase != UpgradePhase::rolled_back) no(fmt::format("it is {} instead of rolled_back", name_of(r.phase)));
       if (r.nodes > 0) no(fmt::format("{} nodes still have the bad version", r.nodes));
-      const std::uint32_t canaries = o.spec.canaries > 0 ? o.spec.canaries : std::max<std::uint32_t>(3, static_cast<std::uint32_t>(nodes / 100));
+      const std::uint32_t canaries =
+          o.spec.canaries > 0 ? o.spec.canaries : std::max<std::uint32_t>(3, static_cast<std::uint32_t>(nodes / 100));
       if (r.reached > canaries) no(fmt::format("it reached {} nodes, there were {} canaries", r.reached, canaries));
       continue;
     }
     if (r.phase != UpgradePhase::done) no(fmt::format("it is {} after {:.1f} h", name_of(r.phase), r.took_h));
     if (r.took_h > kHoursMax) no(fmt::format("it took {:.1f} h", r.took_h));
-    if (r.nodes + r.bad < nodes) no(fmt::format("{} of {} nodes have it", r.nodes, nodes));
+    if (r.nodes + r.skipped < nodes) no(fmt::format("{} of {} nodes have it", r.nodes, nodes));
   }
   v.loss_pct = trial::estimate(losses);
-  if (v.loss_pct.mean >= kLossMax_pct) v.failed.push_back(fmt::format("useful GPU-hours fell by {:.2f} %", v.loss_pct.mean));
+  if (!o.bad && v.loss_pct.mean >= kLossMax_pct)
+    v.failed.push_back(fmt::format("useful GPU-hours fell by {:.2f} %", v.loss_pct.mean));
   v.runs = std::move(runs);
   return v;
 }
@@ -58,7 +60,11 @@ std::string json_of(const Verdict& v, const BenchUpgradeOptions& o) {
   for (const trial::UpgradeRun& r : v.runs) {
     w.object().field("seed", r.seed).field("phase", name_of(r.phase)).field("why", r.why).field("took_h", r.took_h);
     w.field("useful_gpu_h", r.useful_h).field("useful_without_gpu_h", r.useful_without_h).field("loss_pct", r.loss_pct);
-    w.field("busy_pct", r.allocated_pct).field("nodes", r.nodes).field("reached", r.reached).field("bad", r.bad);
+    w.field("busy_pct", r.allocated_pct)
+        .field("nodes", r.nodes)
+        .field("reached", r.reached)
+        .field("bad", r.bad)
+        .field("skipped", r.skipped);
     w.field("installs", r.installs).field("moves", r.moves).field("most_out", r.most_out).field("faults", r.faults);
     w.key("more_gpu_h").object();
     for (std::size_t k = 0; k < kWasteClasses; ++k) w.field(names(Waste{})[k], r.more_h[k]);
@@ -73,10 +79,13 @@ std::string text_of_runs(const Verdict& v, const BenchUpgradeOptions& o) {
   std::string s = fmt::format("A rolling driver upgrade of {} GPUs under load{} (simulated)\n", o.twin.gpus,
                               o.bad ? ", with a version that hangs GPUs" : "");
   for (const trial::UpgradeRun& r : v.runs) {
-    s += fmt::format("seed {:<4} {} after {:.1f} h: {} nodes have it, it reached {}, {} bad, {} installs, {} jobs moved for it, {} faults\n", r.seed,
-                     name_of(r.phase), r.took_h, r.nodes, r.reached, r.bad, r.installs, r.moves, r.faults);
-    s += fmt::format("          {:.1f} % of the GPUs busy; useful GPU-hours {:.0f} instead of {:.0f}: {:+.2f} %; at most {} nodes out\n",
-                     r.allocated_pct, r.useful_h, r.useful_without_h, -r.loss_pct, r.most_out);
+    s += fmt::format(
+        "seed {:<4} {} after {:.1f} h: {} nodes have it ({} skipped), it reached {}, {} bad, {} installs, {} jobs moved for it, "
+        "{} faults\n",
+        r.seed, name_of(r.phase), r.took_h, r.nodes, r.skipped, r.reached, r.bad, r.installs, r.moves, r.faults);
+    s += fmt::format(
+        "          {:.1f} % of the GPUs busy; useful GPU-hours {:.0f} instead of {:.0f}: {:+.2f} %; at most {} nodes out\n",
+        r.allocated_pct, r.useful_h, r.useful_without_h, -r.loss_pct, r.most_out);
     s += "          GPU-hours more than without it:";
     for (std::size_t k = 0; k < kWasteClasses; ++k) s += fmt::format(" {} {:+.0f}", names(Waste{})[k], r.more_h[k]);
     s += "\n";

@@ -52,13 +52,16 @@ void Parser::add_guard() {
 
 void Parser::add_upgrade_spec(CLI::App* sub, UpgradeSpec& spec) {
   value(sub, "--canaries", "N", "Nodes that go first and are watched under load [one in a hundred, 3 at least]",
-        [&spec](const std::string& s) { spec.canaries = static_cast<std::uint32_t>(checked(parse_count("--canaries", s, 1, 10'000))); });
+        [&spec](const std::string& s) {
+          spec.canaries = static_cast<std::uint32_t>(checked(parse_count("--canaries", s, 1, 10'000)));
+        });
   value(sub, "--watch", "TIME", "How long canaries work before the rest follows; every node is watched as long [1h]",
         [&spec](const std::string& s) { spec.watch = from_seconds(checked(parse_some_time("--watch", s, 7 * 86'400))); });
   value(sub, "--at-once", "PCT", "Nodes out of service for it at one time, in percent of all; one at least [5]",
         [&spec](const std::string& s) { spec.at_once_pct = checked(parse_quantity("--at-once", s, 0, 100, "%")); });
-  value(sub, "--finish-in", "TIME", "Work that ends by itself before then is left alone; other work moves at a checkpoint [24h]",
-        [&spec](const std::string& s) { spec.finish_in = from_seconds(checked(parse_some_time("--finish-in", s, 90 * 86'400))); });
+  value(
+      sub, "--finish-in", "TIME", "Work that ends by itself before then is left alone; other work moves at a checkpoint [24h]",
+      [&spec](const std::string& s) { spec.finish_in = from_seconds(checked(parse_some_time("--finish-in", s, 90 * 86'400))); });
 }
 
 void Parser::add_upgrade() {
@@ -66,21 +69,22 @@ void Parser::add_upgrade() {
                           "  muster upgrade start driver 580.159.04 --before 580.105.08\n  muster upgrade status\n"
                           "  muster upgrade stop\n  muster upgrade rollback --reason \"jobs are slower\"");
   using What = UpgradeOptions::What;
-  auto* start = command(*upgrade, "start",
-                        "Canaries first, watched; then the rest a few at a time: idle nodes, nodes whose work has ended, and work that "
-                        "moves at its checkpoint. Each is tested before it returns. Stopped and taken back when more nodes go bad than "
-                        "chance would have it",
-                        nullptr,
-                        "  muster upgrade start driver 580.159.04 --before 580.105.08\n"
-                        "  muster upgrade start firmware 28.43.2566 --before 28.42.1000 --nodes 'node[001-064]' --at-once 5");
+  auto* start =
+      command(*upgrade, "start",
+              "Canaries first, watched; then the rest a few at a time: idle nodes, nodes whose work has ended, and work that "
+              "moves at its checkpoint. Each is tested before it returns. Stopped and taken back when more nodes go bad than "
+              "chance would have it",
+              nullptr,
+              "  muster upgrade start driver 580.159.04 --before 580.105.08\n"
+              "  muster upgrade start firmware 28.43.2566 --before 28.42.1000 --nodes 'node[001-064]' --at-once 5");
   UpgradeOptions& o = upgrade_start_;
   o.what = What::start;
   value(start, "WHAT", "WHAT", "driver, firmware or os", [&o](const std::string& s) { o.spec.what = s; },
         {WordKind::choice, {"driver", "firmware", "os"}})
       ->required();
-  value(start, "VERSION", "VERSION", "As the site's installer knows it",
-        [&o](const std::string& s) { o.spec.version = checked(parse_words("VERSION", s, 100)); })
-      ->required();
+  value(start, "VERSION", "VERSION", "As the site's installer knows it", [&o](const std::string& s) {
+    o.spec.version = checked(parse_words("VERSION", s, 100));
+  })->required();
   value(start, "--before", "VERSION", "What it is taken back to [what most nodes have, by their agents' word]",
         [&o](const std::string& s) { o.spec.before = checked(parse_words("--before", s, 100)); });
   value(start, "--nodes", "LIST", "Only these: \"node[001-064]\" [all]",
@@ -98,18 +102,20 @@ void Parser::add_upgrade() {
     add_connection(sub, x.connection);
     chosen(sub, x);
   };
-  plain(upgrade_status_, What::status, "status", "How far it is, what went bad, and what it waits for", "  muster upgrade status -o json");
-  plain(upgrade_stop_, What::stop, "stop", "Begin nothing more; what is done stays", "  muster upgrade stop --reason \"the demo is tomorrow\"");
+  plain(upgrade_status_, What::status, "status", "How far it is, what went bad, and what it waits for",
+        "  muster upgrade status -o json");
+  plain(upgrade_stop_, What::stop, "stop", "Begin nothing more; what is done stays",
+        "  muster upgrade stop --reason \"the demo is tomorrow\"");
   plain(upgrade_back_, What::back, "rollback", "Take it back from every node that has it, in the same careful way",
         "  muster upgrade rollback --reason \"jobs are slower\"");
 }
 
 void Parser::add_bench_upgrade(CLI::App& bench) {
-  auto* sub = command(bench, "upgrade",
-                      "A rolling driver upgrade of a busy cluster, beside the same hours without it. Exit 6 where a bound is not kept",
-                      nullptr,
-                      "  muster bench upgrade                     2,048 GPUs, 5 seeds\n"
-                      "  muster bench upgrade --bad               the version hangs GPUs: it must be stopped at the canaries");
+  auto* sub = command(
+      bench, "upgrade",
+      "A rolling driver upgrade of a busy cluster, beside the same hours without it. Exit 6 where a bound is not kept", nullptr,
+      "  muster bench upgrade                     2,048 GPUs, 5 seeds\n"
+      "  muster bench upgrade --bad               the version hangs GPUs: it must be stopped at the canaries");
   auto& o = bench_upgrade_;
   o.twin.gpus = 2048;
   add_twin_choice(sub, o.twin);

@@ -54,7 +54,8 @@ std::uint32_t part_of(std::uint32_t limit, double share) {
   return std::max(std::min(limit, 1U), static_cast<std::uint32_t>(limit * share));
 }
 
-// Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not. `share`: of the cluster's limit.
+// Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not. `share`: of the cluster's
+// limit.
 std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& tally, double share = 1) {
   const Limits& l = s.policy.limits;
   const NodeSpec& me = s.site.nodes[a.node.v];
@@ -217,7 +218,8 @@ std::optional<Verdict> move_for_upgrade(const State& s, const Action& a) {
   const Job* j = find_job(s, a.job);
   if (j == nullptr) return refuse("there is no such job", kNever);
   if (j->spec.no_requeue) return refuse(fmt::format("job {} forbids that it is requeued", render(a.job)), kNever);
-  if (const std::string why = needs_approval(s, a); !why.empty()) return refuse(why + ": it is left to end", s.mono() + kAskAgain);
+  if (const std::string why = needs_approval(s, a); !why.empty())
+    return refuse(why + ": it is left to end", s.mono() + kAskAgain);
   std::uint32_t stops = 0;
   for (const Harm& h : s.harms) stops += stops_job(h.verb) && h.job == a.job ? 1 : 0;
   const auto limit = static_cast<std::uint32_t>(s.policy.limits.job_requeues_per_day * kUpgradeShare);

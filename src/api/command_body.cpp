@@ -42,12 +42,20 @@ Result<std::string> text_of(const Value& body, std::string_view key, std::size_t
 Result<JobSpec> spec_of(const Value& body, const State& s) {
   const Value* v = body.find("spec");
   if (v == nullptr) return bad("submit needs a spec", R"(e.g. {"verb":"submit","spec":{"name":"train","nodes":4,"steps":1000}})");
-  static const std::vector<std::string> keys = {
-      "name",          "user",               "account",    "nodes",         "gpus_per_node", "gpu_milli",
-      "segment",       "within",             "prefer",     "prefer_wait_s", "gpu_model",     "queue",
-      "priority",      "time_limit_s",       "deadline",   "deadline_in_s", "deferrable",    "value_per_gpu_h",
-      "after",         "array",              "init_s",     "step_s",        "steps",         "checkpoint_every_s",
-      "checkpoint_gb", "checkpoint_stall_s", "no_requeue"};
+  static const std::vector<std::string> keys = {"name",          "user",
+                                                "account",       "nodes",
+                                                "gpus_per_node", "gpu_milli",
+                                                "segment",       "within",
+                                                "prefer",        "prefer_wait_s",
+                                                "gpu_model",     "queue",
+                                                "priority",      "time_limit_s",
+                                                "deadline",      "deadline_in_s",
+                                                "deferrable",    "value_per_gpu_h",
+                                                "after",         "array",
+                                                "init_s",        "step_s",
+                                                "steps",         "checkpoint_every_s",
+                                                "checkpoint_gb", "checkpoint_stall_s",
+                                                "no_requeue"};
   if (auto r = known_keys(*v, "spec", keys); !r) return tl::unexpected(r.error());
   auto spec = decode_spec(*v);
   if (!spec) return bad(fmt::format("spec.{}", spec.error().what));
@@ -130,7 +138,8 @@ std::string version_of_most(const State& s, const std::string& what) {
       if (name == (what == "driver" ? "driver_version" : what)) ++count[value];
     }
   }
-  const auto most = std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == count.end() || 2 * most->second <= s.nodes.size() ? std::string() : most->first;
 }
 
@@ -148,7 +157,8 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
   const Value* v = body.find("upgrade");
   const char* example = R"(e.g. {"verb":"upgrade","upgrade":{"what":"driver","version":"590.44.01","before":"580.159.04"}})";
   if (v == nullptr) return bad("upgrade needs to know what and which version", example);
-  const std::vector<std::string> keys = {"what", "version", "before", "nodes", "canaries", "watch_s", "at_once_pct", "finish_in_s"};
+  const std::vector<std::string> keys = {"what",     "version", "before",      "nodes",
+                                         "canaries", "watch_s", "at_once_pct", "finish_in_s"};
   if (auto r = known_keys(*v, "upgrade", keys); !r) return tl::unexpected(r.error());
   UpgradeSpec u;
   for (auto [key, to] : {std::pair("what", &u.what), std::pair("version", &u.version), std::pair("before", &u.before)}) {
@@ -162,7 +172,8 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
   const auto number = [&](const char* key, double& to, double least, double most) -> Result<void> {
     const Value* x = v->find(key);
     if (x == nullptr || x->is_null()) return {};
-    if (!x->number(to) || !(to >= least && to <= most)) return bad(fmt::format("upgrade.{} must be {:g} to {:g}", key, least, most));
+    if (!x->number(to) || !(to >= least && to <= most))
+      return bad(fmt::format("upgrade.{} must be {:g} to {:g}", key, least, most));
     return {};
   };
   double canaries = u.canaries, watch_s = u.watch.seconds(), finish_s = u.finish_in.seconds();
@@ -212,8 +223,9 @@ Result<CommandGiven> parse_command(const Value& body, const State& s) {
   if (!verb) return tl::unexpected(verb.error());
   CommandGiven c;
   if (!parse_name(*verb, c.verb)) {
-    return bad(fmt::format("verb is '{}'", printable(*verb)),
-               "it must be drain, undrain, pause, resume, submit, cancel, approve, reject, upgrade, upgrade_stop or upgrade_back");
+    return bad(
+        fmt::format("verb is '{}'", printable(*verb)),
+        "it must be drain, undrain, pause, resume, submit, cancel, approve, reject, upgrade, upgrade_stop or upgrade_back");
   }
   auto reason = text_of(body, "reason", kReasonMax);
   if (!reason) return tl::unexpected(reason.error());

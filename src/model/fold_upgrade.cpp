@@ -55,6 +55,8 @@ void move_turn(State& s, const TurnMoved& m) {
   if (!m.note.empty()) t.note = m.note;
   if (m.stage == TurnStage::watched) t.returned = s.mono();
   s.dirty_nodes.insert(m.node);
+  // Recovery has waited for the turn to be over.
+  if (s.nodes[m.node.v].incident.some()) s.dirty_incidents.insert(s.nodes[m.node.v].incident);
   s.queue_dirty = true;
   s.upgrade_dirty = true;
 }

@@ -64,13 +64,15 @@ std::string upgrade_json(const State& s) {
 
 std::string upgrade_words(const Value& u) {
   if (text_of(u, "phase") == "none") return "no upgrade has been asked for; `muster upgrade start --help` tells how\n";
-  std::string s = fmt::format("upgrade    {} {} (before: {}), asked for by {} at {}\n", text_of(u, "what"),
-                              printable(text_of(u, "version")),
-                              text_of(u, "before").empty() ? "not known" : printable(text_of(u, "before")),
-                              printable(text_of(u, "by")), text_of(u, "began"));
-  s += fmt::format("phase      {}{}{}{}\n", text_of(u, "phase"), text_of(u, "ended").empty() ? "" : " since " + text_of(u, "ended"),
-                   text_of(u, "why").empty() ? "" : ": ", printable(text_of(u, "why")));
-  s += fmt::format("installed  {} of {} nodes, {} canaries\n", text_of(u, "installed"), text_of(u, "targets"), text_of(u, "canaries"));
+  std::string s =
+      fmt::format("upgrade    {} {} (before: {}), asked for by {} at {}\n", text_of(u, "what"), printable(text_of(u, "version")),
+                  text_of(u, "before").empty() ? "not known" : printable(text_of(u, "before")), printable(text_of(u, "by")),
+                  text_of(u, "began"));
+  s += fmt::format("phase      {}{}{}{}\n", text_of(u, "phase"),
+                   text_of(u, "ended").empty() ? "" : " since " + text_of(u, "ended"), text_of(u, "why").empty() ? "" : ": ",
+                   printable(text_of(u, "why")));
+  s += fmt::format("installed  {} of {} nodes, {} canaries\n", text_of(u, "installed"), text_of(u, "targets"),
+                   text_of(u, "canaries"));
   for (const Value& x : list_of(u, "stages")) {
     s += fmt::format("{:<10} {} {}\n", text_of(x, "stage"), text_of(x, "count"), printable(text_of(x, "nodes")));
   }

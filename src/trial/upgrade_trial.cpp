@@ -36,7 +36,11 @@ class Operator final : public Observatory {
 class Run {
  public:
   Run(const UpgradeTrialOptions& o, std::uint64_t seed)
-      : o_(o), config_(config_of(o, seed)), twin_(config_), operator_(twin_), journal_(o.make_journal()),
+      : o_(o),
+        config_(config_of(o, seed)),
+        twin_(config_),
+        operator_(twin_),
+        journal_(o.make_journal()),
         checker_(config_.site, o.policy) {}
 
   Result<void> start() {
@@ -93,7 +97,7 @@ class Run {
     most_out = std::max(most_out, static_cast<std::uint32_t>(state().out_nodes.size()));
     const auto* x = std::get_if<OrderIntended>(&e.body);
     if (x == nullptr || x->order.reason.upgrade == 0) return;
-    moves += x->order.action.verb == Verb::restart_job ? 1 : 0;
+    moves += x->order.action.verb == Verb::restart_job || x->order.action.verb == Verb::requeue_job ? 1 : 0;
     if (x->order.action.verb != Verb::install) return;
     ++installs;
     if (x->order.action.version.ends_with(o_.spec.version)) reached.insert(x->order.action.node);
@@ -148,6 +152,7 @@ Result<UpgradeRun> run_one(const UpgradeTrialOptions& o, std::uint64_t seed) {
   for (const auto& [n, t] : u.turns) {
     r.nodes += t.installed ? 1 : 0;
     r.bad += t.stage == TurnStage::bad ? 1 : 0;
+    r.skipped += t.stage == TurnStage::skipped ? 1 : 0;
   }
   r.installs = with.installs;
   r.reached = static_cast<std::uint32_t>(with.reached.size());

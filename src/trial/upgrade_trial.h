@@ -1,5 +1,5 @@
-// A rolling upgrade of a busy twin, beside the same days without it: whether it comes to its end in time, what it costs, and whether
-// a version that does harm is stopped.
+// A rolling upgrade of a busy twin, beside the same days without it: whether it comes to its end in time, what it costs, and
+// whether a version that does harm is stopped.
 #pragma once
 #include <functional>
 #include <memory>
@@ -30,17 +30,18 @@ struct UpgradeRun {
   UpgradePhase phase = UpgradePhase::none;  // in which it ended
   std::string why;
   double took_h = 0;
-  double useful_h = 0;         // GPU-hours while it was at work
-  double useful_without_h = 0; // in the same hours of the same seed without it
+  double useful_h = 0;          // GPU-hours while it was at work
+  double useful_without_h = 0;  // in the same hours of the same seed without it
   double loss_pct = 0;
-  double allocated_pct = 0;    // GPUs with a job in these hours, of those in service without it
-  std::uint32_t nodes = 0;     // that have the new version
-  std::uint32_t reached = 0;   // that ever had it
+  double allocated_pct = 0;   // GPUs with a job in these hours, of those in service without it
+  std::uint32_t nodes = 0;    // that have the new version
+  std::uint32_t reached = 0;  // that ever had it
   std::uint32_t installs = 0;
   std::uint32_t bad = 0;
-  std::uint32_t moves = 0;     // jobs stopped for it
-  std::uint32_t most_out = 0;  // nodes out of service at one time, for whatever reason
-  std::uint32_t faults = 0;    // that struck meanwhile
+  std::uint32_t skipped = 0;                   // in repair, or in a person's hands
+  std::uint32_t moves = 0;                     // jobs stopped for it
+  std::uint32_t most_out = 0;                  // nodes out of service at one time, for whatever reason
+  std::uint32_t faults = 0;                    // that struck meanwhile
   std::array<double, kWasteClasses> more_h{};  // GPU-hours of each class, beyond those without it
   std::vector<std::string> violations;
 };

@@ -18,7 +18,7 @@ constexpr Duration kKeptFor = minutes(40);         // a node waits so long for a
 constexpr Duration kBeforeEnd = hours(2);          // what will not have ended by so long before the finish moves ...
 constexpr Duration kSoon = minutes(6);             // nodes are kept for a gang whose checkpoint is no farther away
 constexpr Duration kPassedOver = seconds(90);      // the queue had no use for a node that was idle for so long
-constexpr Duration kLate = hours(4);               // so long before the finish gangs move also where it costs more
+constexpr Duration kLate = hours(5);               // so long before the finish gangs move also where it costs more
 constexpr double kPatience = 0.4;                  // ... when so much of the time has passed: estimates err, and many end before
 constexpr Duration kTurnTakes = minutes(25);       // a node's turn, from its drain to its return
 constexpr Duration kCanaryPatience = minutes(30);  // for idle nodes to come by, then work makes room
@@ -121,6 +121,7 @@ bool Campaign::due(NodeId n) const {
   const Turn* t = turn(n);
   if (back()) return t != nullptr && t->installed && !is_out(t->stage) && t->tries <= kTriesMax;
   if (t == nullptr) return !has_it(n);
+  if (t->stage == TurnStage::skipped) return false;
   return t->stage == TurnStage::bad && !t->installed && t->tries < kTriesMax;
 }
 
@@ -387,6 +388,11 @@ void Campaign::move_gangs(std::uint32_t room) {
       w = vacate(s, view, *j, std::span(leave).first(most), upgraded);
     const char* how = "moves to upgraded ones";
     if (!w && in_place) {
+      // Drained before it stops, or it would be back on them before their turn begins.
+      for (const NodeId n : leave) {
+        const Turn* t = turn(n);
+        if (t == nullptr || !is_out(t->stage)) begin(n);
+      }
       w.emplace();
       w->action.verb = Verb::requeue_job;
       w->action.job = w->action.for_job = id;
@@ -454,10 +460,12 @@ void Campaign::end_phase() {
     if (!out_now) phase(UpgradePhase::stopped, u.why);
     return;
   }
-  const bool left = std::any_of(targets.begin(), targets.end(), [&](NodeId n) {
+  // A node that a person holds, or that is being repaired, may be away for days: it is not waited for.
+  const auto in_other_hands = [&](NodeId n) {
     const NodeState& x = s.nodes[n.v];
-    return due(n) && x.hold != Hold::person;
-  });
+    return x.hold == Hold::person || (x.hold == Hold::muster && x.incident.some() && late() && !back());
+  };
+  const bool left = std::any_of(targets.begin(), targets.end(), [&](NodeId n) { return due(n) && !in_other_hands(n); });
   if (back()) {
     if (!out_now && !left) phase(UpgradePhase::rolled_back, u.why);
     return;
@@ -472,7 +480,14 @@ void Campaign::end_phase() {
                                              render_duration(u.spec.watch), bad));
     return;
   }
-  if (!left && !out_now && !watching)
+  if (left || out_now || watching) return;
+  bool skips = false;
+  for (const NodeId n : targets) {
+    if (!due(n)) continue;
+    skips = true;
+    move(n, TurnStage::skipped, false, "it was in repair, or in a person's hands");
+  }
+  if (!skips)
     phase(UpgradePhase::done, bad == 0 ? "every node has it" : fmt::format("every node has it but for {} that went bad", bad));
 }
 
