@@ -16,8 +16,17 @@ constexpr std::uint32_t kCostOfPast = 40;
 constexpr std::uint32_t kManyIncidents = 3;
 constexpr std::uint32_t kCostOfTraffic = 20;  // where most nodes of the leaf talk to other leaves
 
+constexpr std::uint32_t kCostOfUpgrade = 30;
+
 constexpr double kFailuresPerNodeHour = 6.5e-4;  // of published fleets, for a node of eight; data/fault_rates.csv
 constexpr double kRepairHours = 1.5;
+
+// What starts there would have to make room, or hold the upgrade up.
+bool waits_for_upgrade(const State& s, NodeId n) {
+  if (s.upgrade.phase != UpgradePhase::waves) return false;
+  const auto t = s.upgrade.turns.find(n);
+  return t == s.upgrade.turns.end() || !t->second.installed;
+}
 
 double node_busy_w(const State& s) { return s.policy.scheduling.gpu_kw * 1000 * s.site.gpus_per_node; }
 
@@ -128,6 +137,7 @@ void ClusterView::weigh(const State& s, std::uint32_t leaf) {
     const NodeState& node = s.nodes[n.v];
     std::uint32_t cost = traffic + (node.incidents >= kManyIncidents ? kCostOfPast : 0);
     if (node.incident.some()) cost += kCostOfSuspicion;
+    if (waits_for_upgrade(s, n)) cost += kCostOfUpgrade;
     if (s.policy.heat_aware) cost += heat_cost(s, n);
     tree_->set_cost(n, static_cast<std::uint8_t>(std::min(cost, 255U)));
   }

@@ -19,6 +19,7 @@ constexpr Duration kBeforeEnd = hours(2);          // what will not have ended b
 constexpr Duration kSoon = minutes(6);             // nodes are kept for a gang whose checkpoint is no farther away
 constexpr Duration kPassedOver = seconds(90);      // the queue had no use for a node that was idle for so long
 constexpr Duration kLate = hours(5);               // so long before the finish gangs move also where it costs more
+constexpr Duration kLast = hours(3);               // and so long before it whatever it costs
 constexpr double kPatience = 0.4;                  // ... when so much of the time has passed: estimates err, and many end before
 constexpr Duration kTurnTakes = minutes(25);       // a node's turn, from its drain to its return
 constexpr Duration kCanaryPatience = minutes(30);  // for idle nodes to come by, then work makes room
@@ -77,7 +78,7 @@ struct Campaign {
   bool due(NodeId n) const;
   bool available(NodeId n) const;
   bool must_move(const Job& j) const;
-  bool late() const { return s.mono() + u.spec.watch + kLate > u.began_mono + u.spec.finish_in; }
+  bool late(Duration before = kLate) const { return s.mono() + u.spec.watch + before > u.began_mono + u.spec.finish_in; }
   std::uint32_t to_keep() const;
   std::vector<NodeId> leaving(const Job& j, bool& stay) const;
   std::uint32_t pace(std::uint32_t left) const;
@@ -382,7 +383,9 @@ void Campaign::move_gangs(std::uint32_t room) {
     const std::size_t most = emptying ? leave.size() : std::min<std::size_t>(leave.size(), ready.size());
     std::optional<Wanted> w;
     // What is kept is for those who need several steps. Late, the way that brings most nodes to their turn.
-    const bool in_place = emptying || (leave.size() <= room && (!stay || late()));
+    // A gang that is upgraded for the greater part keeps that part: the queue would start it anywhere.
+    const bool in_place =
+        emptying || (leave.size() <= room && (!stay || late()) && (2 * leave.size() >= j->nodes.size() || late(kLast)));
     const bool lump = most == leave.size() ? leave.size() >= to_keep() || late() : late() ? !in_place : 2 * most >= at_once();
     if (emptying || (lump && most > 0 && (u.phase != UpgradePhase::canary || most <= room)))
       w = vacate(s, view, *j, std::span(leave).first(most), upgraded);
