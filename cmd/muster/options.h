@@ -211,7 +211,7 @@ struct BenchLlama3Options {
 
 struct BenchUpgradeOptions {
   TwinChoice twin;
-  std::uint64_t seeds = 5;
+  std::uint64_t seeds = 20;
   UpgradeSpec spec;
   bool bad = false;  // the version hangs GPUs
   report::Format format = report::Format::table;  // table or json

@@ -114,12 +114,12 @@ void Parser::add_bench_upgrade(CLI::App& bench) {
   auto* sub = command(
       bench, "upgrade",
       "A rolling driver upgrade of a busy cluster, beside the same hours without it. Exit 6 where a bound is not kept", nullptr,
-      "  muster bench upgrade                     2,048 GPUs, 5 seeds\n"
+      "  muster bench upgrade                     2,048 GPUs, 20 seeds\n"
       "  muster bench upgrade --bad               the version hangs GPUs: it must be stopped at the canaries");
   auto& o = bench_upgrade_;
   o.twin.gpus = 2048;
   add_twin_choice(sub, o.twin);
-  value(sub, "--seeds", "N", "Histories, each of another seed [5]",
+  value(sub, "--seeds", "N", "Histories, each of another seed [20]",
         [&o](const std::string& s) { o.seeds = checked(parse_count("--seeds", s, 1, 10'000)); });
   flag(sub, "--bad", o.bad, "The new version hangs GPUs some minutes after it was installed");
   add_upgrade_spec(sub, o.spec);

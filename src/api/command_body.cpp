@@ -201,6 +201,7 @@ Result<void> about_upgrade(CommandVerb verb, const State& s) {
   const Upgrade& u = s.upgrade;
   const std::string named = fmt::format("{} {}", u.spec.what, printable(u.spec.version));
   if (verb == CommandVerb::upgrade) {
+    if (s.policy.shadow) return fail(Code::conflict, "the policy is in shadow mode: nothing would be done");
     if (!at_work(u.phase)) return {};
     return fail(Code::conflict, fmt::format("the upgrade to {} is at work ({})", named, name_of(u.phase)),
                 "`muster upgrade status` tells how far; `muster upgrade stop` stops it");

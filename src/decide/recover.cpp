@@ -6,6 +6,7 @@
 #include "decide/choose.h"
 #include "decide/dossier.h"
 #include "decide/freeze.h"
+#include "decide/upgrade/upgrade.h"
 #include "decide/words.h"
 
 namespace muster::decide {
@@ -283,8 +284,15 @@ void on_opened(Case& c) {
   if (c.i.due.ns != 0) care_for_job(c);
 }
 
+std::string put_back_by(const Case& c) {
+  const auto t = c.s.upgrade.turns.find(c.i.node);
+  const bool rolled_back = t != c.s.upgrade.turns.end() && t->second.back && t->second.stage == TurnStage::done;
+  return rolled_back ? fmt::format("back in service: {} {} was taken back", c.s.upgrade.spec.what, c.s.upgrade.spec.version)
+                     : std::string("put back into service by a person");
+}
+
 void on_emptying(Case& c) {
-  if (c.node.hold == Hold::none) return c.close("put back into service by a person");
+  if (c.node.hold == Hold::none) return c.close(put_back_by(c));
   if (c.node.hold == Hold::person) return c.move(Stage::held, c.i.rung, kNever, "a person has taken over this node");
   if (!c.node.busy()) {
     if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
@@ -344,6 +352,11 @@ void leave_to(Case& c, const Finding& cause) {
   c.move(Stage::emptying, c.i.rung, kNever, fmt::format("{} explains it: nothing is repaired while that stands", cause.subject));
 }
 
+// A rolling upgrade has the node, or is to take back what does harm there. What hangs on it is not left to that.
+bool left_to_upgrade(const Case& c) {
+  return !c.node.busy() && c.node.hold == Hold::muster && to_be_taken_back(c.s, c.i.node);
+}
+
 void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) {
   const Runbook* book = runbook_for(s, i);
   const bool acts = book != nullptr && book->act && i.node.some();
@@ -358,14 +371,15 @@ void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) 
   Case c{s, view, i, s.nodes[i.node.v], *book, out};
   if (const OrderRecord* o = c.last_order()) {
     if (o->status == Status::pending || o->status == Status::unknown) return;
+    if (left_to_upgrade(c)) return c.move(Stage::emptying, i.rung, kNever, "what was installed on it is taken back first");
     return on_outcome(c, *o);
   }
   for (const auto& [id, a] : s.approvals) {
     if (a.incident == i.id && a.rejected && i.stage != Stage::held)
       return c.move(Stage::held, i.rung, kNever, fmt::format("{} said no to {}: a person has it", a.by, name_of(a.action.verb)));
   }
-  // A rolling upgrade has the node: it ends its turn when it sees the fault. What hangs there is not left to that.
   if (in_turn(s, i.node) && !c.node.busy()) return;
+  if (left_to_upgrade(c)) return;
   const bool in_hands = c.node.hold == Hold::person || i.stage == Stage::held;
   if (const Finding* cause = cause_of(s, i); cause != nullptr && !in_hands && i.stage != Stage::returning) {
     return leave_to(c, *cause);
@@ -375,7 +389,7 @@ void step(const State& s, ClusterView& view, const Incident& i, Decisions& out) 
     case Stage::draining:
     case Stage::watching: return on_opened(c);
     case Stage::held:
-      if (c.node.hold == Hold::none) c.close("put back into service by a person");
+      if (c.node.hold == Hold::none) c.close(put_back_by(c));
       return;
     case Stage::emptying:
     case Stage::repairing:

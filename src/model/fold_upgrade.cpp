@@ -52,7 +52,7 @@ void move_turn(State& s, const TurnMoved& m) {
   t.back = m.back;
   t.since = s.mono();
   t.pending.clear();
-  if (!m.note.empty()) t.note = m.note;
+  t.note = m.note;
   if (m.stage == TurnStage::watched) t.returned = s.mono();
   s.dirty_nodes.insert(m.node);
   // Recovery has waited for the turn to be over.

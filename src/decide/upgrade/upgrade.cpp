@@ -130,9 +130,11 @@ bool Campaign::due(NodeId n) const {
 bool Campaign::available(NodeId n) const {
   const NodeState& x = s.nodes[n.v];
   if (x.condition != NodeCondition::up || x.hold == Hold::person || in_shadow(s, n)) return false;
-  if (back())
-    return x.hold == Hold::none ? s.out_nodes.count(n) == 0
-                                : !x.incident.some() || cause_of(s, *find_incident(s, x.incident)) != nullptr;
+  if (back()) {
+    const Incident* i = find_incident(s, x.incident);
+    const bool under_way = i != nullptr && s.open_orders.count(i->pending) != 0;
+    return x.hold == Hold::none ? s.out_nodes.count(n) == 0 : !under_way;
+  }
   return x.hold == Hold::none && !x.incident.some() && placeable(s, n);
 }
 
@@ -147,6 +149,7 @@ class Away {
     for (const NodeId n : s.out_nodes) add(n);
   }
   bool fits(NodeId n) const {
+    if (s_.out_nodes.count(n) != 0) return true;  // it is away already
     const Limits& l = s_.policy.limits;
     const NodeSpec& x = s_.site.nodes[n.v];
     const auto count = [](const auto& map, std::uint32_t key) {
@@ -227,13 +230,12 @@ void Campaign::go_on(NodeId n, const Turn& t) {
   if (t.tries > kTriesMax) return move(n, TurnStage::bad, t.back, "too many tries: a person must look");
   switch (t.stage) {
     case TurnStage::draining:
+    case TurnStage::installing:  // it may have been given back meanwhile
       if (x.hold == Hold::none && s.out_nodes.count(n) == 0)
         return want(Verb::drain_node, n,
                     reason("drain", fmt::format("the turn of {} has come: {}", name(n), version(t.back)),
                            {"wait until all of the cluster is idle: it never is"}));
       if (x.busy() || x.hold != Hold::muster) return;
-      [[fallthrough]];
-    case TurnStage::installing:
       return want(Verb::install, n,
                   reason("install", fmt::format("{} is empty: install {}", name(n), version(t.back)),
                          {"return it as it is: it would have to be emptied once more"}));
@@ -495,6 +497,11 @@ void Campaign::end_phase() {
 }
 
 }  // namespace
+
+bool to_be_taken_back(const State& s, NodeId n) {
+  const auto t = s.upgrade.turns.find(n);
+  return s.upgrade.phase == UpgradePhase::rolling_back && t != s.upgrade.turns.end() && t->second.installed;
+}
 
 void decide_upgrade(const State& s, ClusterView& view, Decisions& out) {
   if (!at_work(s.upgrade.phase) || s.idle()) return;

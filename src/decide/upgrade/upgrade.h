@@ -12,5 +12,7 @@ namespace muster::decide {
 constexpr Duration kUpgradeBeat = minutes(1);
 
 void decide_upgrade(const State& s, ClusterView& view, Decisions& out);
+// A version that does harm is on the node and will be taken from it: no repair helps before that.
+bool to_be_taken_back(const State& s, NodeId n);
 
 }  // namespace muster::decide

@@ -1,0 +1,217 @@
+// A rolling upgrade, step by step: each test tells what happened and sees what is wanted next.
+#include "decide/upgrade/upgrade.h"
+
+#include <gtest/gtest.h>
+
+#include "decide/upgrade/harm.h"
+#include "model/story.h"
+
+namespace muster::decide {
+namespace {
+
+class Rolling : public ::testing::Test {
+ protected:
+  explicit Rolling(std::uint32_t nodes = 8) : t(nodes) {
+    t.s.policy.limits.out_rack_pct = 100;
+    settle(t.s);
+  }
+  void begin(UpgradeSpec spec = {}) {
+    CommandGiven c;
+    c.verb = CommandVerb::upgrade;
+    c.actor = "ada";
+    c.id = "u1";
+    c.upgrade = std::move(spec);
+    c.upgrade.version = "590";
+    c.upgrade.before = "580";
+    if (c.upgrade.canaries == 0) c.upgrade.canaries = 1;
+    t.tell(c);
+  }
+  // Decides until nothing changes, as a turn does. What is wanted becomes an order.
+  std::vector<std::string> decide() {
+    std::vector<std::string> said;
+    for (int pass = 0; pass < 30; ++pass) {
+      Decisions out;
+      ClusterView view;
+      view.update(t.s);
+      decide_upgrade(t.s, view, out);
+      settle(t.s);
+      if (out.empty()) return said;
+      for (Decision& d : out) {
+        if (auto* b = std::get_if<Body>(&d)) {
+          t.tell(std::move(*b));
+          continue;
+        }
+        const auto& w = std::get<Wanted>(d);
+        EXPECT_FALSE(w.reason.sentence.empty());
+        EXPECT_EQ(w.reason.upgrade, t.s.upgrade.id);
+        Order o;
+        o.key = "j-" + std::to_string(t.s.totals.orders + 1);
+        o.action = w.action;
+        o.reason = w.reason;
+        open.push_back(o.key);
+        t.tell(OrderIntended{o, {}});
+        said.push_back(std::string(name_of(w.action.verb)) +
+                       (on_node(w.action.verb) ? " " + std::to_string(w.action.node.v) : " job " + render(w.action.job)));
+      }
+    }
+    ADD_FAILURE() << "decisions feed on each other";
+    return said;
+  }
+  // All orders under way end so; what is wanted then.
+  std::vector<std::string> then(Status status = Status::done, const std::string& detail = {}) {
+    t.pass(minutes(5));
+    for (const std::string& key : std::exchange(open, {})) t.ends(key, status, detail);
+    return decide();
+  }
+  std::vector<std::string> later(Duration d) {
+    t.pass(d);
+    return decide();
+  }
+  TurnStage stage(std::uint32_t n) const { return t.s.upgrade.turns.at(NodeId{n}).stage; }
+
+  using V = std::vector<std::string>;
+  Story t;
+  std::vector<std::string> open;
+};
+
+TEST_F(Rolling, ACanaryIsDrainedInstalledTestedReturnedAndWatchedBeforeTheRest) {
+  begin();
+  EXPECT_EQ(decide(), V{"drain_node 0"});
+  EXPECT_EQ(then(), V{"install 0"});
+  EXPECT_EQ(t.s.orders.rbegin()->second.order.action.version, "driver 590");
+  EXPECT_EQ(then(), V{"test_node 0"});
+  EXPECT_EQ(then(), V{"undrain_node 0"});
+  EXPECT_EQ(then(), V{});
+  EXPECT_EQ(stage(0), TurnStage::watched);
+  EXPECT_EQ(later(minutes(50)), V{}) << "nobody follows before the canary has worked for an hour";
+  EXPECT_EQ(later(minutes(10)), V{"drain_node 1"}) << "one at a time, where five percent of eight are none";
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::waves);
+}
+
+TEST_F(Rolling, ItEndsWhenEveryNodeHasItAndNodesThatHadItAlreadyAreLeftAlone) {
+  t.tell(NodeDescribed{NodeId{5}, {{"driver_version", "590"}}});
+  UpgradeSpec spec;
+  spec.watch = minutes(1);
+  spec.at_once_pct = 100;
+  begin(spec);
+  decide();
+  for (int k = 0; k < 12 && at_work(t.s.upgrade.phase); ++k) then();
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::done);
+  EXPECT_EQ(t.s.upgrade.turns.size(), 7U);
+  EXPECT_EQ(t.s.upgrade.turns.count(NodeId{5}), 0U);
+  EXPECT_TRUE(t.s.out_nodes.empty());
+}
+
+TEST_F(Rolling, AVersionThatFailsItsTestOnTheCanariesIsTakenBack) {
+  UpgradeSpec spec;
+  spec.canaries = 2;
+  spec.at_once_pct = 50;
+  begin(spec);
+  EXPECT_EQ(decide(), (V{"drain_node 0", "drain_node 4"})) << "from different leaves";
+  then();
+  EXPECT_EQ(then(), (V{"test_node 0", "test_node 4"}));
+  EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), (V{"install 0", "install 4"}));
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::rolling_back);
+  EXPECT_NE(t.s.upgrade.why.find("2 of 2 canaries went bad"), std::string::npos) << t.s.upgrade.why;
+  EXPECT_EQ(t.s.orders.rbegin()->second.order.action.version, "driver 580");
+  EXPECT_EQ(then(), (V{"test_node 0", "test_node 4"}));
+  EXPECT_EQ(then(), (V{"undrain_node 0", "undrain_node 4"}));
+  then();
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::rolled_back);
+  EXPECT_TRUE(t.s.out_nodes.empty());
+}
+
+TEST_F(Rolling, AFaultOfTheGpuSoonAfterIsBadAndOneOfACableIsNot) {
+  UpgradeSpec spec;
+  spec.canaries = 3;
+  spec.at_once_pct = 50;
+  begin(spec);
+  decide();
+  then(), then(), then(), then();
+  ASSERT_EQ(stage(0), TurnStage::watched);
+  const FindingId cable = t.find(FindingKind::link_down, NodeId{0}, 1);
+  t.tell(IncidentOpened{IncidentId{1}, cable});
+  decide();
+  EXPECT_EQ(stage(0), TurnStage::watched);
+  const FindingId gpu = t.find(FindingKind::gsp_timeout, NodeId{1}, 1);
+  t.tell(IncidentOpened{IncidentId{2}, gpu});
+  decide();
+  EXPECT_EQ(stage(1), TurnStage::bad);
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::canary) << "one of three may be chance";
+  t.tell(IncidentOpened{IncidentId{3}, t.find(FindingKind::gsp_timeout, NodeId{4}, 1)});
+  decide();
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::rolling_back);
+}
+
+TEST_F(Rolling, WorkIsLeftAloneUntilItsCheckpointAndForbiddenWorkAlways) {
+  for (std::uint32_t n = 0; n < 8; ++n) t.running({NodeId{n}});
+  Job& forbidden = t.s.jobs.begin()->second;
+  forbidden.spec.no_requeue = true;
+  begin();
+  EXPECT_EQ(decide(), V{}) << "no node is idle";
+  EXPECT_EQ(later(minutes(20)), V{});
+  t.s.checkpointed.insert(forbidden.id);
+  EXPECT_EQ(later(minutes(20)), V{}) << "its owner forbids it";
+  const JobId other = std::next(t.s.jobs.begin())->first;
+  EXPECT_EQ(later(minutes(1)), V{});
+  t.s.checkpointed.insert(other);
+  EXPECT_EQ(decide(), (V{"drain_node 1", "requeue_job job " + render(other)})) << "a canary is wanted, and nothing is idle";
+}
+
+TEST_F(Rolling, APersonsNodeIsSkippedAndAStopBringsWhatIsUnderWayToItsEnd) {
+  t.s.nodes[3].hold = Hold::person;
+  UpgradeSpec spec;
+  spec.watch = minutes(1);
+  begin(spec);
+  EXPECT_EQ(decide(), V{"drain_node 0"});
+  EXPECT_EQ(then(), V{"install 0"});
+  CommandGiven c;
+  c.verb = CommandVerb::upgrade_stop;
+  c.actor = "ada";
+  c.id = "u2";
+  t.tell(c);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(then(), V{"test_node 0"});
+  EXPECT_EQ(then(), V{"undrain_node 0"});
+  EXPECT_EQ(then(), V{});
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::stopped);
+  EXPECT_EQ(t.s.upgrade.turns.size(), 1U);
+}
+
+TEST_F(Rolling, AnOrderThatWasNotReceivedIsGivenAgainAndARefusedDrainWaits) {
+  begin();
+  decide();
+  EXPECT_EQ(then(Status::not_received), V{});
+  EXPECT_EQ(later(minutes(2)), V{"drain_node 0"});
+  then();
+  EXPECT_EQ(then(Status::refused, "busy"), V{});
+  EXPECT_EQ(later(minutes(2)), V{"install 0"});
+}
+
+TEST(Harm, TheTailOfAPoissonVariable) {
+  EXPECT_NEAR(poisson_tail(1, 1), 0.6321206, 1e-6);
+  EXPECT_NEAR(poisson_tail(0.5, 3), 0.0143877, 1e-6);
+  EXPECT_EQ(poisson_tail(2, 0), 1);
+}
+
+TEST(Harm, InWavesFewFailuresAreChanceAndManyAreNot) {
+  Story t(64);
+  Upgrade& u = t.s.upgrade;
+  u.id = 1;
+  u.phase = UpgradePhase::waves;
+  t.pass(hours(10));
+  for (std::uint32_t n = 0; n < 32; ++n) {
+    u.turns[NodeId{n}].stage = TurnStage::done;
+    u.turns[NodeId{n}].installed = true;
+    u.turns[NodeId{n}].returned = t.s.mono() - hours(2);
+  }
+  u.turns[NodeId{0}].stage = u.turns[NodeId{1}].stage = TurnStage::bad;
+  EXPECT_EQ(verdict(t.s), "");
+  u.turns[NodeId{2}].stage = TurnStage::bad;
+  EXPECT_NE(verdict(t.s), "");
+  u.baseline = 2000;  // a fleet that fails all the time
+  EXPECT_EQ(verdict(t.s), "");
+}
+
+}  // namespace
+}  // namespace muster::decide
