@@ -15,8 +15,8 @@
 #include "commands.h"
 #include "report/document.h"
 #include "report/guard_status.h"
-#include "report/upgrade_status.h"
 #include "report/units.h"
+#include "report/upgrade_status.h"
 #include "say.h"
 
 namespace muster::cmd {
@@ -297,7 +297,8 @@ int run_upgrade(const UpgradeOptions& o) {
   }
   const UpgradeSpec& x = o.spec;
   say(fmt::format("{} {} comes to {}: canaries first, watched for {}; then {:g} % of the nodes at once", x.what,
-                  printable(x.version), x.nodes.empty() ? "every node" : printable(x.nodes), render_duration(x.watch), x.at_once_pct));
+                  printable(x.version), x.nodes.empty() ? "every node" : printable(x.nodes), render_duration(x.watch),
+                  x.at_once_pct));
   say("nodes are taken when idle; work that will not end in time moves at its checkpoint; `muster upgrade stop` stops it");
   const std::string again = fmt::format("muster upgrade start {} {}", x.what, x.version);
   if (const int no = confirm(o.yes, "Upgrade?", again); no != 0) return no;

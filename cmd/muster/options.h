@@ -42,8 +42,8 @@ struct UpOptions {
   std::string prometheus, prometheus_token_file;
   std::vector<std::string> alertmanagers;
   std::string remote_write;
-  std::string page_url;  // where people reach the page, for links; empty: 127.0.0.1
-  double every_s = 15;   // how often exporters or Prometheus are asked, and series pushed
+  std::string page_url;     // where people reach the page, for links; empty: 127.0.0.1
+  double every_s = 15;      // how often exporters or Prometheus are asked, and series pushed
   bool slurm = false;       // not there yet; run_up says so
   bool kubernetes = false;  // likewise
 };
@@ -193,14 +193,14 @@ struct BenchLlama3Options {
   std::uint64_t seeds = 30;
   double days = 54;
   double restart_s = 120;
-  double recover_s = 180;        // stated: the optimum that is promised is for this
+  double recover_s = 180;  // stated: the optimum that is promised is for this
   double step_s = 6;
   double checkpoint_gb = 5670;
   double storage_gbs = 2000;
   double checkpoint_every_s = 0;  // 0: Young/Daly
   std::uint64_t spares = 16;
   double report_every_s = 60;
-  double handling_s = 380;        // of the crew, with the policy manual
+  double handling_s = 380;  // of the crew, with the policy manual
   std::uint64_t severe = 3;
   double severe_h = 4;
   double crew_checkpoint_s = 600;
@@ -213,7 +213,7 @@ struct BenchUpgradeOptions {
   TwinChoice twin;
   std::uint64_t seeds = 20;
   UpgradeSpec spec;
-  bool bad = false;  // the version hangs GPUs
+  bool bad = false;                               // the version hangs GPUs
   report::Format format = report::Format::table;  // table or json
   ProgressMode progress = ProgressMode::automatic;
 };
@@ -280,9 +280,9 @@ struct DescribeOptions {
 struct ExplainOptions {
   Connection connection;
   Output output;
-  std::string what;    // the words given, joined by blanks
-  std::string file;    // a kernel log whose events are listed instead; "-": standard input
-  std::string policy;  // whose overrides of the fault catalogue count; empty: none
+  std::string what;     // the words given, joined by blanks
+  std::string file;     // a kernel log whose events are listed instead; "-": standard input
+  std::string policy;   // whose overrides of the fault catalogue count; empty: none
   std::string journal;  // a journal file to read instead of asking a server
 };
 
@@ -401,11 +401,10 @@ struct ShowText {
 using Command =
     std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions, ResumeOptions,
                  GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions,
-                 LoginOptions, TwinRunOptions, TwinCompareOptions,
-                 TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
-                 BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                 BenchLlama3Options, BenchUpgradeOptions, UpgradeOptions, RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions,
-                 VersionOptions, CompletionOptions>;
+                 LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions, TwinServeOptions,
+                 TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions,
+                 BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions, UpgradeOptions, RunbookOptions,
+                 GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

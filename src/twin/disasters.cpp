@@ -118,7 +118,8 @@ void Cluster::hang_again(NodeId n) {
 void Cluster::install(NodeId n, const std::string& version) {
   constexpr std::string_view kOfDriver = "driver ";
   const bool driver = version.starts_with(kOfDriver);
-  emit(NodeDescribed{n, {{driver ? "driver_version" : version.substr(0, version.find(' ')), version.substr(version.find(' ') + 1)}}});
+  emit(NodeDescribed{
+      n, {{driver ? "driver_version" : version.substr(0, version.find(' ')), version.substr(version.find(' ') + 1)}}});
   if (!driver) return;
   Node& x = node(n);
   x.driver = version.substr(kOfDriver.size());
@@ -138,8 +139,8 @@ void Cluster::roll_back(std::uint32_t f) {
     if (!x.pushed) continue;
     x.pushed = false;
     tell(n, -1, kFull);
-    const bool hangs = std::any_of(x.faults.begin(), x.faults.end(),
-                                   [&](std::uint32_t k) { return faults[k].kind == FaultKind::gsp_hang; });
+    const bool hangs =
+        std::any_of(x.faults.begin(), x.faults.end(), [&](std::uint32_t k) { return faults[k].kind == FaultKind::gsp_hang; });
     if (!hangs || x.life != Life::up || x.order != kNone) continue;
     start_boot(n, Life::booting, NodeCondition::booting, "booted by hand to roll the driver back");
     queue.push(now + from_seconds(360 + 360 * live[f].prng.unit()), Tick::fault, f, stage_of(kBooted, n));

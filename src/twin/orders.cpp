@@ -45,8 +45,7 @@ constexpr double kTestMisses = 0.05;  // of intermittent faults
 // Needs the node for itself while it lasts.
 bool exclusive(Verb v) {
   return v == Verb::test_node || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
-         v == Verb::replace_node || v == Verb::reload_driver || v == Verb::bounce_link ||
-         v == Verb::install;
+         v == Verb::replace_node || v == Verb::reload_driver || v == Verb::bounce_link || v == Verb::install;
 }
 
 }  // namespace
@@ -201,7 +200,8 @@ std::string Cluster::why_not_there(const Action& a, std::uint32_t g, bool again)
 std::string Cluster::why_not_on_node(const Action& a) {
   if (!a.node.some() || a.node.v >= nodes.size()) return "no such node";
   if (a.slot >= static_cast<int>(per_node)) return "no such GPU";
-  if ((a.verb == Verb::reload_driver || a.verb == Verb::install) && busy(a.node, -1)) return fmt::format("node {} is not empty", name(a.node));
+  if ((a.verb == Verb::reload_driver || a.verb == Verb::install) && busy(a.node, -1))
+    return fmt::format("node {} is not empty", name(a.node));
   const Node& x = node(a.node);
   if (exclusive(a.verb) && x.order != kNone) {
     return fmt::format("node {} is under {}", name(a.node), name_of(orders[x.order].action.verb));

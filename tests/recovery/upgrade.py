@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A rolling driver upgrade of 2,048 GPUs under load: finished within 24 hours, less than 2 % of useful GPU-hours lost, budgets hold,
-and a version that hangs GPUs is stopped at the canaries."""
+"""A rolling driver upgrade of 2,048 GPUs under load: finished within 24 hours, less than 2 % of useful GPU-hours lost, budgets
+hold, and a version that hangs GPUs is stopped at the canaries."""
 import json
 import subprocess
 import sys
