@@ -4,7 +4,6 @@
 
 #include "account/accountant.h"
 #include "base/log.h"
-#include "trial/checker.h"
 
 namespace muster::trial {
 namespace {
@@ -83,13 +82,17 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   out.jobs_lost = s.totals.jobs_failed - s.totals.jobs_timed_out;
   out.marks = score.marks(twin.faults(), s, twin.now().utc, options.to_the_end ? Duration{} : hours(1));
   out.violations = checker.violations();
+  out.broken = checker.broken();
   if (options.to_the_end && out.marks.unfinished > 0) {
+    out.broken[static_cast<std::size_t>(Rule::unfinished)] += out.marks.unfinished;
     out.violations.push_back(fmt::format("{} faults neither over nor in a person's hands {} after the weather calmed",
                                          out.marks.unfinished, render_duration(kAfterCalm)));
   }
+  out.broken[static_cast<std::size_t>(Rule::orders)] += twin.counters().duplicate_orders;
   if (twin.counters().duplicate_orders > 0)
     out.violations.push_back(fmt::format("{} orders were sent twice", twin.counters().duplicate_orders));
   const std::uint64_t errors = log_errors_of_this_thread() - errors_before;
+  out.broken[static_cast<std::size_t>(Rule::orders)] += errors;
   if (errors > 0) out.violations.push_back(fmt::format("{} error-level log lines", errors));
   return std::move(out);
 }
