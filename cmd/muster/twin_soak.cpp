@@ -193,7 +193,7 @@ int run_twin_soak(const TwinSoakOptions& o) {
   soak.first_seed = o.first_seed;
   soak.seeds = o.seeds;
   soak.faults = o.faults;
-  soak.faults_floor = o.twin.weather == 1 ? 1 : std::min<std::uint64_t>(2000, 10ULL * o.seeds);
+  soak.faults_floor = o.twin.weather == 1 ? 0 : std::min<std::uint64_t>(2000, 10ULL * o.seeds);
   soak.threads = std::max(1U, std::thread::hardware_concurrency());
   soak.make_journal = [] { return std::make_unique<MemoryJournal>(); };
   if (log.is_open()) soak.on_seed = [&](const trial::RunReport& r) { log_seed(log, r); };

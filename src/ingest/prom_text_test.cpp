@@ -239,7 +239,7 @@ TEST(PromText, LabelsSeenBeforeAreReadAsTheFirstTime) {
   const char* const pci[] = {"1b", "43", "52", "61", "9d", "c3", "d1", "df"};
   std::vector<std::string> labels;
   for (int g = 0; g < 8; ++g)
-    labels.push_back(fmt::format("gpu=\"{}\",UUID=\"GPU-{}\",pci_bus_id=\"00000000:{}:00.0\",device=\"nvidia{}\"", g, g, pci[g], g));
+    labels.push_back(fmt::format("gpu=\"{0}\",UUID=\"GPU-{0}\",pci_bus_id=\"0000:{1}:00.0\",device=\"nvidia{0}\"", g, pci[g]));
   labels.push_back(labels[1] + ",x=\"1\"");         // begins like another
   labels.push_back("gpu=\"1\"");                    // the beginning of another
   labels.push_back("gpu=\"1\",pci_bus_id=\"bad\"");  // falls back to the index
