@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <numeric>
+#include <span>
 
 #include "account/accountant.h"
 #include "decide/cluster_view.h"
@@ -28,12 +29,14 @@ void Checker::keep_certificate(const Event& e, const OrderIntended& o, const Sta
   const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0;
   if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
   Claim c{e, a.job, {}, decide::shape_of(layout_, j->spec), {}};
+  c.before.nodes.reserve(site_.nodes.size());
   for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
     decide::Occupancy::Node x;
     x.taken.assign(site_.gpus_per_node, 0);
     const auto here = held_.find(NodeId{n});
+    const std::span<const Share> shares = here == held_.end() ? std::span<const Share>() : here->second;
     for (std::uint32_t slot = 0; slot < site_.gpus_per_node; ++slot) {
-      for (const Share& share : here == held_.end() ? std::vector<Share>{} : here->second) {
+      for (const Share& share : shares) {
         if ((share.slots >> slot & 1) != 0) x.taken[slot] = static_cast<std::uint16_t>(x.taken[slot] + share.milli);
       }
       if (x.taken[slot] == 0) x.free = static_cast<std::uint16_t>(x.free | 1U << slot);
