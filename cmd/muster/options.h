@@ -94,10 +94,15 @@ struct TwinSoakOptions {
   std::uint32_t seeds = 20;
   std::uint64_t faults = 0;  // more seeds until so many faults have struck
   std::uint64_t first_seed = 1;
-  double days = 1;
+  double days = 2;
+  std::optional<double> load;          // offered work over capacity; nothing: kSoakLoad for a mix, a file's own otherwise
+  std::optional<double> x1_node_days;  // for the rate of false drains; nothing: a fifth of `faults`
+  std::string log;                     // file that gets a line for each seed as it ends; empty: none
   report::Format format = report::Format::table;  // table or json
   ProgressMode progress = ProgressMode::automatic;
 };
+// What a cluster in a storm of x200 can carry, nearly full: above it the queue of a long soak grows without end, as at no site.
+constexpr double kSoakLoad = 0.85;
 
 struct TwinCompareOptions {
   TwinChoice twin;                    // its policy and seed are not used

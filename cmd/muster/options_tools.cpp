@@ -43,7 +43,8 @@ void Parser::add_twin() {
 
   auto* soak = command(*twin, "soak", "Run many seeds and check what must always hold", nullptr,
                        "  muster twin soak --seeds 200 --first-seed 1 --gpus 512 --days 2\n"
-                       "  muster twin soak --faults 1000000 --weather x200 --days 14");
+                       "  muster twin soak --faults 1000000 --weather x200 --log seeds.jsonl   then 200,000 node-days at x1\n"
+                       "  muster twin soak --weather x1 --days 14 --seeds 112   only how often sound nodes are drained");
   add_twin_choice(soak, twin_soak_.twin, false);
   value(soak, "--seeds", "N", "How many seeds [20]", [this](const std::string& s) {
     twin_soak_.seeds = static_cast<std::uint32_t>(checked(parse_count("--seeds", s, 1, 1'000'000)));
@@ -53,7 +54,14 @@ void Parser::add_twin() {
   value(soak, "--first-seed", "K", "The first of them [1]", [this](const std::string& s) {
     twin_soak_.first_seed = checked(parse_count("--first-seed", s, 0, UINT64_MAX - 1'000'000));
   });
-  add_days(soak, twin_soak_.days, "Simulated days of each [1]", false);
+  add_days(soak, twin_soak_.days, "Simulated days of each [2]", false);
+  value(soak, "--load", "X",
+        "Work offered over what the cluster can do; above 1 the queue grows all the time [0.85, or the file's]",
+        [this](const std::string& s) { twin_soak_.load = checked(parse_quantity("--load", s, 0.01, 5, "")); });
+  value(soak, "--x1-node-days", "N",
+        "Then so many node-days at weather x1, for the rate at which sound nodes are drained; 0: none [a fifth of --faults]",
+        [this](const std::string& s) { twin_soak_.x1_node_days = checked(parse_quantity("--x1-node-days", s, 0, 1e8, "")); });
+  words(soak, "--log", "FILE", "Append a line of JSON for each seed as it ends", twin_soak_.log, {WordKind::file, {}});
   add_format(soak, twin_soak_.format, {Format::table, Format::json});
   add_progress(soak, twin_soak_.progress);
   chosen(soak, twin_soak_);

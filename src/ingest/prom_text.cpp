@@ -79,17 +79,27 @@ class Scrape {
     std::string_view instance;  // of a partitioned GPU
     std::string_view xid;
     std::string_view uuid, link_uuid;  // of the GPU; link_uuid: on a line of one of its links, which may not have `gpu`
+    int slot = -1;                     // of the GPU, once its address has been looked up
+  };
+  // Exporters print the same labels again for every series of a device, in the same order: those seen before are compared, not
+  // read again.
+  struct Block {
+    std::string_view text;  // from behind the brace that opens it to the one that closes it
+    Labels labels;
   };
 
   static const char* read_labels(const char* p, const char* end, Labels& out);
-  int gpu_slot(const Labels& l);
+  Block* known_block(const char* p, const char* end);
+  int gpu_slot(Labels& l);
   int link_slot(const Labels& l) const;
   int nic_slot(const Labels& l) const;
   int pci_slot(const Labels& l);
   void keep_versions(const Series& s, const Labels& l, int slot);
   bool own_host(std::string_view host);
-  bool keep(const Series& s, const Labels& l, double value);
+  bool keep(const Series& s, Labels& l, double value);
 
+  std::array<Block, kSlotsMax> blocks_{};
+  std::size_t next_block_ = 0;  // the one expected
   NodeId node_;
   double edac_ = 0;
   bool edac_seen_ = false;
@@ -182,18 +192,32 @@ const char* Scrape::read_labels(const char* p, const char* end, Labels& out) {
   }
 }
 
+// The block that stands at p, if it is the one expected next or the first of a new series.
+Scrape::Block* Scrape::known_block(const char* p, const char* end) {
+  const auto here = [&](const Block& b) {
+    return !b.text.empty() && static_cast<std::size_t>(end - p) >= b.text.size() &&
+           std::memcmp(p, b.text.data(), b.text.size()) == 0;
+  };
+  if (next_block_ == blocks_.size() || !here(blocks_[next_block_])) {
+    if (!here(blocks_[0])) return nullptr;
+    next_block_ = 0;
+  }
+  return &blocks_[next_block_++];
+}
+
 int Scrape::link_slot(const Labels& l) const {
   const auto it = std::find(uuid_.begin(), uuid_.end(), l.link_uuid);
   return it == uuid_.end() ? -1 : static_cast<int>(it - uuid_.begin());
 }
 
-int Scrape::gpu_slot(const Labels& l) {
+int Scrape::gpu_slot(Labels& l) {
+  if (l.slot >= 0) return l.slot;
   constexpr std::uint64_t kStrange = std::uint64_t{1} << 63;  // no address is 0
   std::optional<std::uint64_t> strange;
   if (!l.pci.empty()) {
     if (!pci_) pci_.emplace(site_);
     if (const auto a = read_pci(l.pci)) {
-      if (const int slot = pci_->gpu(*a); slot >= 0) return slot;
+      if (const int slot = pci_->gpu(*a); slot >= 0) return l.slot = slot;
       strange = std::uint64_t{a->domain} << 32 | std::uint64_t{a->bus} << 16 | a->device | kStrange;
       if (places_ != nullptr && !places_->address.empty()) {
         const auto it = std::find(places_->address.begin(), places_->address.end(), *strange);
@@ -267,7 +291,7 @@ bool Scrape::own_host(std::string_view host) {
   return true;
 }
 
-bool Scrape::keep(const Series& s, const Labels& l, double value) {
+bool Scrape::keep(const Series& s, Labels& l, double value) {
   int slot = -1;
   if (s.entity != Entity::node) {
     const bool of_link = s.entity == Entity::gpu && l.gpu.empty() && !l.link_uuid.empty();
@@ -349,10 +373,24 @@ bool Scrape::line(std::string_view text) {
   if (last_series_ == nullptr) return true;
   ++series_;
   p += name_bytes != 0 ? name_bytes : name.size();
-  Labels labels;
-  if (p < end && (name_bytes != 0 || *p == '{')) {
-    p = read_labels(name_bytes != 0 ? p : p + 1, end, labels);
+  Labels own;
+  Labels* labels = &own;
+  if (p < end && name_bytes != 0) {
+    p = read_labels(p, end, own);
     if (p == nullptr) return false;
+  } else if (p < end && *p == '{') {
+    const char* const begin = ++p;
+    if (Block* known = known_block(p, end)) {
+      labels = &known->labels;
+      p += known->text.size();
+    } else {
+      p = read_labels(p, end, own);
+      if (p == nullptr) return false;
+      if (next_block_ == blocks_.size()) next_block_ = 0;
+      Block& b = blocks_[next_block_++];
+      b = {{begin, static_cast<std::size_t>(p - begin)}, own};
+      labels = &b.labels;
+    }
   } else if (p < end && !blank(*p)) {
     return false;
   }
@@ -367,7 +405,7 @@ bool Scrape::line(std::string_view text) {
   }
   // An exemplar may end the line: "# {trace_id="x"} 1 1.5". Which trace it was is not looked at.
   if (p < end && (*p != '#' || (p + 1 < end && p[1] != ' ' && p[1] != '{') || !blank(p[-1]))) return false;
-  return own_host(labels.host) && keep(*last_series_, labels, value);
+  return own_host(labels->host) && keep(*last_series_, *labels, value);
 }
 
 void Scrape::finish(bool full) {

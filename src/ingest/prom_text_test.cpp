@@ -234,6 +234,38 @@ TEST(PromText, ThePciAddressDecidesTheSlot) {
   EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{gpu=\"4\",pci_bus_id=\"00000000:77:00.0\"} 64").slot, 4);
 }
 
+// Labels that stood on earlier lines are compared and not read again: whatever the order, each line must say what it says alone.
+TEST(PromText, LabelsSeenBeforeAreReadAsTheFirstTime) {
+  const char* const pci[] = {"1b", "43", "52", "61", "9d", "c3", "d1", "df"};
+  std::vector<std::string> labels;
+  for (int g = 0; g < 8; ++g)
+    labels.push_back(fmt::format("gpu=\"{0}\",UUID=\"GPU-{0}\",pci_bus_id=\"0000:{1}:00.0\",device=\"nvidia{0}\"", g, pci[g]));
+  labels.push_back(labels[1] + ",x=\"1\"");         // begins like another
+  labels.push_back("gpu=\"1\"");                    // the beginning of another
+  labels.push_back("gpu=\"1\",pci_bus_id=\"bad\"");  // falls back to the index
+  for (int i = 0; i < 16; ++i) labels.push_back(fmt::format("gpu=\"{}\",y=\"{}\"", i % 8, i));  // more than are remembered
+  const char* const series[] = {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_SM_CLOCK"};
+  std::string page;
+  std::vector<Sample> alone;
+  std::uint32_t draw = 1;
+  for (int n = 0; n < 600; ++n) {
+    draw = draw * 1664525 + 1013904223;
+    // Runs in order, as exporters print them, and jumps.
+    const std::size_t at = n % 50 < 24 ? static_cast<std::size_t>(n % 8) : draw / 65536 % labels.size();
+    const std::string line = fmt::format("{}{{{}}} {}\n", series[n / 8 % 3], labels[at], 20 + n % 60);
+    page += line;
+    for (const Sample& s : parse(line).samples) alone.push_back(s);
+  }
+  const Parsed all = parse(page);
+  EXPECT_EQ(all.refused, 0u);
+  ASSERT_EQ(all.samples.size(), alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    ASSERT_EQ(all.samples[i].slot, alone[i].slot) << i;
+    ASSERT_EQ(all.samples[i].field, alone[i].field) << i;
+    ASSERT_EQ(all.samples[i].value, alone[i].value) << i;
+  }
+}
+
 TEST(PromText, AForeignHostnameNobodyHasIsTolerated) {
   EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"dcgm-exporter-x7k2p\"} 64").value, 64);
   EXPECT_EQ(only("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"node0002.cluster.example\"} 64").value, 64);

@@ -14,12 +14,19 @@ void explain(State& s, const Finding& f) {
   if (s.nodes[f.node.v].incident.some()) s.dirty_incidents.insert(s.nodes[f.node.v].incident);
 }
 
+// Nothing explains it any more: what is wrong with its node is looked at by itself, by the incident that knows it or a new one.
+// Also when it is about to become part of another cause: a wider one may explain nothing, and then nobody else would.
 void forget(State& s, const Finding& f) {
   const auto it = s.explained.find(f.node);
   if (it == s.explained.end() || it->second.erase(f.id) == 0) return;
   if (it->second.empty()) s.explained.erase(it);
   s.dirty_nodes.insert(f.node);
   s.queue_dirty = true;
+  const IncidentId mine = s.nodes[f.node.v].incident;
+  const Incident* i = find_incident(s, mine);
+  const bool known = i != nullptr && std::find(i->findings.begin(), i->findings.end(), f.id) != i->findings.end();
+  if (mine.some()) s.dirty_incidents.insert(mine);
+  if (!known) s.new_findings.insert(f.id);
 }
 
 }  // namespace
@@ -64,11 +71,6 @@ void unindex_finding(State& s, FindingId id) {
   for (const auto& [other, x] : s.findings) {
     if (x.part_of != id || !open(x) || !x.node.some() || x.node.v >= s.nodes.size()) continue;
     forget(s, x);
-    const IncidentId mine = s.nodes[x.node.v].incident;
-    const Incident* i = find_incident(s, mine);
-    const bool known = i != nullptr && std::find(i->findings.begin(), i->findings.end(), other) != i->findings.end();
-    if (mine.some()) s.dirty_incidents.insert(mine);
-    if (!known) s.new_findings.insert(other);
   }
 }
 

@@ -34,6 +34,20 @@ TEST_F(Explained, NodesOfAnOpenCauseTakeNoWorkAndAreFreeWhenItIsOver) {
   EXPECT_TRUE(placeable(t.s, NodeId{0})) << "until then nothing but the finding speaks against it";
 }
 
+TEST_F(Explained, WhatBecomesPartOfACauseThatExplainsNothingIsLookedAtByItself) {
+  settle(t.s);
+  Finding site;
+  site.id = FindingId{t.s.next_finding};
+  site.kind = FindingKind::common_cause;
+  site.subject = kSiteSubject;
+  site.opened = t.now().utc;
+  t.tell(FindingOpened{site});
+  for (const FindingId id : links) t.tell(FindingGrew{id, Severity::critical, {}, site.id});
+  t.tell(FindingCleared{cause, "part of a wider cause"});
+  EXPECT_TRUE(t.s.explained.empty());
+  for (const FindingId id : links) EXPECT_EQ(t.s.new_findings.count(id), 1U) << "or no incident would ever have it";
+}
+
 TEST_F(Explained, AnIncidentThatClosesAsPartOfItLeavesTheFindingOpen) {
   const IncidentId i = t.open(links[0]);
   EXPECT_NE(cause_of(t.s, *find_incident(t.s, i)), nullptr);

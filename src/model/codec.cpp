@@ -243,7 +243,8 @@ Result<Body> decode_as(std::size_t index, const Value& v) {
 }  // namespace
 
 std::string encode_event(const Event& e) {
-  JsonWriter w;
+  thread_local JsonWriter w;  // its memory is kept: events are encoded one after the other, thousands a second
+  w.clear();
   Encoder enc{w};
   w.object().field("schema", e.schema).field("seq", e.seq);
   w.key("source");

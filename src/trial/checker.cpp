@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <numeric>
+#include <span>
 
 #include "account/accountant.h"
 #include "decide/cluster_view.h"
@@ -28,12 +29,14 @@ void Checker::keep_certificate(const Event& e, const OrderIntended& o, const Sta
   const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0;
   if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
   Claim c{e, a.job, {}, decide::shape_of(layout_, j->spec), {}};
+  c.before.nodes.reserve(site_.nodes.size());
   for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
     decide::Occupancy::Node x;
     x.taken.assign(site_.gpus_per_node, 0);
     const auto here = held_.find(NodeId{n});
+    const std::span<const Share> shares = here == held_.end() ? std::span<const Share>() : here->second;
     for (std::uint32_t slot = 0; slot < site_.gpus_per_node; ++slot) {
-      for (const Share& share : here == held_.end() ? std::vector<Share>{} : here->second) {
+      for (const Share& share : shares) {
         if ((share.slots >> slot & 1) != 0) x.taken[slot] = static_cast<std::uint16_t>(x.taken[slot] + share.milli);
       }
       if (x.taken[slot] == 0) x.free = static_cast<std::uint16_t>(x.free | 1U << slot);
@@ -64,7 +67,7 @@ void Checker::check_certificates() {
   for (const Claim& c : claims_) {
     std::string why_not;
     if (only_starts_ && !decide::certificate_holds(layout_, c.before, c.shape, c.choice, &why_not))
-      violation(c.event, fmt::format("the certificate of job {} is wrong: {}", render(c.job), why_not));
+      violation(c.event, Rule::placement, fmt::format("the certificate of job {} is wrong: {}", render(c.job), why_not));
   }
   claims_.clear();
 }
@@ -85,7 +88,8 @@ void Checker::check_quotas(const Event& e, const State& s) {
   for (const QueueSpec& q : policy_.queues) {
     const std::int64_t most = !q.borrow ? q.guaranteed_gpus : q.limit_gpus > 0 ? q.limit_gpus : INT32_MAX;
     const std::int64_t has = held(q.name, held);
-    if (has > most * 1000) violation(e, fmt::format("queue {} has {} GPUs, its quota is {}", q.name, has / 1000, most));
+    if (has > most * 1000)
+      violation(e, Rule::placement, fmt::format("queue {} has {} GPUs, its quota is {}", q.name, has / 1000, most));
   }
 }
 
@@ -101,14 +105,30 @@ void Checker::check_power(const Event& e) {
   std::map<std::uint32_t, double> row;
   for (std::uint32_t r = 0; r < rack.size(); ++r) row[r < site_.rack_row.size() ? site_.rack_row[r] : 0] += rack[r];
   const auto check = [&](double kw, double cap, std::string_view what) {
-    if (cap > 0 && kw > cap + 1e-6) violation(e, fmt::format("{} draws {:.1f} kW, its cap is {:.1f}", what, kw, cap));
+    if (cap > 0 && kw > cap + 1e-6)
+      violation(e, Rule::placement, fmt::format("{} draws {:.1f} kW, its cap is {:.1f}", what, kw, cap));
   };
   check(std::accumulate(rack.begin(), rack.end(), 0.0), site_.power_limit_kw, "the site");
   for (std::uint32_t r = 0; r < rack.size(); ++r) check(rack[r], site_.rack_kw, "rack " + site_.racks[r]);
   for (const auto& [r, kw] : row) check(kw, site_.rack_row.empty() ? 0 : site_.row_kw, fmt::format("row {}", r));
 }
 
-void Checker::violation(const Event& e, std::string what) {
+std::string_view words_of(Rule r) {
+  switch (r) {
+    case Rule::budget: return "budgets exceeded";
+    case Rule::live_job: return "resets under a live job";
+    case Rule::untested: return "nodes returned without a passed test";
+    case Rule::unfinished: return "faults without a terminal state";
+    case Rule::evidence: return "acts without evidence";
+    case Rule::placement: return "starts that are wrong: a GPU given twice, a drained node, quotas, power, certificates";
+    case Rule::books: return "GPU-hours that do not add up";
+    case Rule::orders: return "orders without a reason, while paused or sent twice, and errors logged";
+  }
+  return "";
+}
+
+void Checker::violation(const Event& e, Rule rule, std::string what) {
+  ++broken_[static_cast<std::size_t>(rule)];
   if (violations_.size() < kViolationsMax)
     violations_.push_back(fmt::format("event {} at {}: {}", e.seq, render_utc(e.utc), what));
 }
@@ -131,8 +151,9 @@ void Checker::hold(const Event& e, JobId job, const std::vector<NodeId>& nodes, 
         other = x.job;
       }
       if (used <= 1000 || !other.some()) continue;
-      violation(e, fmt::format("GPU in two jobs: {} is given to job {} while job {} has it", site_.nodes[nodes[i].v].name,
-                               render(job), render(other)));
+      violation(e, Rule::placement,
+                fmt::format("GPU in two jobs: {} is given to job {} while job {} has it", site_.nodes[nodes[i].v].name,
+                            render(job), render(other)));
       break;
     }
     here.push_back({job, mask, milli});
@@ -155,7 +176,7 @@ void Checker::on_start(const Event& e, const Order& o, const State& s) {
   for (NodeId n : o.action.nodes) {
     const bool has_it = j != nullptr && std::find(j->nodes.begin(), j->nodes.end(), n) != j->nodes.end();
     if (out_.count(n) != 0 && !(has_it && o.action.verb == Verb::restart_job))
-      violation(e, fmt::format("job {} is started on drained {}", render(o.action.job), site_.nodes[n.v].name));
+      violation(e, Rule::placement, fmt::format("job {} is started on drained {}", render(o.action.job), site_.nodes[n.v].name));
   }
   hold(e, o.action.job, o.action.nodes, o.action.slots, s);
 }
@@ -167,18 +188,21 @@ void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
     return it != named_.end() && it->second == a.node;
   });
   if (a.verb == Verb::undrain_node && passed_test_.erase(a.node) == 0)
-    violation(e, fmt::format("{} is returned without a passed test", site_.nodes[a.node.v].name));
+    violation(e, Rule::untested, fmt::format("{} is returned without a passed test", site_.nodes[a.node.v].name));
   if (harmful(a.verb) || a.verb == Verb::test_node) passed_test_.erase(a.node);
-  if (!named) violation(e, fmt::format("{} on {} without evidence that names it", name_of(a.verb), site_.nodes[a.node.v].name));
+  if (!named)
+    violation(e, Rule::evidence,
+              fmt::format("{} on {} without evidence that names it", name_of(a.verb), site_.nodes[a.node.v].name));
   if (!harmful(a.verb)) return;
   const bool still =
       std::any_of(o.reason.findings.begin(), o.reason.findings.end(), [&](FindingId f) { return cleared_.count(f) == 0; });
   if (!still && failed_test_.count(a.node) == 0) {
-    violation(e, fmt::format("{} on {} for what is no longer there", name_of(a.verb), site_.nodes[a.node.v].name));
+    violation(e, Rule::evidence,
+              fmt::format("{} on {} for what is no longer there", name_of(a.verb), site_.nodes[a.node.v].name));
   }
   check_budgets(e, a, s);
   if (destroys_work(a.verb) && a.verb != Verb::requeue_job && a.verb != Verb::restart_job && held_.count(a.node) != 0) {
-    violation(e, fmt::format("{} under a live job on {}", name_of(a.verb), site_.nodes[a.node.v].name));
+    violation(e, Rule::live_job, fmt::format("{} under a live job on {}", name_of(a.verb), site_.nodes[a.node.v].name));
   }
 }
 
@@ -188,19 +212,43 @@ void Checker::check_budgets(const Event& e, const Action& a, const State& s) {
   while (!harms_.empty() && now - harms_.front() >= hours(1)) harms_.pop_front();
   harms_.push_back(now);
   if (harms_.size() > limit_of(l.harm_per_hour_pct, l.harm_per_hour_floor, site_.nodes.size())) {
-    violation(e, fmt::format("budget: {} harmful acts within an hour", harms_.size()));
+    violation(e, Rule::budget, fmt::format("budget: {} harmful acts within an hour", harms_.size()));
   }
   if (a.verb == Verb::drain_node) out_.insert(a.node);
-  const NodeSpec& me = site_.nodes[a.node.v];
+  check_out(e, a.node);
+  if (a.verb == Verb::requeue_job || a.verb == Verb::restart_job) {
+    std::deque<Time>& stops = stops_[a.job];
+    while (!stops.empty() && now - stops.front() >= days(1)) stops.pop_front();
+    stops.push_back(now);
+    if (stops.size() > l.job_requeues_per_day)
+      violation(e, Rule::budget, fmt::format("budget: job {} is stopped {} times within a day", render(a.job), stops.size()));
+  }
+}
+
+// How many are out of service at once: of the cluster, the node's rack, its NVLink domain.
+void Checker::check_out(const Event& e, NodeId node) {
+  const Limits& l = policy_.limits;
+  const NodeSpec& me = site_.nodes[node.v];
   std::size_t rack_out = 0;
   std::size_t rack_all = 0;
-  for (NodeId n : out_) rack_out += site_.nodes[n.v].rack == me.rack ? 1 : 0;
-  for (const NodeSpec& n : site_.nodes) rack_all += n.rack == me.rack ? 1 : 0;
+  std::size_t domain_out = 0;
+  std::size_t domain_all = 0;
+  for (NodeId n : out_) {
+    rack_out += site_.nodes[n.v].rack == me.rack ? 1 : 0;
+    domain_out += site_.nodes[n.v].domain == me.domain ? 1 : 0;
+  }
+  for (const NodeSpec& n : site_.nodes) {
+    rack_all += n.rack == me.rack ? 1 : 0;
+    domain_all += n.domain == me.domain ? 1 : 0;
+  }
   if (out_.size() > limit_of(l.out_cluster_pct, l.out_cluster_floor, site_.nodes.size())) {
-    violation(e, fmt::format("budget: {} nodes out of service", out_.size()));
+    violation(e, Rule::budget, fmt::format("budget: {} nodes out of service", out_.size()));
   }
   if (rack_out > limit_of(l.out_rack_pct, l.out_rack_floor, rack_all)) {
-    violation(e, fmt::format("budget: {} nodes out of service in rack {}", rack_out, site_.racks[me.rack]));
+    violation(e, Rule::budget, fmt::format("budget: {} nodes out of service in rack {}", rack_out, site_.racks[me.rack]));
+  }
+  if (domain_out > (domain_all == 1 ? 1 : limit_of(l.out_domain_pct, l.out_domain_floor, domain_all))) {
+    violation(e, Rule::budget, fmt::format("budget: {} nodes out of service in the NVLink domain of {}", domain_out, me.name));
   }
 }
 
@@ -209,26 +257,27 @@ void Checker::on_upgrade_act(const Event& e, const Order& o, const State& s) {
   const Action& a = o.action;
   if (!on_node(a.verb)) return;
   const std::string& name = site_.nodes[a.node.v].name;
-  if (a.verb == Verb::undrain_node && passed_test_.erase(a.node) == 0) violation(e, name + " is returned without a passed test");
+  if (a.verb == Verb::undrain_node && passed_test_.erase(a.node) == 0)
+    violation(e, Rule::untested, name + " is returned without a passed test");
   if (a.verb != Verb::undrain_node) passed_test_.erase(a.node);
   if (a.verb == Verb::install && (held_.count(a.node) != 0 || out_.count(a.node) == 0))
-    violation(e, fmt::format("{} is installed on {}, which is not drained and empty", a.version, name));
+    violation(e, Rule::live_job, fmt::format("{} is installed on {}, which is not drained and empty", a.version, name));
   if (a.verb == Verb::drain_node) check_budgets(e, a, s);
 }
 
 void Checker::on_order(const Event& e, const Order& o, const State& s) {
-  if (!keys_.insert(o.key).second) violation(e, fmt::format("order key {} is used twice", o.key));
+  if (!keys_.insert(o.key).second) violation(e, Rule::orders, fmt::format("order key {} is used twice", o.key));
   open_[o.key] = o.action;
   const bool persons = !o.reason.wish.empty();
-  if (paused_ && !persons) violation(e, fmt::format("{} while paused", name_of(o.action.verb)));
+  if (paused_ && !persons) violation(e, Rule::orders, fmt::format("{} while paused", name_of(o.action.verb)));
   if (o.action.verb == Verb::start_job || o.action.verb == Verb::restart_job) on_start(e, o, s);
   if (!persons && o.reason.incident.some()) on_health_act(e, o, s);
   const bool upgrade = o.reason.upgrade != 0;
   if (!persons && upgrade) on_upgrade_act(e, o, s);
   if (!persons && !upgrade && !o.reason.incident.some() && on_node(o.action.verb))
-    violation(e, "a health act without an incident");
+    violation(e, Rule::evidence, "a health act without an incident");
   if (o.reason.sentence.empty() || o.reason.rule.empty())
-    violation(e, fmt::format("{} without a reason", name_of(o.action.verb)));
+    violation(e, Rule::orders, fmt::format("{} without a reason", name_of(o.action.verb)));
 }
 
 void Checker::on_outcome(const OrderEnded& b) {
@@ -293,9 +342,9 @@ void Checker::on_books(const Accounts& a, const State& s) {
   e.seq = s.seq;
   e.utc = s.now.utc;
   if (sum != g.installed_ms)
-    violation(e, fmt::format("GPU-hours: classes sum to {} ms, installed are {} ms", sum, g.installed_ms));
+    violation(e, Rule::books, fmt::format("GPU-hours: classes sum to {} ms, installed are {} ms", sum, g.installed_ms));
   for (std::size_t i = 0; i < g.ms.size(); ++i) {
-    if (g.ms[i] < 0) violation(e, fmt::format("GPU-hours: {} is negative", names(Waste{})[i]));
+    if (g.ms[i] < 0) violation(e, Rule::books, fmt::format("GPU-hours: {} is negative", names(Waste{})[i]));
   }
 }
 

@@ -1,9 +1,11 @@
 // Checker: the invariants of a run, kept by books of its own so that a defect in the state cannot hide itself.
 #pragma once
+#include <array>
 #include <deque>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "decide/place/tree.h"
@@ -11,6 +13,16 @@
 #include "model/state.h"
 
 namespace muster::trial {
+
+// What is held to, for counting; a violation's words say the rest.
+enum class Rule : std::uint8_t { budget, live_job, untested, unfinished, evidence, placement, books, orders };
+constexpr std::size_t kRules = 8;
+constexpr std::array<std::string_view, kRules> names(Rule) {
+  return {"budget", "live_job", "untested", "unfinished", "evidence", "placement", "books", "orders"};
+}
+using RuleCounts = std::array<std::uint64_t, kRules>;
+// "resets under a live job": for a sentence that begins with their number.
+std::string_view words_of(Rule r);
 
 class Checker {
  public:
@@ -20,10 +32,11 @@ class Checker {
   void on_event(const Event& e, const State& s);
   // Once in a while and at the end.
   void on_books(const Accounts& a, const State& s);
-  const std::vector<std::string>& violations() const { return violations_; }
+  const std::vector<std::string>& violations() const { return violations_; }  // the first ones
+  const RuleCounts& broken() const { return broken_; }                        // all of them
 
  private:
-  void violation(const Event& e, std::string what);
+  void violation(const Event& e, Rule rule, std::string what);
   void on_order(const Event& e, const Order& o, const State& s);
   void on_start(const Event& e, const Order& o, const State& s);
   void hold(const Event& e, JobId job, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots, const State& s);
@@ -35,6 +48,7 @@ class Checker {
   void on_upgrade_act(const Event& e, const Order& o, const State& s);
   void check_budgets(const Event& e, const Action& a, const State& s);
   void on_health_act(const Event& e, const Order& o, const State& s);
+  void check_out(const Event& e, NodeId node);
   void on_outcome(const OrderEnded& b);
 
   const Site& site_;
@@ -61,7 +75,9 @@ class Checker {
   std::set<std::string> keys_;
   std::set<NodeId> out_;
   std::deque<Time> harms_;
+  std::map<JobId, std::deque<Time>> stops_;
   std::vector<std::string> violations_;
+  RuleCounts broken_{};
 };
 
 }  // namespace muster::trial

@@ -4,7 +4,6 @@
 
 #include "account/accountant.h"
 #include "base/log.h"
-#include "trial/checker.h"
 
 namespace muster::trial {
 namespace {
@@ -51,6 +50,25 @@ struct History {
   }
 };
 
+// ": thermal on node0012 since ..., incident 34 is draining and waits for the guard", for each fault that is still there.
+std::string unfinished(const twin::Twin& twin, const State& s) {
+  std::string out;
+  for (const twin::FaultTruth& f : twin.faults()) {
+    if (f.fate != twin::Fate::active) continue;
+    out += out.empty() ? ": " : "; ";
+    out += fmt::format("{} on {} since {}", name_of(f.kind), f.node.some() ? s.site.nodes[f.node.v].name : "the site",
+                       render_utc(f.began));
+    const Incident* i = f.node.some() ? find_incident(s, s.nodes[f.node.v].incident) : nullptr;
+    if (i == nullptr) {
+      out += ", no incident";
+    } else {
+      out += fmt::format(", incident {} ({}) is {}", i->id.v, name_of(i->cause), name_of(i->stage));
+      if (!i->pending.empty()) out += " and waits for " + i->pending;
+    }
+  }
+  return out;
+}
+
 Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& twin, std::unique_ptr<control::Loop> loop,
                        Checker& checker, Score& score) {
   const std::uint64_t errors_before = log_errors_of_this_thread();
@@ -83,13 +101,17 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   out.jobs_lost = s.totals.jobs_failed - s.totals.jobs_timed_out;
   out.marks = score.marks(twin.faults(), s, twin.now().utc, options.to_the_end ? Duration{} : hours(1));
   out.violations = checker.violations();
+  out.broken = checker.broken();
   if (options.to_the_end && out.marks.unfinished > 0) {
-    out.violations.push_back(fmt::format("{} faults neither over nor in a person's hands {} after the weather calmed",
-                                         out.marks.unfinished, render_duration(kAfterCalm)));
+    out.broken[static_cast<std::size_t>(Rule::unfinished)] += out.marks.unfinished;
+    out.violations.push_back(fmt::format("{} faults neither over nor in a person's hands {} after the weather calmed{}",
+                                         out.marks.unfinished, render_duration(kAfterCalm), unfinished(twin, s)));
   }
+  out.broken[static_cast<std::size_t>(Rule::orders)] += twin.counters().duplicate_orders;
   if (twin.counters().duplicate_orders > 0)
     out.violations.push_back(fmt::format("{} orders were sent twice", twin.counters().duplicate_orders));
   const std::uint64_t errors = log_errors_of_this_thread() - errors_before;
+  out.broken[static_cast<std::size_t>(Rule::orders)] += errors;
   if (errors > 0) out.violations.push_back(fmt::format("{} error-level log lines", errors));
   return std::move(out);
 }

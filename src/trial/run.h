@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "control/loop.h"
 #include "model/gpu_hours.h"
+#include "trial/checker.h"
 #include "trial/score.h"
 #include "twin/twin.h"
 
@@ -40,7 +41,8 @@ struct RunReport {
   Totals totals;  // of this history: of a fork, since it began
   std::uint64_t jobs_lost = 0;  // jobs that Muster gave up, or that vanished; not those that ran into their time limit
   Marks marks;
-  std::vector<std::string> violations;
+  std::vector<std::string> violations;  // the first ones of the checker, and what the end shows
+  RuleCounts broken{};                  // all of them
   bool rules_checked = true;  // false in a fork, where the checker does not know what came before: only the sums are looked at
 };
 

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include "trial/statistics.h"
+
 namespace muster::trial {
 namespace {
 
@@ -29,6 +31,7 @@ void add(SoakReport& total, const RunReport& r) {
   total.jobs_completed += r.totals.jobs_completed;
   total.unfinished += r.marks.unfinished;
   total.node_days += r.node_days;
+  for (std::size_t i = 0; i < kRules; ++i) total.broken[i] += r.broken[i];
 }
 
 void work(const SoakOptions& options, Shared& shared) {
@@ -51,6 +54,7 @@ void work(const SoakOptions& options, Shared& shared) {
     }
     add(shared.report, *r);
     for (const std::string& v : r->violations) shared.found.emplace_back(one.twin.seed, v);
+    if (options.on_seed) options.on_seed(*r);
     if (options.progress) options.progress(shared.report.runs, shared.report.faults);
   }
 }
@@ -69,6 +73,18 @@ Result<SoakReport> soak(const SoakOptions& options) {
   shared.report.seeds = shared.report.runs;
   shared.report.is_void = shared.report.faults < options.faults_floor;
   return shared.report;
+}
+
+FalseDrains judge_false_drains(std::uint64_t count, double node_days) {
+  FalseDrains f;
+  if (node_days <= 0) return f;
+  const double each = 1e4 / node_days;
+  f.rate = each * static_cast<double>(count);
+  f.low = each * poisson_low(count, kFalseDrainConfidence);
+  f.high = each * poisson_high(count, kFalseDrainConfidence);
+  if (f.high <= kFalseDrainsMax) f.verdict = FalseDrains::Verdict::held;
+  if (f.low > kFalseDrainsMax) f.verdict = FalseDrains::Verdict::broken;
+  return f;
 }
 
 }  // namespace muster::trial

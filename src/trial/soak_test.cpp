@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "trial/controlled.h"
 
 namespace muster::trial {
@@ -59,6 +61,50 @@ TEST(Soak, HoldsAControllerToThePolicyThatMustHoldWhateverItWasTold) {
   ASSERT_TRUE(r);
   ASSERT_FALSE(r->violations.empty());
   EXPECT_NE(r->violations[0].what.find("budget: "), std::string::npos) << r->violations[0].what;
+}
+
+TEST(Soak, CountsWhatIsBrokenByRuleBeyondTheFewItTells) {
+  SoakOptions o = options();
+  o.seeds = 1;
+  o.run.must_hold.limits.harm_per_hour_pct = 0;
+  o.run.must_hold.limits.harm_per_hour_floor = 0;
+  const auto r = soak(o);
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->violations.size(), 20U);
+  EXPECT_GT(r->broken[static_cast<std::size_t>(Rule::budget)], 20U);
+  EXPECT_EQ(r->broken[static_cast<std::size_t>(Rule::live_job)], 0U);
+  EXPECT_EQ(r->broken[static_cast<std::size_t>(Rule::unfinished)], 0U);
+}
+
+TEST(Soak, TellsOfEachSeedAsItEnds) {
+  SoakOptions o = options();
+  o.seeds = 3;
+  o.run.length = hours(2);
+  std::set<std::uint64_t> seeds;
+  std::uint64_t events = 0;
+  o.on_seed = [&](const RunReport& r) {
+    seeds.insert(r.seed);
+    events += r.events;
+  };
+  const auto r = soak(o);
+  ASSERT_TRUE(r);
+  EXPECT_EQ(seeds, (std::set<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(events, r->events);
+}
+
+TEST(Soak, FalseDrainsAreJudgedByWhatTheNodeDaysCanShow) {
+  using Verdict = FalseDrains::Verdict;
+  EXPECT_EQ(judge_false_drains(0, 200'000).verdict, Verdict::held);
+  EXPECT_EQ(judge_false_drains(12, 200'000).verdict, Verdict::held);
+  EXPECT_EQ(judge_false_drains(13, 200'000).verdict, Verdict::open) << "the rate could be 1.03";
+  EXPECT_EQ(judge_false_drains(28, 200'000).verdict, Verdict::open);
+  EXPECT_EQ(judge_false_drains(29, 200'000).verdict, Verdict::broken);
+  EXPECT_EQ(judge_false_drains(0, 20'000).verdict, Verdict::open) << "so few node-days show nothing";
+  EXPECT_EQ(judge_false_drains(0, 0).verdict, Verdict::open);
+  const FalseDrains f = judge_false_drains(3, 200'000);
+  EXPECT_NEAR(f.rate, 0.15, 1e-9);
+  EXPECT_NEAR(f.low, 0.0409, 1e-4);
+  EXPECT_NEAR(f.high, 0.3877, 1e-4);
 }
 
 }  // namespace

@@ -250,4 +250,30 @@ std::uint64_t pairs_least(double alpha) {
   return n;
 }
 
+namespace {
+
+// P(X <= count) of a Poisson variable.
+double poisson_cdf(std::uint64_t count, double mean) {
+  double term = det_exp(-mean);
+  double sum = term;
+  for (std::uint64_t k = 1; k <= count; ++k) sum += term *= mean / static_cast<double>(k);
+  return sum;
+}
+
+// The mean at which P(X <= count) is p: it falls as the mean grows.
+double poisson_mean(std::uint64_t count, double p) {
+  double low = 0;
+  double high = 10 + 3 * static_cast<double>(count);
+  for (int i = 0; i < 80; ++i) {
+    const double mid = (low + high) / 2;
+    (poisson_cdf(count, mid) > p ? low : high) = mid;
+  }
+  return (low + high) / 2;
+}
+
+}  // namespace
+
+double poisson_high(std::uint64_t count, double confidence) { return poisson_mean(count, 1 - confidence); }
+double poisson_low(std::uint64_t count, double confidence) { return count == 0 ? 0 : poisson_mean(count - 1, confidence); }
+
 }  // namespace muster::trial

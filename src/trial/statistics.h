@@ -25,6 +25,11 @@ Estimate estimate(std::span<const double> values, double level = 0.95);
 // Two-sided p of a mean of zero, by Student's t. 1 where all are zero or there are fewer than two.
 double student_p(const Estimate& e);
 
+// The bounds of a Poisson mean of which `count` were seen: with this confidence each, one-sided, it is not above high and not
+// below low. For counts up to a few hundred; exact to about 1e-9.
+double poisson_high(std::uint64_t count, double confidence = 0.95);
+double poisson_low(std::uint64_t count, double confidence = 0.95);
+
 // How far several series of paired differences are from zero, tested together. What chance alone would do is tried out: each pair
 // has its signs, in all series at once, by the toss of a coin, and it is counted how often a series comes as far from zero as it
 // did. That needs no normality, only that the two halves of a pair could have been the other way round. `adjusted` is for who

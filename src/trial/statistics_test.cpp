@@ -82,6 +82,19 @@ TEST(Statistics, NinetyFivePercentIntervalsHoldTheTruthInNinetyFivePercent) {
 
 double alone(std::vector<double> d) { return sign_flips({std::move(d)}).p[0]; }
 
+TEST(Statistics, BoundsOfAPoissonMeanAreThoseOfTheTables) {
+  const struct {
+    std::uint64_t count;
+    double low, high;  // 95 %, one-sided: half of chi-squared quantiles
+  } known[] = {
+      {0, 0, 2.995732}, {1, 0.051293, 4.743865}, {3, 0.817691, 7.753657}, {12, 6.924213, 19.442569}, {20, 13.254651, 29.062020}};
+  for (const auto& k : known) {
+    EXPECT_NEAR(poisson_low(k.count), k.low, 1e-5) << k.count;
+    EXPECT_NEAR(poisson_high(k.count), k.high, 1e-5) << k.count;
+  }
+  EXPECT_LT(poisson_high(5, 0.5), poisson_high(5, 0.99));
+}
+
 TEST(Statistics, SignFlipsCountedByHand) {
   EXPECT_DOUBLE_EQ(alone({1, 2, 3, 4}), 2.0 / 16);
   EXPECT_DOUBLE_EQ(alone({3, -1, 2}), 4.0 / 8);  // sums of all 8 patterns: 6, 4, 2 and 0, each twice with a sign; seen is 4

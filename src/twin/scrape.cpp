@@ -31,6 +31,10 @@ void append_number(std::string& out, double v, int decimals) {
 
 // In a label's value only these three are special.
 void append_escaped(std::string& out, std::string_view s) {
+  if (s.find_first_of("\"\\\n") == std::string_view::npos) {
+    out += s;
+    return;
+  }
   for (const char ch : s) {
     if (ch == '"' || ch == '\\') out += '\\';
     if (ch == '\n') {
@@ -90,13 +94,19 @@ void ScrapeWriter::labels(int slot) {
     for (std::uint32_t s = 0; s < c_.per_node; ++s) {
       if (c_.gpu(n_, static_cast<int>(s)).lost) continue;
       std::string& l = label_[s];
-      l = fmt::format("{{gpu=\"{}\",UUID=\"{}\",pci_bus_id=\"0000{}.0\",device=\"nvidia{}\",modelName=\"NVIDIA ", index,
-                      c_.uuid(n_, static_cast<int>(s)), c_.config.site.gpu_pci[s], index);
+      char digits[8];
+      const char* const end = std::to_chars(digits, digits + sizeof digits, index).ptr;
+      const std::string_view nr(digits, static_cast<std::size_t>(end - digits));
+      l.reserve(256);
+      l.append("{gpu=\"").append(nr).append("\",UUID=\"").append(c_.uuid(n_, static_cast<int>(s)));
+      l.append("\",pci_bus_id=\"0000").append(c_.config.site.gpu_pci[s]).append(".0\",device=\"nvidia").append(nr);
+      l.append("\",modelName=\"NVIDIA ");
       append_escaped(l, c_.model(n_));
-      l += "\",Hostname=\"";
+      l.append("\",Hostname=\"");
       append_escaped(l, c_.name(n_));
-      l += fmt::format("\",DCGM_FI_DRIVER_VERSION=\"{}\"}} ", !c_.node(n_).driver.empty() ? c_.node(n_).driver
-                                                                                : c_.node(n_).pushed ? kPushedDriver : kDriver);
+      const Node& x = c_.node(n_);
+      l.append("\",DCGM_FI_DRIVER_VERSION=\"");
+      l.append(!x.driver.empty() ? std::string_view(x.driver) : x.pushed ? kPushedDriver : kDriver).append("\"} ");
       ++index;
     }
   }

@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as folder:
     quotas, capped = os.path.join(folder, 'quotas.yaml'), os.path.join(folder, 'capped.yaml')
     open(quotas, 'w').write(QUOTAS)
     open(capped, 'w').write(CAPPED)
-    common = ('--days', '1', '--weather', 'x200')
+    common = ('--days', '1', '--weather', 'x200', '--load', '1.15')  # more than the cluster can do: queues are full
     soak('shared nodes and GPUs', '--seeds', '12', '--gpus', '256', '--jobs', 'mix:shared', *common)
     soak('with quotas, pauses and spares', '--seeds', '8', '--gpus', '256', '--jobs', 'mix:shared', '--policy', quotas, *common)
     soak('with power caps', '--seeds', '8', '--cluster', capped, '--jobs', 'mix:shared', *common)

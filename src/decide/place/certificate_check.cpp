@@ -5,6 +5,7 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "decide/place/certificate.h"
 
@@ -24,10 +25,10 @@ class Checker {
 
   std::uint32_t group(std::uint32_t node, Level level) const;
   std::uint32_t room(std::uint32_t node, bool empty) const;
-  Rooms rooms(Level level, std::uint32_t number, bool empty) const;
-  std::set<std::uint32_t> groups(Level level) const;
+  std::map<std::uint32_t, Rooms> rooms(Level level, bool empty) const;  // by group
   bool fits(const Rooms& leaves, std::uint32_t pieces) const;
   std::uint32_t most(const Rooms& leaves) const;
+  std::uint32_t most_of_one(Level level) const;
   std::uint32_t fewest_leaves(const Rooms& leaves) const;
   std::string fault_of_node(const Choice& choice, std::size_t i) const;
   std::string fault_of_nodes(const Choice& choice) const;
@@ -66,22 +67,29 @@ std::uint32_t Checker::room(std::uint32_t node, bool empty) const {
   return good / shape_.gpus;
 }
 
-Checker::Rooms Checker::rooms(Level level, std::uint32_t number, bool empty) const {
-  std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> found;
+// Every group of a level at once: one look at each node, however many groups there are.
+std::map<std::uint32_t, Checker::Rooms> Checker::rooms(Level level, bool empty) const {
+  struct Row {
+    std::uint32_t group, leaf, domain, room;
+  };
+  std::vector<Row> rows;
+  rows.reserve(layout_.nodes.size());
   for (std::uint32_t n = 0; n < layout_.nodes.size(); ++n) {
-    if (group(n, level) == number) found[layout_.nodes[n].leaf][layout_.nodes[n].domain] += room(n, empty);
+    rows.push_back({group(n, level), layout_.nodes[n].leaf, layout_.nodes[n].domain, room(n, empty)});
   }
-  Rooms out;
-  for (const auto& [leaf, domains] : found) {
-    out.emplace_back();
-    for (const auto& [domain, r] : domains) out.back().push_back(r);
+  std::sort(rows.begin(), rows.end(),
+            [](const Row& a, const Row& b) { return std::tie(a.group, a.leaf, a.domain) < std::tie(b.group, b.leaf, b.domain); });
+  std::map<std::uint32_t, Rooms> out;
+  const Row* last = nullptr;
+  for (const Row& r : rows) {
+    const bool same_group = last != nullptr && last->group == r.group;
+    const bool same_leaf = same_group && last->leaf == r.leaf;
+    Rooms& leaves = same_group ? out.rbegin()->second : out[r.group];
+    if (!same_leaf) leaves.emplace_back();
+    if (!same_leaf || last->domain != r.domain) leaves.back().push_back(0);
+    leaves.back().back() += r.room;
+    last = &r;
   }
-  return out;
-}
-
-std::set<std::uint32_t> Checker::groups(Level level) const {
-  std::set<std::uint32_t> out;
-  for (std::uint32_t n = 0; n < layout_.nodes.size(); ++n) out.insert(group(n, level));
   return out;
 }
 
@@ -112,6 +120,26 @@ std::uint32_t Checker::most(const Rooms& leaves) const {
   }
   while (pieces > 0 && !fits(leaves, pieces)) --pieces;
   return pieces;
+}
+
+// The most that any one group of the level could take.
+std::uint32_t Checker::most_of_one(Level level) const {
+  std::uint32_t best = 0;
+  if (level > Level::domain) {
+    for (const auto& [g, leaves] : rooms(level, false)) best = std::max(best, most(leaves));
+    return best;
+  }
+  // A node or a domain takes as many as it has room for, however they are cut into segments.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> all;
+  all.reserve(layout_.nodes.size());
+  for (std::uint32_t n = 0; n < layout_.nodes.size(); ++n) all.emplace_back(group(n, level), room(n, false));
+  std::sort(all.begin(), all.end());
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    sum = (i > 0 && all[i - 1].first == all[i].first ? sum : 0) + all[i].second;
+    best = std::max(best, sum);
+  }
+  return best;
 }
 
 // UINT32_MAX when all of them together do not hold the gang.
@@ -187,24 +215,24 @@ std::string Checker::fault_of_certificate(const Choice& choice) const {
   if (c.leaves != leaves.size()) return fmt::format("{} leaves used, not {}", leaves.size(), c.leaves);
   if (c.best_below.size() != static_cast<std::size_t>(c.level)) return "best_below has the wrong length";
   for (std::size_t level = 0; level < c.best_below.size(); ++level) {
-    std::uint32_t best = 0;
-    for (const auto g : groups(static_cast<Level>(level)))
-      best = std::max(best, most(rooms(static_cast<Level>(level), g, false)));
+    const std::uint32_t best = most_of_one(static_cast<Level>(level));
     if (best >= shape_.pieces) return fmt::format("a {} holds the gang", name(static_cast<Level>(level)));
     if (best != c.best_below[level]) {
       return fmt::format("a {} takes up to {}, not {}", name(static_cast<Level>(level)), best, c.best_below[level]);
     }
   }
-  const std::uint32_t least = fewest_leaves(rooms(c.level, c.group, false));
+  const std::map<std::uint32_t, Rooms> here = rooms(c.level, false);
+  const auto mine = here.find(c.group);
+  const std::uint32_t least = mine == here.end() ? UINT32_MAX : fewest_leaves(mine->second);
   if (c.leaves_min > least) return fmt::format("{} leaves would do, the bound says {}", least, c.leaves_min);
   if (c.leaves != least) return fmt::format("{} leaves would do, {} were used", least, c.leaves);
-  for (const auto g : groups(c.level)) {
-    if (const auto other = fewest_leaves(rooms(c.level, g, false)); other < least) {
+  for (const auto& [g, leaves_of] : here) {
+    if (const auto other = fewest_leaves(leaves_of); other < least) {
       return fmt::format("{} {} would need {} leaves only", name(c.level), g, other);
     }
   }
   std::uint32_t empty = UINT32_MAX;
-  for (const auto g : groups(shape_.required)) empty = std::min(empty, fewest_leaves(rooms(shape_.required, g, true)));
+  for (const auto& [g, leaves_of] : rooms(shape_.required, true)) empty = std::min(empty, fewest_leaves(leaves_of));
   if (empty != c.leaves_empty) return fmt::format("an empty cluster needs {} leaves, not {}", empty, c.leaves_empty);
   return {};
 }
@@ -215,10 +243,8 @@ std::string Checker::fault(const Choice& choice) const {
 }
 
 bool Checker::any() const {
-  for (const auto g : groups(shape_.required)) {
-    if (fits(rooms(shape_.required, g, false), shape_.pieces)) return true;
-  }
-  return false;
+  const auto all = rooms(shape_.required, false);
+  return std::any_of(all.begin(), all.end(), [&](const auto& g) { return fits(g.second, shape_.pieces); });
 }
 
 }  // namespace
