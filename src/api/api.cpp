@@ -319,8 +319,9 @@ void Api::Desk::take_in(Call call) {
     JsonWriter w;
     w.object().field("seq", *seq);
     if (const auto now = desk->deps.view.latest()) {  // what the agent may tell the jobs on its node
-      w.key("jobs");
-      report::write_paces(w, now->state, desk->node_named(node, now->state.site));
+      JsonWriter paces;
+      report::write_paces(paces, now->state, desk->node_named(node, now->state.site));
+      if (paces.view() != "[]") w.key("jobs").raw(paces.view());
     }
     w.end_object();
     desk->send(to, render_json(w.take()));
