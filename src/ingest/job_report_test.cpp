@@ -14,10 +14,10 @@ TEST(JobReport, ALineIsReadAndWrittenAgain) {
 }
 
 TEST(JobReport, WhatNoJobSendsIsRefusedWithTheReason) {
-  for (const char* line : {"", "17", "[]", "{}", R"({"job":"17"})", R"({"step":-1})", R"({"step":1.5})", R"({"step":1e30})",
-                           R"({"step":1,"saved_step":2})", R"({"step":1,"step_s":-1})", R"({"step":1,"step_s":1e9})",
-                           R"({"step":1,"verb":"drain"})", R"({"step":1,"attempt":5000000000})", R"({"step":1,"job":["a"]})",
-                           R"({"step":1,"step":2})", R"({"step":1} x)"}) {
+  for (const char* line :
+       {"", "17", "[]", "{}", R"({"job":"17"})", R"({"step":-1})", R"({"step":1.5})", R"({"step":1e30})",
+        R"({"step":1,"saved_step":2})", R"({"step":1,"step_s":-1})", R"({"step":1,"step_s":1e9})", R"({"step":1,"verb":"drain"})",
+        R"({"step":1,"attempt":5000000000})", R"({"step":1,"job":["a"]})", R"({"step":1,"step":2})", R"({"step":1} x)"}) {
     const auto r = parse_job_report(line);
     EXPECT_FALSE(r) << line;
     EXPECT_FALSE(!r && r.error().what.empty()) << line;
@@ -48,10 +48,10 @@ TEST(Megatron, ItsIterationsAndCheckpoints) {
 TEST(Megatron, OtherLinesSayNothing) {
   for (const char* line :
        {"", "iteration", "iteration 5", " iteration 7/5 | x", "validation loss at iteration 100 | lm loss value: 1",
-        "saving checkpoint at iteration     500 to /ckpt in torch_dist format", "successfully loaded checkpoint from /c [ t 1/2 ]",
-        "successfully saved checkpoint from iteration x to /c", "  successfully saved checkpoint from iteration 5",
-        "scheduled an async checkpoint save at iteration 500 to /c", "save-checkpoint", "save-checkpoint ....: (1",
-        "save-checkpoint ....: nan", " iteration 99999999999999999999/1 | x"})
+        "saving checkpoint at iteration     500 to /ckpt in torch_dist format",
+        "successfully loaded checkpoint from /c [ t 1/2 ]", "successfully saved checkpoint from iteration x to /c",
+        "  successfully saved checkpoint from iteration 5", "scheduled an async checkpoint save at iteration 500 to /c",
+        "save-checkpoint", "save-checkpoint ....: (1", "save-checkpoint ....: nan", " iteration 99999999999999999999/1 | x"})
     EXPECT_FALSE(parse_megatron_line(line)) << line;
 }
 

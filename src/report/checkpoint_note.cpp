@@ -43,7 +43,8 @@ std::string CheckpointNotes::of(const Job& j) const {
   const auto& [s, rate] = *inside_;
   if (j.phase != JobPhase::running) return {};
   if (!checkpoint_known(j)) {
-    return "How old its last checkpoint is, nobody knows: it does not tell (docs/jobs.md says how a job can). Acts that would stop "
+    return "How old its last checkpoint is, nobody knows: it does not tell (docs/jobs.md says how a job can). Acts that would "
+           "stop "
            "it need a person's approval.";
   }
   std::string out = fmt::format("Its last checkpoint is {} old.", span((s.now.utc - j.checkpointed).seconds()));

@@ -38,9 +38,9 @@ twin::Config crowd(bool paced) {
 }
 
 struct Seen {
-  double stall_s = 0;          // of all jobs, at checkpoints
+  double stall_s = 0;  // of all jobs, at checkpoints
   std::uint32_t written = 0;
-  std::uint32_t at_once = 0;   // most writers at the store at one moment
+  std::uint32_t at_once = 0;  // most writers at the store at one moment
   std::uint32_t orders = 0;
 };
 
@@ -72,10 +72,10 @@ TEST(Pace, WritersDoNotMeetAndTheStallFalls) {
   paced.run(hours(24));
   const Seen a = look(alone.journal.events);
   const Seen b = look(paced.journal.events);
-  std::printf("left alone: %u checkpoints, %.0f s of stall in all, %.0f s each, at most %u writers at once\n", a.written, a.stall_s,
-              a.stall_s / a.written, a.at_once);
-  std::printf("paced:      %u checkpoints, %.0f s of stall in all, %.0f s each, at most %u writers at once, %u orders\n", b.written,
-              b.stall_s, b.stall_s / b.written, b.at_once, b.orders);
+  std::printf("left alone: %u checkpoints, %.0f s of stall in all, %.0f s each, at most %u writers at once\n", a.written,
+              a.stall_s, a.stall_s / a.written, a.at_once);
+  std::printf("paced:      %u checkpoints, %.0f s of stall in all, %.0f s each, at most %u writers at once, %u orders\n",
+              b.written, b.stall_s, b.stall_s / b.written, b.at_once, b.orders);
   EXPECT_EQ(a.orders, 0U);
   EXPECT_EQ(a.at_once, kJobs);
   EXPECT_LE(b.at_once, 2U);

@@ -23,7 +23,7 @@ constexpr std::size_t kClientsMax = 256;
 constexpr std::size_t kClientsOfOne = 64;  // of one user: eight processes on each of eight GPUs
 constexpr std::size_t kJobsMax = 1024;
 constexpr std::size_t kJobsOfOne = 64;
-constexpr Duration kForgotten = hours(24);  // a job that says nothing for so long has no owner any more
+constexpr Duration kForgotten = hours(24);     // a job that says nothing for so long has no owner any more
 constexpr Duration kStepsEvery = seconds(10);  // a report that only says how far it is goes on this often
 constexpr double kBurst = 64;
 constexpr double kPerSecond = 16;  // reports of one user
@@ -209,8 +209,7 @@ void JobSocket::accept_one() {
   ucred who{};
   socklen_t size = sizeof who;
   const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
-  const auto of_user =
-      std::count_if(clients_.begin(), clients_.end(), [&](const auto& c) { return c.second.uid == who.uid; });
+  const auto of_user = std::count_if(clients_.begin(), clients_.end(), [&](const auto& c) { return c.second.uid == who.uid; });
   if (!known || clients_.size() >= kClientsMax || static_cast<std::size_t>(of_user) >= kClientsOfOne) {
     answer(fd, refusal("too many connections"));
     close(fd);
@@ -262,7 +261,8 @@ void JobSocket::run() {
     }
     if (fds[1].revents != 0) accept_one();
     // Lets a flood wait in the senders' buffers instead of taking a whole core.
-    const std::size_t busy = static_cast<std::size_t>(std::count_if(fds.begin(), fds.end(), [](const pollfd& f) { return f.revents != 0; }));
+    const std::size_t busy =
+        static_cast<std::size_t>(std::count_if(fds.begin(), fds.end(), [](const pollfd& f) { return f.revents != 0; }));
     if (busy > 0) usleep(2000);
   }
 }

@@ -1,6 +1,6 @@
 // JobSocket: where the jobs on a node tell how far they are (docs/jobs.md). A unix socket that any user may write to, so all that
-// comes through it is bounded: connections, bytes, reports a second, jobs a user speaks for. A thread of its own: a user who floods
-// it keeps nobody else from being heard by the agent. What is not taken yet is joined, job by job: the newest word counts.
+// comes through it is bounded: connections, bytes, reports a second, jobs a user speaks for. A thread of its own: a user who
+// floods it keeps nobody else from being heard by the agent. What is not taken yet is joined, job by job: the newest word counts.
 #pragma once
 #include <sys/types.h>
 

@@ -280,7 +280,8 @@ std::optional<Believed> AgentIntake::believe(const Value& item, NodeId node) {
   const auto now = view_ == nullptr ? nullptr : view_->latest();
   const Duration age = milliseconds(std::min(whole(item, "age_ms"), kAgeMaxMs));
   const std::lock_guard hold(lock_);
-  auto out = report && now ? jobs_.take(*report, read_job(words(item, "job", kReportJobMax)), node, age, now->state) : std::nullopt;
+  auto out =
+      report && now ? jobs_.take(*report, read_job(words(item, "job", kReportJobMax)), node, age, now->state) : std::nullopt;
   ++(out ? believed_ : refused_);
   // At the first, the second, the fourth ...: a user can send them without end.
   if (!out && (refused_ & (refused_ - 1)) == 0) {
@@ -293,7 +294,10 @@ std::optional<Believed> AgentIntake::believe(const Value& item, NodeId node) {
 
 Meter AgentIntake::meter() const {
   const std::lock_guard hold(lock_);
-  return {"muster_job_reports_total", "counter", "What jobs told of themselves through agents.", "outcome",
+  return {"muster_job_reports_total",
+          "counter",
+          "What jobs told of themselves through agents.",
+          "outcome",
           {{"believed", static_cast<double>(believed_)}, {"refused", static_cast<double>(refused_)}}};
 }
 

@@ -268,10 +268,10 @@ TEST_F(JobReports, WhatCannotBeIsNotBelievedAndCounted) {
     say(node, R"("job":"1","report":{"step":70,"saved_step":70})");
     EXPECT_TRUE(inbox.events.empty() && inbox.steps.empty()) << "it does not run there";
   }
-  for (const char* what : {R"("job":"2","report":{"saved_step":70})", R"("job":"train","report":{"saved_step":70})",
-                           R"("report":{"saved_step":70})", R"("job":"1","report":{"saved_step":-70})",
-                           R"("job":"1","report":"x")", R"("job":"1","report":{"attempt":2,"saved_step":70})",
-                           R"("job":"1","age_ms":7200000,"report":{"saved_step":70})"}) {
+  for (const char* what :
+       {R"("job":"2","report":{"saved_step":70})", R"("job":"train","report":{"saved_step":70})", R"("report":{"saved_step":70})",
+        R"("job":"1","report":{"saved_step":-70})", R"("job":"1","report":"x")",
+        R"("job":"1","report":{"attempt":2,"saved_step":70})", R"("job":"1","age_ms":7200000,"report":{"saved_step":70})"}) {
     say("n0", what);
     EXPECT_TRUE(inbox.events.empty() && inbox.steps.empty()) << what;
   }
@@ -291,7 +291,8 @@ TEST_F(JobReports, WhatCannotBeIsNotBelievedAndCounted) {
 
 TEST_F(JobReports, WithoutAViewNothingIsBelieved) {
   AgentIntake blind(mailbox, site);
-  const auto v = parse_json(R"({"node":"n0","items":[{"stream":"agent","boot":"b","seq":1,"job":"1","report":{"saved_step":1}}]})");
+  const auto v =
+      parse_json(R"({"node":"n0","items":[{"stream":"agent","boot":"b","seq":1,"job":"1","report":{"saved_step":1}}]})");
   blind.take(*v, [](const Result<std::uint64_t>& r) { EXPECT_TRUE(r) << "or the agent would send it for ever"; });
   mailbox.collect(t.now().utc, inbox);
   EXPECT_TRUE(inbox.events.empty());

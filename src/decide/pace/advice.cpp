@@ -44,7 +44,7 @@ std::optional<CheckpointView> checkpoint_view(const State& s, const Job& j, cons
     return std::nullopt;
   }
   v.failures_per_h = rate.per_node_h * static_cast<double>(j.spec.nodes);
-  v.recover_s = kNotice_s + (p.init_ms > 0         ? static_cast<double>(p.init_ms) / 1000
+  v.recover_s = kNotice_s + (p.init_ms > 0        ? static_cast<double>(p.init_ms) / 1000
                              : j.spec.init_s >= 0 ? j.spec.init_s
                                                   : kRestart_s);
   const predict::CheckpointAsk ask{v.failures_per_h / 3600, v.stall_s, v.recover_s, 0};

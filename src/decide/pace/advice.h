@@ -21,7 +21,7 @@ constexpr double kPublishedPerNodeH = 419 / (54 * 24.0 * 2048);
 constexpr double kPublishedWeight = 4;
 
 struct CheckpointView {
-  double stall_s = 0;        // steps stop for so long at each checkpoint
+  double stall_s = 0;          // steps stop for so long at each checkpoint
   std::uint32_t measured = 0;  // checkpoints of this attempt it is the mean of; 0: by its owner's word
   double failures_per_h = 0;   // of the whole gang
   double recover_s = 0;        // from a failure to the first new step
@@ -29,7 +29,7 @@ struct CheckpointView {
   double advised_s = 0;        // likewise, for which the useful share is largest
   double useful = 0;           // share of the time, 0 to 1, as it is now; 0: nobody knows
   double useful_advised = 0;
-  double gpu_h_a_day = 0;      // that the advice would win
+  double gpu_h_a_day = 0;  // that the advice would win
 };
 
 // Nothing: the job does not run, never told of a checkpoint, and its owner did not say how long one takes.

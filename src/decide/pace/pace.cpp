@@ -30,8 +30,8 @@ struct Mark {
   bool operator<(const Mark& o) const { return at_s < o.at_s; }
 };
 
-// The others' writes as one period after `from_s` sees them. One with a longer period comes by only now and then, and its moment is
-// kept free all the same.
+// The others' writes as one period after `from_s` sees them. One with a longer period comes by only now and then, and its moment
+// is kept free all the same.
 std::vector<Mark> marks_of(const std::vector<Writer>& others, double every_s, double from_s) {
   std::vector<Mark> out;
   for (const Writer& w : others) {
@@ -126,10 +126,10 @@ Wanted tell(const State& s, const Job& j, double every_s, const Slot& slot, cons
       view ? fmt::format("one stops it for {:.1f} s, and a gang of {} nodes is interrupted every {}", view->stall_s, j.spec.nodes,
                          render_duration(from_seconds(std::min(3600 / view->failures_per_h, 1e9))))
            : std::string("none has been measured yet");
-  w.reason.sentence = fmt::format(
-      "job {} is to write a checkpoint every {} ({}); the next in {}, {} other paced job{} {}", render(j.id),
-      render_duration(w.action.every), why, render_duration(from_seconds(slot.at_s)), others, others == 1 ? "" : "s",
-      slot.free_s < 0 ? "crowd the store: they meet as little as they can" : "are not at the store then");
+  w.reason.sentence =
+      fmt::format("job {} is to write a checkpoint every {} ({}); the next in {}, {} other paced job{} {}", render(j.id),
+                  render_duration(w.action.every), why, render_duration(from_seconds(slot.at_s)), others, others == 1 ? "" : "s",
+                  slot.free_s < 0 ? "crowd the store: they meet as little as they can" : "are not at the store then");
   w.reason.alternatives = {"leave it to the job: writers that meet wait for each other at the store"};
   return w;
 }
@@ -163,8 +163,8 @@ Slot widest_slot(const std::vector<Writer>& others, double every_s, double write
 double overlap(const std::vector<Writer>& others, const Writer& w) {
   double sum = 0;
   for (const Mark& m : marks_of(others, w.every_s, w.at_s)) {
-    sum += std::max(0.0, w.write_s - m.at_s);                           // it begins while this one writes
-    sum += std::max(0.0, m.at_s + m.write_s - w.every_s);               // it still writes when this one begins again
+    sum += std::max(0.0, w.write_s - m.at_s);              // it begins while this one writes
+    sum += std::max(0.0, m.at_s + m.write_s - w.every_s);  // it still writes when this one begins again
   }
   return sum;
 }

@@ -167,8 +167,7 @@ TEST_F(Paced, JobsThatStartTogetherWriteApart) {
   const auto told = decide();
   ASSERT_EQ(told.size(), 8U);
   for (std::size_t a = 0; a < told.size(); ++a) {
-    for (std::size_t b = 0; b < a; ++b)
-      EXPECT_GE(std::abs((told[a].next - told[b].next).seconds()), 100) << a << " " << b;
+    for (std::size_t b = 0; b < a; ++b) EXPECT_GE(std::abs((told[a].next - told[b].next).seconds()), 100) << a << " " << b;
   }
 }
 
