@@ -109,12 +109,14 @@ std::vector<double> paced(bool opted, Duration every, Duration next, Status* sta
       told_utc = twin.now().utc;
       Order o;
       o.key = "pace";
+      o.epoch = 1;
       o.action.verb = Verb::pace_job;
       o.action.job = JobId{1, 0};
       o.action.attempt = 1;
       o.action.every = every;
       o.action.next = told_utc + next;
-      EXPECT_TRUE(twin.submit(o));
+      const auto sent_well = twin.submit(o);
+      EXPECT_TRUE(sent_well) << sent_well.error().what;
     }
     driver.turn(seconds(1));
     for (const Arrival& a : driver.inbox.events) {
