@@ -63,12 +63,14 @@ std::optional<JobReport> saved_line(std::string_view line) {
   return r;
 }
 
-// "    save-checkpoint ................................: (13424.36, 13424.53)", or one number: milliseconds.
+// "    save-checkpoint ................................: (13424.36, 13424.53)", or one number, or, of old versions, "time (ms) |
+// save-checkpoint: 13424.53": milliseconds.
 std::optional<JobReport> timer_line(std::string_view line) {
   std::string_view rest = trim(line);
-  if (!rest.starts_with("save-checkpoint ")) return std::nullopt;
-  rest.remove_prefix(16);
-  rest.remove_prefix(std::min(rest.find_first_not_of('.'), rest.size()));
+  if (rest.starts_with("time (ms) | ")) rest.remove_prefix(12);
+  if (!rest.starts_with("save-checkpoint")) return std::nullopt;
+  rest.remove_prefix(15);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" ."), rest.size()));
   if (!rest.starts_with(": ")) return std::nullopt;
   rest.remove_prefix(2);
   if (rest.starts_with('(')) {

@@ -43,6 +43,8 @@ TEST(Megatron, ItsIterationsAndCheckpoints) {
   ASSERT_TRUE(timer);
   EXPECT_NEAR(timer->saving_s, 13.42453, 1e-9) << "the slowest rank's: all wait for it";
   EXPECT_NEAR(parse_megatron_line("    save-checkpoint ......: 800.0")->saving_s, 0.8, 1e-9);
+  EXPECT_NEAR(parse_megatron_line("time (ms) | save-checkpoint: 800.0")->saving_s, 0.8, 1e-9) << "of old versions";
+  EXPECT_EQ(parse_megatron_line("==> iteration       20/     100 | consumed samples: 1 |")->step, 20) << "of its kin";
 }
 
 TEST(Megatron, OtherLinesSayNothing) {

@@ -170,6 +170,8 @@ try:
     orders = [a for a in json.loads(ask('get', 'actions', '-o', 'json').out)['items'] if a['verb'] == 'pace_job']
     check(1 <= len(orders) <= 4 and all(a['status'] == 'done' for a in orders), 'by a few orders, which are done', orders)
     check('not at the store' in json.dumps(orders), 'with the reason', orders)
+    ran = ask('submit', '--name', 'third', '--nodes', '1', '--steps', '100000', '--paced')
+    check(ran.code == 0 and wait_for(lambda: (job('3').get('checkpoint') or {}).get('paced')), 'muster submit --paced', ran)
     children[1][0].terminate()
     check(children[1][0].wait(20) == 0 and not os.path.exists(path), 'an agent that ends takes its socket with it')
 finally:

@@ -44,12 +44,6 @@ std::vector<Mark> marks_of(const std::vector<Writer>& others, double every_s, do
   return out;
 }
 
-double write_of(const Job& j) {
-  const Progress& p = j.progress;
-  if (p.checkpoints > 0 && p.checkpoint_ms > 0) return static_cast<double>(p.checkpoint_ms) / 1000 / p.checkpoints;
-  return kGuess_s;
-}
-
 bool can_be_paced(const Job* j) { return j != nullptr && j->spec.paced && j->phase == JobPhase::running; }
 
 // Jobs that have just started or written a checkpoint, and can be paced.
@@ -73,12 +67,12 @@ std::map<JobId, Writer> writers(const State& s) {
   for (const JobId id : s.placed) {
     const Job* j = find_job(s, id);
     if (!can_be_paced(j) || j->paced_every.ns <= 0) continue;
-    out[id] = {j->paced_every.seconds(), (j->paced_next - s.now.utc).seconds(), write_of(*j)};
+    out[id] = {j->paced_every.seconds(), (j->paced_next - s.now.utc).seconds(), store_s(*j)};
   }
   for (const std::string& key : s.open_orders) {
     const Action& a = s.orders.at(key).order.action;
     const Job* j = a.verb == Verb::pace_job ? find_job(s, a.job) : nullptr;
-    if (can_be_paced(j)) out[a.job] = {a.every.seconds(), (a.next - s.now.utc).seconds(), write_of(*j)};
+    if (can_be_paced(j)) out[a.job] = {a.every.seconds(), (a.next - s.now.utc).seconds(), store_s(*j)};
   }
   return out;
 }
@@ -136,6 +130,18 @@ Wanted tell(const State& s, const Job& j, double every_s, const Slot& slot, cons
 
 }  // namespace
 
+double store_s(const Job& j) {
+  const Progress& p = j.progress;
+  if (p.checkpoints == 0) return kGuess_s;
+  const double stall_s = static_cast<double>(p.checkpoint_ms) / 1000 / p.checkpoints;
+  if (j.paced_every.ns <= 0 || j.checkpointed <= j.paced_next) return stall_s > 0 ? stall_s : kGuess_s;
+  // From the moment it was to begin until it was safe: with what is written beside the steps. One that was late, or whose clock
+  // was set, says nothing.
+  const double every_s = j.paced_every.seconds();
+  const double took_s = wrap((j.checkpointed - j.paced_next).seconds(), every_s);
+  return std::max(stall_s, took_s < every_s / 2 ? took_s : 0);
+}
+
 double period_near(double every_s) {
   double p = kLeastPeriod_s;
   while (p < kMostPeriod_s && every_s * every_s > 2 * p * p) p *= 2;  // the nearest in ratio
@@ -184,7 +190,7 @@ void decide_pace(const State& s, Decisions& out) {
     const Job& j = s.jobs.at(id);
     if (told.count(id) != 0) continue;
     const double every_s = wanted_period(s, j, rate);
-    const double write_s = write_of(j);
+    const double write_s = store_s(j);
     const std::vector<Writer> others = without(all, id);
     // Not before half a period: what it would save was saved a moment ago.
     const Slot slot = widest_slot(others, every_s, write_s, every_s / 2);

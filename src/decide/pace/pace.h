@@ -28,6 +28,8 @@ Slot widest_slot(const std::vector<Writer>& others, double every_s, double write
 // How much of its room a writer shares with others, in seconds.
 double overlap(const std::vector<Writer>& others, const Writer& w);
 
+// How long a checkpoint of a job keeps the store busy, in seconds, by its last one.
+double store_s(const Job& j);
 // Whether a job that can be paced has just started or written a checkpoint.
 bool pace_due(const State& s);
 void decide_pace(const State& s, Decisions& out);

@@ -171,6 +171,19 @@ TEST_F(Paced, JobsThatStartTogetherWriteApart) {
   }
 }
 
+TEST_F(Paced, WhatIsWrittenBesideTheStepsKeepsTheStoreBusyToo) {
+  const JobId id = paced(0);
+  EXPECT_EQ(store_s(t.s.jobs.at(id)), 30) << "a guess, while nothing is known";
+  const auto told = decide();
+  ASSERT_EQ(told.size(), 1U);
+  t.pass((told[0].next - t.now().utc) + seconds(100));
+  wrote(id, 2000);  // steps stood still for two seconds, and it was safe after a hundred
+  EXPECT_NEAR(store_s(t.s.jobs.at(id)), 100, 1e-6);
+  t.pass(seconds(1920) + minutes(20));
+  wrote(id, 2000);
+  EXPECT_NEAR(store_s(t.s.jobs.at(id)), 2, 1e-6) << "one that came at another time says nothing of how long it took";
+}
+
 TEST_F(Paced, NothingWhilePaused) {
   const JobId id = paced(0);
   t.command(CommandVerb::pause, "c-1");
