@@ -60,6 +60,7 @@ Result<agent::Options> make_options(const AgentOptions& o) {
   a.mounts = o.mounts;
   for (const std::string& p : o.probes) a.commands.emplace_back(p.substr(0, p.find('=')), p.substr(p.find('=') + 1));
   a.job_logs = o.job_logs;
+  a.job_socket = o.job_socket;
   a.nccl_ras = o.nccl_ras;
   std::error_code failed;
   std::filesystem::create_directories(a.folder, failed);
@@ -127,6 +128,7 @@ int run_agent(const AgentOptions& o) {
   say(fmt::format("controller {}", options->controller.empty() ? "none: nothing is sent" : options->controller));
   if ((*server)->port() >= 0)
     say(fmt::format("metrics    http://{}:{}/metrics", o.listen.substr(0, o.listen.rfind(':')), (*server)->port()));
+  if (!options->job_socket.empty()) say(fmt::format("jobs       MUSTER_SOCKET={}", options->job_socket));
   say(fmt::format("spool      {}", options->folder));
   while (stop_signal == 0) {
     if (auto r = (*agent)->turn(); !r) {

@@ -53,9 +53,14 @@ struct Faces {
         explain(console, o.journal),
         incident_report(o.journal),
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
-        intake(mailbox, o.site),
+        intake(mailbox, o.site, &console),
         api({console, console, mailbox, with_own(o.tools), auth, random_bytes,
-             [this](auto work) { background.run(std::move(work)); }, &intake, o.meters}) {}
+             [this](auto work) { background.run(std::move(work)); }, &intake,
+             [this, more = o.meters] {
+               std::vector<Meter> all = more ? more() : std::vector<Meter>();
+               all.push_back(intake.meter());
+               return all;
+             }}) {}
 
   Tools with_own(Tools tools) {
     tools["explain"] = &explain;

@@ -225,6 +225,7 @@ void Parser::add_submit() {
   value(sub, "--checkpoint-gb", "N", "Size of one checkpoint [100]",
         [&o](const std::string& s) { o.checkpoint_gb = checked(parse_quantity("--checkpoint-gb", s, 0, 1e6, "GB")); });
   flag(sub, "--no-requeue", o.no_requeue, "Never stop it to run it again, not even on a failing node");
+  flag(sub, "--paced", o.paced, "It writes checkpoints when Muster says so: as often as is best, and not with others at once");
   add_placement(sub);
   add_order(sub);
   words(sub, "--user", "TEXT", "Whose it is [you]", o.user, {}, 200);

@@ -68,6 +68,7 @@ struct AgentOptions {
   std::vector<std::string> mounts;
   std::vector<std::string> probes;    // "NAME=COMMAND"
   std::vector<std::string> job_logs;  // patterns of paths
+  std::string job_socket;             // empty: none
   std::string nccl_ras;               // HOST:PORT; empty: not asked
   bool once = false;
   report::Format format = report::Format::table;  // table or json, with `once`
@@ -327,6 +328,7 @@ struct SubmitOptions {
   double deadline_in_s = 0;
   bool deferrable = false;
   bool no_requeue = false;
+  bool paced = false;
   double value_per_gpu_h = 0;
   std::vector<std::string> after;  // job ids
   std::uint32_t array = 0;

@@ -40,7 +40,8 @@ void Parser::add_agent() {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   value(sub, "--job-log", "PATTERN",
-        "Follow the logs of jobs for NCCL's and PyTorch's complaints: a path with * and %j for the job; several times",
+        "Follow the logs of jobs for NCCL's and PyTorch's complaints and Megatron's progress: a path with * and %j for the job; "
+        "several times",
         [&o](const std::string& s) {
           if (s.empty() || s[0] != '/')
             throw BadValue{
@@ -49,6 +50,9 @@ void Parser::add_agent() {
         })
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  words(sub, "--job-socket", "PATH",
+        "Listen there for jobs that tell how far they are: a unix socket that any user may write to (docs/jobs.md)", o.job_socket,
+        {WordKind::file, {}}, 100);
   value(
       sub, "--nccl-ras", "HOST:PORT", "Ask NCCL's own watch (RAS) which ranks do not answer; NCCL listens at 127.0.0.1:28028",
       [&o](const std::string& s) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <mutex>
 
 #include "api/assets.h"
@@ -15,6 +16,7 @@
 #include "base/check.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "report/checkpoint_note.h"
 #include "report/guard_status.h"
 #include "report/upgrade_status.h"
 
@@ -113,6 +115,7 @@ struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
   HttpResponse read(const Call& call, const Prepared& now);
   void command(Call call, const State& state);
   void take_in(Call call);
+  NodeId node_named(const std::string& name, const Site& site);
   void use_tool(Call call, const std::string& name, Value input, Code missing);
   void stream(const Call& call);
   HttpResponse log_in(const HttpRequest& q);
@@ -130,6 +133,8 @@ struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
   Traffic traffic;
   std::mutex mutex;
   std::shared_ptr<const Prepared> newest;
+  std::mutex names_lock;
+  std::map<std::string, NodeId> node_ids;
   EventStreams streams;  // its thread uses all of the above
 };
 
@@ -297,13 +302,30 @@ void Api::Desk::command(Call call, const State& state) {
   });
 }
 
+// The site never changes: an index over its names is made once.
+NodeId Api::Desk::node_named(const std::string& name, const Site& site) {
+  const std::lock_guard hold(names_lock);
+  for (std::uint32_t n = static_cast<std::uint32_t>(node_ids.size()); n < site.nodes.size(); ++n)
+    node_ids.emplace(site.nodes[n].name, NodeId{n});
+  const auto it = node_ids.find(name);
+  return it == node_ids.end() ? NodeId{} : it->second;
+}
+
 void Api::Desk::take_in(Call call) {
   if (deps.intake == nullptr) return send(call.exchange, render_error({Code::unreachable, "no agents are listened to here", ""}));
   if (!call.request().json) return send(call.exchange, render_error({Code::bad_input, "the body is empty", "it must be JSON"}));
-  deps.intake->take(*call.request().json, [desk = shared_from_this(), to = call.exchange](Result<std::uint64_t> seq) {
+  const Value* name = call.request().json->find("node");
+  std::string node = name != nullptr && name->string() != nullptr ? *name->string() : std::string();
+  deps.intake->take(*call.request().json, [desk = shared_from_this(), to = call.exchange, node](Result<std::uint64_t> seq) {
     if (!seq) return desk->send(to, render_error(seq.error()));
     JsonWriter w;
-    w.object().field("seq", *seq).end_object();
+    w.object().field("seq", *seq);
+    if (const auto now = desk->deps.view.latest()) {  // what the agent may tell the jobs on its node
+      JsonWriter paces;
+      report::write_paces(paces, now->state, desk->node_named(node, now->state.site));
+      if (paces.view() != "[]") w.key("jobs").raw(paces.view());
+    }
+    w.end_object();
     desk->send(to, render_json(w.take()));
   });
 }

@@ -42,20 +42,12 @@ Result<std::string> text_of(const Value& body, std::string_view key, std::size_t
 Result<JobSpec> spec_of(const Value& body, const State& s) {
   const Value* v = body.find("spec");
   if (v == nullptr) return bad("submit needs a spec", R"(e.g. {"verb":"submit","spec":{"name":"train","nodes":4,"steps":1000}})");
-  static const std::vector<std::string> keys = {"name",          "user",
-                                                "account",       "nodes",
-                                                "gpus_per_node", "gpu_milli",
-                                                "segment",       "within",
-                                                "prefer",        "prefer_wait_s",
-                                                "gpu_model",     "queue",
-                                                "priority",      "time_limit_s",
-                                                "deadline",      "deadline_in_s",
-                                                "deferrable",    "value_per_gpu_h",
-                                                "after",         "array",
-                                                "init_s",        "step_s",
-                                                "steps",         "checkpoint_every_s",
-                                                "checkpoint_gb", "checkpoint_stall_s",
-                                                "no_requeue"};
+  static const std::vector<std::string> keys = {
+      "name",          "user",               "account",    "nodes",         "gpus_per_node", "gpu_milli",
+      "segment",       "within",             "prefer",     "prefer_wait_s", "gpu_model",     "queue",
+      "priority",      "time_limit_s",       "deadline",   "deadline_in_s", "deferrable",    "value_per_gpu_h",
+      "after",         "array",              "init_s",     "step_s",        "steps",         "checkpoint_every_s",
+      "checkpoint_gb", "checkpoint_stall_s", "no_requeue", "paced"};
   if (auto r = known_keys(*v, "spec", keys); !r) return tl::unexpected(r.error());
   auto spec = decode_spec(*v);
   if (!spec) return bad(fmt::format("spec.{}", spec.error().what));

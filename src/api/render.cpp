@@ -8,6 +8,7 @@
 
 #include "base/node_list.h"
 #include "base/text.h"
+#include "report/checkpoint_note.h"
 #include "report/finding_view.h"
 #include "report/job_note.h"
 
@@ -175,7 +176,8 @@ void ids_field(JsonWriter& w, std::string_view name, const std::vector<JobId>& i
   w.end_array();
 }
 
-void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNotes& notes) {
+void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNotes& notes,
+               const report::CheckpointNotes& saved) {
   w.object().field("id", render(j.id)).field("name", j.spec.name).field("user", j.spec.user).field("account", j.spec.account);
   w.field("phase", name_of(j.phase)).field("nodes_wanted", j.spec.nodes).field("gpus", (milli_gpus(s.site, j.spec) + 999) / 1000);
   w.field("gpus_per_node", j.spec.gpus_per_node).field("gpu_milli", j.spec.gpu_milli).field("queue", queue_of(j.spec));
@@ -200,6 +202,8 @@ void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNot
   // Before the first end there is none to tell of.
   const bool has_ended = ended(j.phase) || j.phase == JobPhase::broken || j.restarts > 0;
   w.field("last_end", has_ended ? name_of(j.last_end) : std::string_view()).field("last_detail", j.last_detail);
+  w.key("checkpoint");
+  saved.write(w, j);
   w.end_object();
 }
 
@@ -446,10 +450,11 @@ Result<std::string> render_jobs(const Frame& f, const Query& q) {
     if (!*phase || j.phase == **phase) chosen.push_back(&j);
   }
   const report::JobNotes notes(f.state());
+  const report::CheckpointNotes saved(f.state());
   JsonWriter w;
   begin_list(w, f, "JobList");
   for (std::size_t i = chosen.size() > *limit ? chosen.size() - *limit : 0; i < chosen.size(); ++i) {
-    write_job(w, f.state(), *chosen[i], notes);
+    write_job(w, f.state(), *chosen[i], notes, saved);
   }
   w.end_array().end_object();
   return w.take();
@@ -466,7 +471,7 @@ Result<std::string> render_job(const Frame& f, const std::string& id) {
     write_array(w, f.state(), members);
     return w.take();
   }
-  write_job(w, f.state(), *j, report::JobNotes(f.state()));
+  write_job(w, f.state(), *j, report::JobNotes(f.state()), report::CheckpointNotes(f.state()));
   return w.take();
 }
 

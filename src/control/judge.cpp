@@ -3,6 +3,7 @@
 #include "account/accountant.h"
 #include "act/ledger.h"
 #include "base/log.h"
+#include "decide/pace/pace.h"
 
 namespace muster::control {
 namespace {
@@ -34,8 +35,8 @@ bool all_free(const State& s, const Action& a) {
 
 bool changed(const State& s) {
   return decide::Decider::next(s) <= s.mono() || s.queue_dirty || !s.dirty_incidents.empty() || !s.new_findings.empty() ||
-         !s.broken_jobs.empty() || !s.dirty_nodes.empty() || !s.dirty_rows.empty() || !s.wishes.empty() ||
-         s.upgrade_dirty;
+         !s.broken_jobs.empty() || !s.dirty_nodes.empty() || !s.dirty_rows.empty() || !s.wishes.empty() || s.upgrade_dirty ||
+         decide::pace_due(s);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "decide/broken.h"
 #include "decide/freeze.h"
 #include "decide/energy/heat.h"
+#include "decide/pace/pace.h"
 #include "decide/queue.h"
 #include "decide/recover.h"
 #include "decide/upgrade/upgrade.h"
@@ -26,6 +27,7 @@ Decisions Decider::decide(const State& s) {
   if (s.policy.shadow) return out;  // the engine schedules as if nobody were there
   decide_heat(s, out);
   decide_broken(s, view_, out);
+  decide_pace(s, out);
   decide_upgrade(s, view_, out);
   decide_queue(s, view_, out);
   return out;

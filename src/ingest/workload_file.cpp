@@ -71,6 +71,7 @@ void read_job(Form& outer, const Value& v, std::string_view file, Workload& w, s
   f.number("checkpoint_gb", j.spec.checkpoint_gb, 0, 1e7);
   Duration stall;
   f.flag("no_requeue", j.spec.no_requeue);
+  f.flag("paced", j.spec.paced);
   if (f.duration("checkpoint_stall", stall, seconds(0), days(1))) j.spec.checkpoint_stall_s = stall.seconds();
   read_wishes(f, j);
   f.whole("count", count, 1, static_cast<std::uint32_t>(kWorkloadJobsMax));

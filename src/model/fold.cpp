@@ -254,7 +254,7 @@ struct Folder {
     j->checkpointed = e.utc;  // it holds nothing that is not safe
     j->paced_every = {};
     s.broken_jobs.erase(j->id);
-    j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = 0;
+    j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = j->progress.checkpoints = 0;
     j->progress.steps = j->progress.durable_steps;  // it goes on from its checkpoint
     occupy(*j, b.nodes, b.slots);
   }

@@ -225,6 +225,7 @@ void describe_job(Writer& w, const Value& j) {
   }
   w.line("Progress", fmt::format("{}: step {} of {}, safe in a checkpoint up to {}", render_percent(number_of(j, "progress")),
                                  text_of(j, "steps"), text_of(j, "steps_total"), text_of(j, "durable_steps")));
+  if (const auto* c = j.find("checkpoint"); c && c->object()) w.line("Checkpoint", text_of(*c, "words"));
   w.line("Attempt", unless_zero(j, "attempt"));
   w.line("Restarts", text_of(j, "restarts"));
   w.time("Submitted", j, "submitted_utc");

@@ -12,6 +12,7 @@
 #include "decide/outlook.h"
 #include "decide/words.h"
 #include "ingest/fault_catalog.h"
+#include "report/checkpoint_note.h"
 #include "report/finding_view.h"
 #include "report/job_note.h"
 #include "report/queues.h"
@@ -181,6 +182,7 @@ Explanation of_job(const State& s, const Job& j) {
     const std::string late = decide::why_late(s, j, decide::expected_start(s, j.id));
     e.sentences.push_back(late.empty() ? fmt::format("Its deadline is {}.", render_utc(j.spec.deadline)) : "Late: " + late + ".");
   }
+  if (std::string saved = CheckpointNotes(s).of(j); !saved.empty()) e.sentences.push_back(std::move(saved));
   if (const std::string cut = limit_too_short(s, j); !cut.empty()) e.sentences.push_back("Will be ended: " + cut + ".");
   if (const std::string none = in_no_queue(s, j.spec); !none.empty()) e.sentences.push_back("In no queue: " + none + ".");
   std::vector<FindingId> about;

@@ -92,5 +92,61 @@ TEST(CheckpointBeside, AGangThatEndsWhileItWritesIsComplete) {
   EXPECT_EQ(driver.ends[0].progress.durable_steps, 65U);
 }
 
+// A gang that writes when it is told to, told `every` and `next` (from now) after an hour; when its checkpoints were durable
+// then.
+std::vector<double> paced(bool opted, Duration every, Duration next, Status* status = nullptr) {
+  Config c = one_gang(-1, 160);  // 10 s to write
+  c.workload.jobs[0].spec.paced = opted;
+  Twin twin(std::move(c));
+  FirstFit driver(twin, 2);
+  std::vector<double> out;
+  const Time told = twin.now().steady + hours(1);
+  Time told_utc;
+  bool sent = false;
+  while (twin.now().steady < told + hours(3)) {
+    if (!sent && twin.now().steady >= told) {
+      sent = true;
+      told_utc = twin.now().utc;
+      Order o;
+      o.key = "pace";
+      o.epoch = 1;
+      o.action.verb = Verb::pace_job;
+      o.action.job = JobId{1, 0};
+      o.action.attempt = 1;
+      o.action.every = every;
+      o.action.next = told_utc + next;
+      const auto sent_well = twin.submit(o);
+      EXPECT_TRUE(sent_well) << sent_well.error().what;
+    }
+    driver.turn(seconds(1));
+    for (const Arrival& a : driver.inbox.events) {
+      if (const auto* e = std::get_if<OrderEnded>(&a.body); e != nullptr && e->key == "pace" && status != nullptr)
+        *status = e->status;
+      if (sent && std::holds_alternative<JobProgressed>(a.body)) out.push_back((a.utc - told_utc).seconds());
+    }
+  }
+  return out;
+}
+
+TEST(CheckpointPaced, ItWritesAtTheMomentGivenAndThenOnThatGrid) {
+  Status status = Status::pending;
+  const auto at = paced(true, minutes(20), minutes(7), &status);
+  EXPECT_EQ(status, Status::done);
+  ASSERT_GE(at.size(), 8U);
+  for (std::size_t k = 0; k < 8; ++k) {
+    const double begun = 420 + 1200 * static_cast<double>(k);
+    EXPECT_GT(at[k], begun + 10 - 10.1) << "at the end of the step that was under way, or the one before";
+    EXPECT_LT(at[k], begun + 10 + 10.1) << k << ": steps of 10 s, a write of 10 s, and no drift";
+  }
+}
+
+TEST(CheckpointPaced, WhoDidNotOptInKeepsItsOwnTime) {
+  Status status = Status::pending;
+  const auto at = paced(false, minutes(20), minutes(7), &status);
+  EXPECT_EQ(status, Status::refused);
+  ASSERT_GE(at.size(), 10U);
+  EXPECT_NEAR(at[1] - at[0], 610, 1);
+}
+
 }  // namespace
 }  // namespace muster::twin

@@ -123,6 +123,8 @@ struct Gang {
   std::int64_t checkpoint_ns = 0;
   std::int64_t slow_ns = 0;
   std::uint32_t checkpoints = 0;
+  Duration paced_every;        // as it was told; 0: it keeps its own time
+  Time paced_next;             // utc
   Time since;                  // up to which the counters above are settled
   double speed = 1;
   std::int64_t told_work_ns = 0;     // at the last step report
@@ -235,6 +237,8 @@ struct Cluster {
   void launched(std::uint32_t g);
   void begin_init(std::uint32_t g, Duration left);
   void begin_compute(std::uint32_t g);
+  std::int64_t next_target(Gang& x) const;
+  void pace(std::uint32_t g, Duration every, Time next);
   void begin_write(std::uint32_t g);
   void give_up_write(std::uint32_t g);              // what is not finished is lost
   void phase_over(std::uint32_t g);

@@ -110,6 +110,7 @@ void Cluster::fork_jobs(const State& s) {
     x.init_ns = j.progress.init_ms * 1'000'000;
     x.checkpoint_ns = j.progress.checkpoint_ms * 1'000'000;
     x.slow_ns = j.progress.slow_ms * 1'000'000;
+    x.checkpoints = j.progress.checkpoints;
     x.work_ns = std::clamp(static_cast<std::int64_t>(j.progress.steps) * x.step_ns, x.durable_ns, x.total_ns);
     // What it did since its last word is not known: it goes on from there.
     x.told_work_ns = x.work_ns;
@@ -121,6 +122,7 @@ void Cluster::fork_jobs(const State& s) {
     } else {
       begin_compute(g);
     }
+    if (j.paced_every.ns > 0) pace(g, j.paced_every, j.paced_next);
     watch_limit(g, s.now.utc - j.started);
     haunt(g);
   }

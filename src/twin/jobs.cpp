@@ -144,6 +144,7 @@ void Cluster::begin_init(std::uint32_t g, Duration left) {
   x.work_ns = x.durable_ns;
   x.init_ns = x.checkpoint_ns = x.slow_ns = 0;
   x.checkpoints = 0;
+  x.paced_every = {};
   x.writing_ns = -1;
   x.told_work_ns = x.work_ns;
   x.told_slow_ns = 0;
@@ -153,19 +154,42 @@ void Cluster::begin_init(std::uint32_t g, Duration left) {
   load_nodes(g, kLoadInit);
 }
 
+// Work at the next checkpoint: at the end of a step, and never in the last one, for the end is a checkpoint of its own.
+std::int64_t Cluster::next_target(Gang& x) const {
+  double after_s = x.spec.checkpoint_every_s;
+  if (x.paced_every.ns > 0) {
+    // On a fixed grid of times, so that what delays one checkpoint does not move the next; also after the clock was set.
+    const std::int64_t every = x.paced_every.ns;
+    std::int64_t left = (x.paced_next - utc()).ns;
+    if (left <= 0 || left > 2 * every) left = (left % every + every) % every;
+    if (left < x.step_ns) left += every;
+    x.paced_next = utc() + nanoseconds(left);
+    after_s = static_cast<double>(left) / 1e9 * (x.speed > 0 ? x.speed : 1);
+  }
+  if (after_s <= 0) return x.total_ns;
+  const double every = after_s * 1e9 / static_cast<double>(x.step_ns);
+  const std::int64_t steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(every, 1e12)));
+  const std::int64_t left = (x.total_ns - x.work_ns) / x.step_ns;
+  return steps < left ? (x.work_ns / x.step_ns + steps) * x.step_ns : x.total_ns;
+}
+
+// Told how often to write, and when the next time. It takes effect at once.
+void Cluster::pace(std::uint32_t g, Duration every, Time next) {
+  Gang& x = gangs[g];
+  x.paced_every = every;
+  x.paced_next = next;
+  if (x.phase != Phase::compute) return;
+  settle(x);
+  x.target_ns = next_target(x);
+  aim(g);
+}
+
 void Cluster::begin_compute(std::uint32_t g) {
   Gang& x = gangs[g];
   x.phase = Phase::compute;
   x.since = now;
   x.speed = speed_of(x);
-  x.target_ns = x.total_ns;
-  if (x.spec.checkpoint_every_s > 0) {
-    // At the end of a step, and never in the last one: the end is a checkpoint of its own.
-    const double every = x.spec.checkpoint_every_s * 1e9 / static_cast<double>(x.step_ns);
-    const std::int64_t steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(every, 1e12)));
-    const std::int64_t left = (x.total_ns - x.work_ns) / x.step_ns;
-    if (steps < left) x.target_ns = (x.work_ns / x.step_ns + steps) * x.step_ns;
-  }
+  x.target_ns = next_target(x);
   aim(g);
   load_nodes(g, kLoadTrain);
 }

@@ -389,6 +389,12 @@ void Cluster::end_job_order(std::uint32_t o) {
       gangs[g].phase = Phase::queued;
       emit(JobRequeued{a.job});
       break;
+    case Verb::pace_job:
+      if (!runs || a.attempt != gangs[g].attempt) return finish_order(o, Status::refused, "that attempt does not run");
+      if (!gangs[g].spec.paced) return finish_order(o, Status::refused, "the job keeps its own time");
+      if (a.every.ns < seconds(1).ns) return finish_order(o, Status::refused, "no such interval");
+      pace(g, a.every, a.next);
+      break;
     case Verb::fail_job:
       if (runs) end_gang(g, JobEnd::app_failed, "given up on request");
       emit(JobGone{a.job, JobEnd::app_failed});

@@ -14,12 +14,14 @@
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "ingest/json.h"
 #include "ingest/kernel_log.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr std::size_t kPiecesATurn = 5000;
+constexpr std::uint64_t kJobsWait = 1 << 20;  // bytes in the spool beyond which reports of jobs are joined, not kept
 constexpr int kSettled = 5;  // seconds after the start when all that is done once was done
 constexpr std::string_view kMountPrefix = "mount ";
 constexpr std::string_view kCommandPrefix = "command ";
@@ -35,6 +37,23 @@ ProbeSpec mount_probe(const std::string& path, Duration deadline) {
 
 // Job logs that cannot be read lie on a file system that does not answer: no fault of the driver.
 bool of_files(std::string_view probe) { return probe.substr(0, kMountPrefix.size()) == kMountPrefix || probe == kJobLogs; }
+
+// What the controller answers about the jobs on this node.
+std::map<std::string, Pace> read_paces(const std::string& answer) {
+  std::map<std::string, Pace> out;
+  const auto v = parse_json(answer);
+  const Value* jobs = v ? v->find("jobs") : nullptr;
+  if (jobs == nullptr || jobs->array() == nullptr) return out;
+  for (const Value& j : *jobs->array()) {
+    const Value* id = j.find("job");
+    if (id == nullptr || id->string() == nullptr) continue;
+    Pace p;
+    if (const Value* x = j.find("checkpoint_every_s")) x->number(p.every_s);
+    if (const Value* x = j.find("next_checkpoint_at")) x->number(p.next_unix);
+    out[*id->string()] = p;
+  }
+  return out;
+}
 
 HttpResponse text_response(int status, std::string type, std::string body) {
   HttpResponse r;
@@ -110,10 +129,16 @@ Result<std::unique_ptr<Agent>> Agent::start(Options options) {
     a->picture_.figures.kernel_trusted = a->source_->trusted();
     a->more_ = true;
   }
+  if (!o.job_socket.empty()) {
+    auto jobs = JobSocket::start(o.job_socket);
+    if (!jobs) return tl::unexpected(jobs.error());
+    a->jobs_ = std::move(*jobs);
+  }
   if (!o.controller.empty()) {
     a->say(AgentWord::started, "muster " MUSTER_VERSION, 0, o.kernel_log);
     SenderOptions s{o.node, o.controller, o.token};
     s.scrape = [agent = a.get()] { return render_exposition(agent->picture(), agent->options_.node); };
+    if (a->jobs_) s.answered = [jobs = a->jobs_.get()](const std::string& answer) { jobs->advise(read_paces(answer)); };
     a->sender_ = std::make_unique<Sender>(*a->spool_, std::move(s));
     a->sender_->wake();
   }
@@ -305,6 +330,19 @@ void Agent::on_report(ProbeReport r) {
     say(mount ? AgentWord::mount_back : AgentWord::probe_back, r.name, 0, "");
 }
 
+// What jobs said since the last second. Users write it: while much waits to be sent it is not added to, and nothing is lost, for
+// the newest word of each job stays where it is.
+void Agent::hear_jobs(Time now) {
+  if (!jobs_) return;
+  {
+    const std::lock_guard hold(lock_);
+    picture_.figures.job_reports = jobs_->heard();
+    picture_.figures.job_refusals = jobs_->refused();
+  }
+  if (options_.controller.empty() || spool_->waiting_bytes() > kJobsWait) return;
+  for (const std::string& members : jobs_->take(now)) keep_own(members);
+}
+
 void Agent::each_second(Time now) {
   if (now - second_ < seconds(1)) return;
   second_ = now;
@@ -325,6 +363,7 @@ void Agent::each_second(Time now) {
   tell(untold_dropped_, AgentWord::dropped, "the spool is full");
   if (source_ && !spool_->in_memory()) cursor_->save(source_->position());
   spool_->sync();
+  hear_jobs(now);
   if (++seconds_ == kSettled) release_code();
 }
 

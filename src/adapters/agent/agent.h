@@ -7,6 +7,7 @@
 
 #include "adapters/agent/cursor.h"
 #include "adapters/agent/exposition.h"
+#include "adapters/agent/job_socket.h"
 #include "adapters/agent/kernel_source.h"
 #include "adapters/agent/probes.h"
 #include "adapters/agent/record_budget.h"
@@ -30,6 +31,7 @@ struct Options {
   std::vector<std::string> mounts;                            // besides the shared file systems that are mounted
   std::vector<std::pair<std::string, std::string>> commands;  // a site's own probes: name and shell command
   std::vector<std::string> job_logs;                          // patterns of paths, see job_logs.h
+  std::string job_socket;                                     // where jobs tell how far they are; empty: nowhere
   std::string nccl_ras;                                       // HOST:PORT of NCCL's own watch; empty: not asked
 };
 
@@ -57,6 +59,7 @@ class Agent {
   void on_job_lines(const ProbeReport& report);
   void keep_own(const std::string& members);
   void tell_facts();
+  void hear_jobs(Time now);
   void each_second(Time now);
   void note_fatal(const KernelRecord& record);
   void say(AgentWord word, const std::string& subject, std::uint64_t count, const std::string& text);
@@ -70,6 +73,7 @@ class Agent {
   std::unique_ptr<Cursor> cursor_;
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<KernelSource> source_;
+  std::unique_ptr<JobSocket> jobs_;
   std::unique_ptr<Sender> sender_;
   RecordBudget budget_;
   Time second_;

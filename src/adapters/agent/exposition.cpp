@@ -140,6 +140,8 @@ void add_agent(Page& page, const Figures& f) {
   count("muster_agent_held_back_total", "Faults not sent: too many of one kind.", f.held_back);
   count("muster_agent_dropped_total", "Faults not sent: the spool was full.", f.dropped);
   count("muster_agent_sent_total", "Items the controller has.", f.sent);
+  count("muster_agent_job_reports_total", "Reports of jobs on this node.", f.job_reports);
+  count("muster_agent_job_refusals_total", "Reports of jobs that made no sense, or of somebody else's job.", f.job_refusals);
   page.add("muster_agent_spool_bytes", "gauge", "Waiting for the controller.", {}, static_cast<double>(f.spool_bytes));
   page.add("muster_agent_controller_up", "gauge", "1 while the controller answers.", {}, f.controller_answers ? 1 : 0);
   page.add("muster_agent_kernel_trusted", "gauge", "1 where the records come from /dev/kmsg.", {}, f.kernel_trusted ? 1 : 0);

@@ -25,6 +25,8 @@ struct Figures {
   std::uint64_t held_back = 0;       // understood, but too many of one kind
   std::uint64_t dropped = 0;         // the spool was full
   std::uint64_t sent = 0;
+  std::uint64_t job_reports = 0;   // jobs told of themselves
+  std::uint64_t job_refusals = 0;  // and were sent away
   std::uint64_t spool_bytes = 0;
   bool controller_answers = false;
   bool kernel_trusted = false;

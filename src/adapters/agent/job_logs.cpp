@@ -13,6 +13,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "ingest/job_log.h"
+#include "ingest/job_report.h"
 
 namespace muster::agent {
 namespace {
@@ -24,6 +25,8 @@ constexpr std::uint64_t kBehindMost = 64 << 20;  // further behind than this, th
 constexpr std::size_t kLineMost = 2048;          // bytes of a line that is handed on
 constexpr std::size_t kAnswerMost = 128 << 10;   // the rest waits for the next time
 constexpr int kRepeats = 3;                      // of one kind by one rank in a minute
+constexpr int kReportsMost = 60;                 // of one job's progress in a minute
+constexpr Duration kStepsEvery = seconds(10);    // how far it is, where no checkpoint was written
 constexpr std::size_t kSaidMost = 200'000;
 constexpr Duration kScanEvery = seconds(10);
 constexpr std::size_t kHeldMost = 512;    // descriptors
@@ -222,8 +225,34 @@ bool JobLogs::read_on(Log& log, std::string& out) {
   return false;
 }
 
-void JobLogs::hand_on(const Log& log, std::string_view line, std::string& out) {
+// How far the job is, as Megatron-LM writes it: a report as the job itself would send. True: it was such a line.
+bool JobLogs::hand_on_progress(Log& log, std::string_view line, std::string& out) {
+  auto report = parse_megatron_line(line);
+  if (!report) return false;
+  const Time now = monotonic_now();
+  if (report->saved_step >= 0) {
+    log.saved_step = report->saved_step;
+  } else if (report->saving_s >= 0) {
+    if (log.saved_step < 0) return true;
+    report->saved_step = std::exchange(log.saved_step, -1);
+  } else if (log.stepped.ns != 0 && now - log.stepped < kStepsEvery) {
+    return true;
+  } else {
+    log.stepped = now;
+  }
+  if (said_.size() >= kSaidMost || ++said_[log.job + " progress"] > kReportsMost) {
+    ++held_back_;
+    return true;
+  }
+  JsonWriter w;
+  w.object().field("job", to_valid_utf8(log.job)).key("report").raw("{" + render_job_report(*report) + "}").end_object();
+  out += w.take_members() + "\n";
+  return true;
+}
+
+void JobLogs::hand_on(Log& log, std::string_view line, std::string& out) {
   line = without_cri_prefix(line.substr(0, kTrainLineMax));
+  if (hand_on_progress(log, line, out)) return;
   const auto event = parse_train_line(line);
   static const Site kNoSite;
   if (!event || !job_log_record(*event, JobId{}, Time{}, kNoSite)) return;

@@ -1,4 +1,4 @@
-// JobLogs: the logs of jobs, followed. What they say of their communication and their results is handed on line by line;
+// JobLogs: the logs of jobs, followed. What they say of their communication, results and progress is handed on line by line;
 // everything else in them stays on the node. Runs in a probe's process, because logs lie on file systems that stall.
 #pragma once
 #include <sys/types.h>
@@ -34,6 +34,8 @@ class JobLogs {
     std::uint64_t offset = 0;
     std::string job;
     bool there = true;  // at the last scan
+    std::int64_t saved_step = -1;  // of a checkpoint that the log told of, until it tells how long that took
+    Time stepped;                  // when it was last handed on how far the job is
     int fd = -1;        // held open while it is written to: what was written just before it is renamed or removed is read
   };
   void load();
@@ -44,7 +46,8 @@ class JobLogs {
   bool read_on(Log& log, std::string& out);
   void hold(const std::string& path, Log& log);
   void let_go(Log& log);
-  void hand_on(const Log& log, std::string_view line, std::string& out);
+  void hand_on(Log& log, std::string_view line, std::string& out);
+  bool hand_on_progress(Log& log, std::string_view line, std::string& out);
 
   std::vector<std::string> patterns_;
   std::string memory_;

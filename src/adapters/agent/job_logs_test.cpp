@@ -53,6 +53,22 @@ TEST_F(JobLogsTest, OnlyNewLinesThatSaySomethingAreHandedOn) {
   EXPECT_EQ(l.ask(), "") << "once";
 }
 
+TEST_F(JobLogsTest, MegatronsProgressIsAReportOfTheJob) {
+  write("slurm-1.out", "");
+  JobLogs l = logs();
+  l.ask();
+  write("slurm-1.out",
+        " iteration      100/  500000 | consumed samples: 1 | elapsed time per iteration (ms): 2000.0 | lm loss: 1 |\n");
+  EXPECT_EQ(l.ask(), "\"job\":\"1\",\"report\":{\"step\":100,\"step_s\":2}\n");
+  write("slurm-1.out",
+        " iteration      101/  500000 | consumed samples: 1 | elapsed time per iteration (ms): 2000.0 | lm loss: 1 |\n");
+  EXPECT_EQ(l.ask(), "") << "how far it is, every ten seconds";
+  write("slurm-1.out", "  successfully saved checkpoint from iteration     101 to /ckpt [ t 1/2, p 1/4 ]\n");
+  EXPECT_EQ(l.ask(), "\"job\":\"1\",\"report\":{\"saved_step\":101}\n") << "a checkpoint at once";
+  write("slurm-1.out", "(min, max) time across ranks (ms):\n    save-checkpoint ................: (30000.00, 31000.00)\n");
+  EXPECT_EQ(l.ask(), "\"job\":\"1\",\"report\":{\"saved_step\":101,\"saving_s\":31}\n") << "and how long it took";
+}
+
 TEST_F(JobLogsTest, AnAgentThatIsKilledGoesOnWhereItWas) {
   write("slurm-1.out", "");
   JobLogs first = logs();

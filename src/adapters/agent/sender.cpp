@@ -101,6 +101,7 @@ int Sender::post(const std::string& body, std::string& why) {
     why = r.error().what;
     return 0;
   }
+  if (r->status == 200 && options_.answered) options_.answered(r->body);
   if (r->status != 200) why = fmt::format("it answers {}: {}", r->status, printable(r->body.substr(0, 300)));
   return r->status;
 }

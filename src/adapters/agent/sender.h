@@ -38,6 +38,7 @@ struct SenderOptions {
   std::string token;  // empty: none
   Duration scrape_every = seconds(10);
   std::function<std::string()> scrape;
+  std::function<void(const std::string&)> answered;  // with what the controller said, from the sender's thread; may be empty
 };
 
 class Sender {

@@ -175,6 +175,14 @@ std::optional<std::pair<JobLogRecord, Duration>> read_log(const Value& v, const 
   return std::pair(std::move(r), milliseconds(std::min(whole(v, "age_ms"), kAgeMaxMs)));
 }
 
+// One item with another body.
+std::optional<Item> item_of(const Value& v, const std::string& name, Body body) {
+  const std::string boot = words(v, "boot", 64);
+  const auto seq = static_cast<std::uint64_t>(whole(v, "seq"));
+  if (boot.empty() || seq == 0) return std::nullopt;
+  return Item{{boot, "agent/" + name, seq}, milliseconds(std::min(whole(v, "age_ms"), kAgeMaxMs)), std::move(body)};
+}
+
 // Answers once, when the last of a batch is durable.
 struct Tally {
   std::size_t left = 0;
@@ -197,6 +205,7 @@ struct Batch {
   std::vector<Item> items;
   std::vector<Sample> samples;
   std::vector<std::pair<JobLogRecord, Duration>> logs;  // with their age
+  std::vector<std::pair<StepReport, Duration>> steps;   // likewise
 };
 
 void open_batch(Batch& b, const std::shared_ptr<Tally>& tally, Time utc, Inbox& out) {
@@ -214,11 +223,15 @@ void open_batch(Batch& b, const std::shared_ptr<Tally>& tally, Time utc, Inbox& 
     record.at = utc - age;
     out.logs.push_back(std::move(record));
   }
+  for (auto& [step, age] : b.steps) {
+    step.at = utc - age;
+    out.steps.push_back(step);
+  }
 }
 
 }  // namespace
 
-AgentIntake::AgentIntake(Mailbox& mailbox, const Site& site) : mailbox_(mailbox), site_(site) {
+AgentIntake::AgentIntake(Mailbox& mailbox, const Site& site, const View* view) : mailbox_(mailbox), site_(site), view_(view) {
   for (std::uint32_t n = 0; n < site.nodes.size(); ++n) nodes_.emplace(site.nodes[n].name, NodeId{n});
 }
 
@@ -260,6 +273,34 @@ void AgentIntake::place(Body& body, std::string_view address) {
   }
 }
 
+// A job's word about itself. Not believed: a job that does not run on the node it is told from, or that nobody knows.
+std::optional<Believed> AgentIntake::believe(const Value& item, NodeId node) {
+  const Value* text = item.find("report");
+  const auto report = text == nullptr ? Result<JobReport>(JobReport{}) : read_job_report(*text);
+  const auto now = view_ == nullptr ? nullptr : view_->latest();
+  const Duration age = milliseconds(std::min(whole(item, "age_ms"), kAgeMaxMs));
+  const std::lock_guard hold(lock_);
+  auto out =
+      report && now ? jobs_.take(*report, read_job(words(item, "job", kReportJobMax)), node, age, now->state) : std::nullopt;
+  ++(out ? believed_ : refused_);
+  // At the first, the second, the fourth ...: a user can send them without end.
+  if (!out && (refused_ & (refused_ - 1)) == 0) {
+    log(LogLevel::warning,
+        fmt::format("{} reports of jobs were not believed; the last from {}, of job '{}', which does not run there", refused_,
+                    site_.nodes[node.v].name, printable(words(item, "job", kReportJobMax))));
+  }
+  return out;
+}
+
+Meter AgentIntake::meter() const {
+  const std::lock_guard hold(lock_);
+  return {"muster_job_reports_total",
+          "counter",
+          "What jobs told of themselves through agents.",
+          "outcome",
+          {{"believed", static_cast<double>(believed_)}, {"refused", static_cast<double>(refused_)}}};
+}
+
 void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) {
   const std::string name = words(batch, "node", 255);
   const auto node = nodes_.find(name);
@@ -274,7 +315,13 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
   auto b = std::make_shared<Batch>();
   std::size_t unread = 0;
   for (const Value& v : all) {
-    if (v.find("log") != nullptr || v.find("ras") != nullptr) {
+    if (v.find("report") != nullptr) {
+      auto told = believe(v, node->second);
+      if (!told) continue;
+      if (told->step) b->steps.emplace_back(*told->step, milliseconds(std::min(whole(v, "age_ms"), kAgeMaxMs)));
+      auto item = told->saved ? item_of(v, name, std::move(*told->saved)) : std::nullopt;
+      if (item) b->items.push_back(std::move(*item));
+    } else if (v.find("log") != nullptr || v.find("ras") != nullptr) {
       auto line = read_log(v, site_);
       if (line) b->logs.push_back(std::move(*line));
       unread += line ? 0 : 1;
@@ -296,7 +343,7 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
   tally->done = done;
   const bool no_events = b->items.empty();
   Parcel parcel;
-  parcel.records = b->items.size() + b->samples.size() + b->logs.size();
+  parcel.records = b->items.size() + b->samples.size() + b->logs.size() + b->steps.size();
   const bool only_samples = no_events && b->logs.empty();
   parcel.open = [b, tally, when_taken = no_events && !only_samples](Time utc, Inbox& out) {
     open_batch(*b, tally, utc, out);

@@ -4,9 +4,12 @@
 #include <mutex>
 #include <string>
 
+#include "adapters/intake/reported_jobs.h"
 #include "adapters/mailbox/mailbox.h"
 #include "model/state.h"
 #include "ports/intake.h"
+#include "ports/meter.h"
+#include "ports/view.h"
 
 namespace muster {
 
@@ -14,20 +17,28 @@ constexpr std::size_t kBatchItemsMax = 4096;
 
 class AgentIntake final : public Intake {
  public:
-  AgentIntake(Mailbox& mailbox, const Site& site);
+  // `view`: which jobs run where. Without it no report of a job is believed.
+  AgentIntake(Mailbox& mailbox, const Site& site, const View* view = nullptr);
   // What was known when the controller started.
   void remember(const State& s);
   void take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) override;
+  // Reports of jobs that were believed and not.
+  Meter meter() const;
 
  private:
   bool news(const Body& body);
   void place(Body& body, std::string_view address);
 
   Mailbox& mailbox_;
+  std::optional<Believed> believe(const Value& item, NodeId node);
+
   const Site& site_;
+  const View* view_;
   std::map<std::string, NodeId, std::less<>> nodes_;
-  std::mutex lock_;                           // batches come from many threads
+  mutable std::mutex lock_;                   // batches come from many threads
   std::map<std::uint32_t, NodeFacts> known_;  // by node
+  ReportedJobs jobs_;
+  std::uint64_t believed_ = 0, refused_ = 0;  // reports of jobs
 };
 
 }  // namespace muster

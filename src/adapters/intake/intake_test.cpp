@@ -4,6 +4,7 @@
 
 #include "ingest/json.h"
 #include "model/codec.h"
+#include "model/story.h"
 
 namespace muster {
 namespace {
@@ -193,6 +194,108 @@ TEST_F(AgentIntakeTest, LinesOfJobLogsAreNoEventsAndAreAnsweredWhenTaken) {
   EXPECT_EQ(inbox.logs[1].label, "job pod-x");
   EXPECT_EQ(answers, 1);
   EXPECT_TRUE(answer);
+}
+
+// A cluster with one job of two nodes, n0 and n1, as the controller last published it.
+struct JobReports : ::testing::Test, View {
+  JobReports() : t(4) {
+    site = t.s.site;
+    intake = std::make_unique<AgentIntake>(mailbox, site, this);
+    job = t.running({NodeId{0}, NodeId{1}});
+    t.pass(hours(1));
+  }
+  std::shared_ptr<const Snapshot> latest() const override {
+    auto s = std::make_shared<Snapshot>();
+    s->state = t.s;
+    return s;
+  }
+  // What reaches the loop.
+  Inbox& say(const std::string& node, const std::string& members) {
+    inbox.clear();
+    const auto v = parse_json(R"({"node":")" + node + R"(","items":[{"stream":"agent","boot":"b","seq":)" +
+                              std::to_string(++seq) + "," + members + "}]}");
+    EXPECT_TRUE(v) << v.error().what;
+    intake->take(*v, [](const Result<std::uint64_t>&) {});
+    mailbox.collect(t.now().utc, inbox);
+    return inbox;
+  }
+  const Progress* saved() const {
+    return inbox.events.size() == 1 ? &std::get<JobProgressed>(inbox.events[0].body).progress : nullptr;
+  }
+  double count(std::size_t which) const { return intake->meter().readings[which].second; }
+  Story t;
+  Site site;
+  Mailbox mailbox;
+  std::unique_ptr<AgentIntake> intake;
+  Inbox inbox;
+  JobId job;
+  int seq = 0;
+};
+
+TEST_F(JobReports, ACheckpointIsAnEventAndAStepIsNone) {
+  say("n0", R"("job":"1","report":{"step":50,"step_s":9.5})");
+  EXPECT_TRUE(inbox.events.empty());
+  ASSERT_EQ(inbox.steps.size(), 1U);
+  EXPECT_EQ(inbox.steps[0].step, 50U);
+  EXPECT_EQ(inbox.steps[0].step_s, 9.5);
+  say("n1", R"("job":"1","age_ms":2000,"report":{"step":60,"saved_step":58,"saving_s":31})");
+  ASSERT_NE(saved(), nullptr);
+  EXPECT_EQ(*saved(), (Progress{60, 58, 0, 31'000, 0, 1}));
+  EXPECT_EQ(inbox.events[0].source.stream, "agent/n1");
+  EXPECT_EQ(inbox.events[0].utc, t.now().utc - seconds(2));
+  // Before the state knows of the first, the second counts on from it.
+  say("n0", R"("job":"1","report":{"saved_step":90,"saving_s":29})");
+  ASSERT_NE(saved(), nullptr);
+  EXPECT_EQ(*saved(), (Progress{90, 90, 0, 60'000, 0, 2}));
+  t.tell(inbox.events[0].body);
+  EXPECT_TRUE(checkpoint_known(t.s.jobs.at(job)));
+  EXPECT_EQ(t.s.jobs.at(job).progress.durable_steps, 90U);
+}
+
+TEST_F(JobReports, HowLongItTookMayComeInASecondWord) {
+  say("n0", R"("job":"1","report":{"saved_step":58})");
+  ASSERT_NE(saved(), nullptr);
+  EXPECT_EQ(saved()->checkpoints, 0U);
+  say("n0", R"("job":"1","report":{"saved_step":58,"saving_s":30})");
+  ASSERT_NE(saved(), nullptr);
+  EXPECT_EQ(*saved(), (Progress{58, 58, 0, 30'000, 0, 1}));
+  say("n0", R"("job":"1","report":{"saved_step":58,"saving_s":30})");
+  EXPECT_EQ(saved(), nullptr) << "but not twice: all nodes of a job may read one log";
+}
+
+TEST_F(JobReports, WhatCannotBeIsNotBelievedAndCounted) {
+  for (const char* node : {"n2", "n3"}) {
+    say(node, R"("job":"1","report":{"step":70,"saved_step":70})");
+    EXPECT_TRUE(inbox.events.empty() && inbox.steps.empty()) << "it does not run there";
+  }
+  for (const char* what :
+       {R"("job":"2","report":{"saved_step":70})", R"("job":"train","report":{"saved_step":70})", R"("report":{"saved_step":70})",
+        R"("job":"1","report":{"saved_step":-70})", R"("job":"1","report":"x")",
+        R"("job":"1","report":{"attempt":2,"saved_step":70})", R"("job":"1","age_ms":7200000,"report":{"saved_step":70})"}) {
+    say("n0", what);
+    EXPECT_TRUE(inbox.events.empty() && inbox.steps.empty()) << what;
+  }
+  EXPECT_EQ(count(0), 0);
+  EXPECT_EQ(count(1), 9);
+  say("n0", R"("job":"1","report":{"attempt":1,"saved_step":70})");
+  EXPECT_NE(saved(), nullptr);
+  say("n0", R"("job":"1","report":{"saved_step":69})");
+  EXPECT_EQ(saved(), nullptr) << "never backwards";
+  say("n0", R"("job":"1","report":{"saved_step":71,"saving_s":900000})");
+  ASSERT_NE(saved(), nullptr);
+  EXPECT_EQ(saved()->checkpoint_ms, 3'600'000) << "it cannot have stood still for longer than it has run";
+  t.tell(JobEnded{job, 1, JobEnd::node_failed, {80, 71, 0, 0, 0}, ""});
+  say("n0", R"("job":"1","report":{"saved_step":99})");
+  EXPECT_EQ(saved(), nullptr) << "it does not run";
+}
+
+TEST_F(JobReports, WithoutAViewNothingIsBelieved) {
+  AgentIntake blind(mailbox, site);
+  const auto v =
+      parse_json(R"({"node":"n0","items":[{"stream":"agent","boot":"b","seq":1,"job":"1","report":{"saved_step":1}}]})");
+  blind.take(*v, [](const Result<std::uint64_t>& r) { EXPECT_TRUE(r) << "or the agent would send it for ever"; });
+  mailbox.collect(t.now().utc, inbox);
+  EXPECT_TRUE(inbox.events.empty());
 }
 
 }  // namespace
