@@ -169,6 +169,7 @@ std::string spec_json(const SubmitOptions& o) {
   if (o.deadline_in_s > 0) w.field("deadline_in_s", o.deadline_in_s);
   if (o.deferrable) w.field("deferrable", true);
   if (o.no_requeue) w.field("no_requeue", true);
+  if (o.nodes_min > 0) w.field("nodes_min", o.nodes_min);
   if (o.value_per_gpu_h > 0) w.field("value_per_gpu_h", o.value_per_gpu_h);
   if (o.array > 0) w.field("array", o.array);
   if (!o.after.empty()) {

@@ -312,6 +312,7 @@ struct SubmitOptions {
   double deadline_in_s = 0;
   bool deferrable = false;
   bool no_requeue = false;
+  std::uint32_t nodes_min = 0;  // it can go on with so few; 0: only with all
   double value_per_gpu_h = 0;
   std::vector<std::string> after;  // job ids
   std::uint32_t array = 0;

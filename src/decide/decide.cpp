@@ -26,6 +26,7 @@ Decisions Decider::decide(const State& s) {
   if (s.policy.shadow) return out;  // the engine schedules as if nobody were there
   decide_heat(s, out);
   decide_broken(s, view_, out);
+  decide_growth(s, view_, out);
   decide_upgrade(s, view_, out);
   decide_queue(s, view_, out);
   return out;

@@ -535,6 +535,25 @@ TEST_F(SlowJob, IsMovedWhenItHasWrittenItsCheckpointAndTheRecordHasWhatElseWould
   EXPECT_EQ(last.reason.book, "nvlink_degraded/1");
 }
 
+TEST_F(Recovery, AGangThatHangsWithoutASpareGoesOnSmallerWhereItMay) {
+  t.s.policy.scheduling.repair = true;
+  const JobId job = t.running({kN0, kN1, NodeId{2}, NodeId{3}});
+  t.running({NodeId{4}, NodeId{5}, NodeId{6}, NodeId{7}});
+  t.s.jobs.at(job).spec.nodes_min = 3;
+  t.s.jobs.at(job).spec.steps = 100'000;
+  t.pass(minutes(10));
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  then(Status::done);
+  EXPECT_EQ(later(minutes(1)), V{Verb::restart_job});
+  EXPECT_EQ(last.action.nodes, (std::vector<NodeId>{kN1, NodeId{2}, NodeId{3}}));
+  EXPECT_EQ(last.reason.rule, "recover/gpu_lost/smaller");
+  EXPECT_EQ(last.reason.options[0].what, "restart it smaller now");
+  // Beside the checkpoint of eleven minutes: 180 s to start, twice, and a quarter of it missing while the node reboots.
+  const double age = 601 + 60;
+  EXPECT_NEAR(last.reason.options[0].cost_gpu_h, 32 * (age + 180 + 0.25 * 780 + 180) / 3600, 0.05);
+}
+
 TEST_F(SlowJob, IsLeftAloneWhenItsOwnerForbidsRequeue) {
   t.s.jobs.at(job).spec.no_requeue = true;
   slow(30);

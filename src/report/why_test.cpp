@@ -56,6 +56,7 @@ Order drain_order(const Story& t, IncidentId incident, NodeId node, std::string 
               "gpu_lost/1",
               "nodes out: 1 of 2",
               incident,
+              0,
               "muster",
               ""};
   return o;

@@ -155,6 +155,11 @@ void Checker::on_start(const Event& e, const Order& o, const State& s) {
     if (out_.count(n) != 0 && !(has_it && o.action.verb == Verb::restart_job))
       violation(e, fmt::format("job {} is started on drained {}", render(o.action.job), site_.nodes[n.v].name));
   }
+  const auto pieces = o.action.nodes.size();
+  if (j != nullptr && j->spec.nodes_min > 0 && (pieces < j->spec.nodes_min || pieces > j->spec.nodes)) {
+    violation(e, fmt::format("job {} is started on {} nodes: it wants {} to {}", render(o.action.job), pieces, j->spec.nodes_min,
+                             j->spec.nodes));
+  }
   hold(e, o.action.job, o.action.nodes, o.action.slots, s);
 }
 

@@ -166,7 +166,8 @@ std::string Cluster::why_not_fit(const Action& a, const Gang& g) const {
     }
     pieces += here / per_piece;
   }
-  if (pieces != want.nodes) {
+  const std::uint32_t least = want.nodes_min > 0 ? std::min(want.nodes_min, want.nodes) : want.nodes;
+  if (pieces > want.nodes || pieces < least) {
     return fmt::format("the job wants {} {}, not {}", want.nodes, per_piece == per_node ? "nodes" : "pieces", pieces);
   }
   return {};
