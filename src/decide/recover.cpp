@@ -236,6 +236,15 @@ Time care_for_job(Case& c) {
   return c.mono() + kWeighAgain;  // a checkpoint wakes it before
 }
 
+// Nothing was done to it since it was last asked for everything it knows.
+bool probed_last(const Case& c) {
+  const OrderRecord* last = nullptr;
+  for (const auto& [key, o] : c.s.orders) {
+    if (o.order.reason.incident == c.i.id && (last == nullptr || o.intended >= last->intended)) last = &o;
+  }
+  return last != nullptr && last->order.action.verb == Verb::probe_node;
+}
+
 // The node is drained and empty: prove the fault where there is doubt, else try the next repair.
 void try_rung(Case& c) {
   if (c.i.rung >= c.book.steps.size()) {
@@ -267,6 +276,11 @@ void try_rung(Case& c) {
   const Time patient_until = c.i.since + kSilentPatience;
   if (verb == Verb::power_cycle_node && rung == 0 && c.mono() < patient_until) {
     return c.move(Stage::emptying, c.i.rung, patient_until, {});
+  }
+  if (verb == Verb::replace_node && c.node.condition == NodeCondition::up && !probed_last(c)) {
+    return c.want(Verb::probe_node,
+                  c.reason("probe", fmt::format("a person is to replace a part of {}: read its counters first", c.name()),
+                           {"send the ticket without: whoever swaps the part could not compare"}));
   }
   c.want(verb, c.reason(name_of(verb).data(),
                         fmt::format("step {} of {} against {} on {}", rung + 1, c.book.steps.size(), say(c.i.cause), c.name()),

@@ -221,6 +221,7 @@ struct Cluster {
   void occupy(std::uint32_t g);
   void release_nodes(std::uint32_t g);
   void load_nodes(std::uint32_t g, double load);
+  std::string readings(NodeId n);                   // what a probe answers, in words
   double speed_of(const Gang& g);                   // of its slowest GPU, and by its size
   void refresh_load(NodeId n);
   void set_loads(NodeId n, const std::array<float, kSlotsMax>& loads);
