@@ -25,7 +25,7 @@ Checker::Checker(const Site& site, Policy policy) : site_(site), layout_(decide:
 void Checker::keep_certificate(const Event& e, const OrderIntended& o, const State& s) {
   const Action& a = o.order.action;
   const Job* j = find_job(s, a.job);
-  const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0;
+  const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0 || !smaller_.empty();
   if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
   Claim c{e, a.job, {}, decide::shape_of(layout_, j->spec), {}};
   for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
@@ -146,6 +146,7 @@ void Checker::leave(JobId job) {
     if (it->second.empty()) held_.erase(it);
   }
   gangs_.erase(job);
+  smaller_.erase(job);
 }
 
 void Checker::on_start(const Event& e, const Order& o, const State& s) {
@@ -282,6 +283,8 @@ void Checker::on_event(const Event& e, const State& s) {
   if (const auto* j = std::get_if<JobStarted>(&e.body)) {
     leave(j->job);
     hold(e, j->job, j->nodes, j->slots, s);
+    const Job* known = find_job(s, j->job);
+    if (known != nullptr && known->spec.nodes_min > 0 && j->nodes.size() < known->spec.nodes) smaller_.insert(j->job);
   }
   if (const auto* c = std::get_if<CommandGiven>(&e.body)) {
     if (c->verb == CommandVerb::pause) paused_ = true;
