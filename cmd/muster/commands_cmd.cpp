@@ -331,12 +331,16 @@ int run_twin_inject(const TwinInjectOptions& o) {
   const auto client = Client::open(o.connection);
   if (!client) return say_error(client.error());
   JsonWriter w;
-  w.object().field("fault", o.fault).field("node", o.node);
+  w.object().field("fault", o.fault);
+  if (!o.node.empty()) w.field("node", o.node);
   if (o.slot >= 0) w.field("slot", o.slot);
+  if (o.lasts_s > 0) w.field("lasts_s", o.lasts_s);
+  if (o.share >= 0) w.field("share", o.share);
   w.end_object();
   const auto answer = client->post("/api/v1/tools/inject", w.take());
   if (!answer) return say_error(answer.error());
-  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault, printable(o.node)));
+  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault,
+                  o.node.empty() ? "the site" : printable(o.node)));
   return 0;
 }
 

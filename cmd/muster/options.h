@@ -233,7 +233,9 @@ struct TwinInjectOptions {
   Connection connection;
   std::string fault;
   std::string node;
-  int slot = -1;  // -1: the twin chooses
+  int slot = -1;      // -1: the twin chooses
+  double lasts_s = 0;  // 0: as it is by itself
+  double share = -1;   // bad_push: of the nodes; below 0: as usual
 };
 
 struct PauseOptions {
