@@ -339,6 +339,11 @@ struct GuardOptions {
   Connection connection;
   report::Format format = report::Format::table;
 };
+struct ShadowOptions {
+  Connection connection;
+  std::string journal;  // a file to read instead of asking
+  report::Format format = report::Format::table;
+};
 struct ApproveOptions {  // and reject
   Connection connection;
   std::uint64_t id = 0;
@@ -388,7 +393,7 @@ using Command =
                  LoginOptions, TwinRunOptions, TwinCompareOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                 BenchLlama3Options, RunbookOptions, GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions,
+                 BenchLlama3Options, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions,
                  VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.

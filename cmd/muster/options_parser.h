@@ -87,6 +87,7 @@ class Parser {
     add_cancel();
     add_runbook();
     add_guard();
+    add_shadow();
     add_approve(approve_);
     reject_.reject = true;
     add_approve(reject_);
@@ -264,6 +265,7 @@ class Parser {
   void add_cancel();
   void add_runbook();
   void add_guard();
+  void add_shadow();
   void add_approve(ApproveOptions& o);
   void add_journal();
   void add_self();
@@ -305,6 +307,7 @@ class Parser {
   BenchDetectOptions bench_detect_;
   BenchLlama3Options bench_llama3_;
   GuardOptions guard_;
+  ShadowOptions shadow_;
   ApproveOptions approve_, reject_;
   RunbookOptions runbook_list_, runbook_show_, runbook_check_, runbook_diff_;
   JournalVerifyOptions journal_verify_;
