@@ -40,6 +40,7 @@ int run_submit(const SubmitOptions& options);
 int run_cancel(const CancelOptions& options);
 int run_login(const LoginOptions& options);
 int run_guard_status(const GuardOptions& options);
+int run_shadow_report(const ShadowOptions& options);
 int run_approve(const ApproveOptions& options);
 int run_runbook(const RunbookOptions& options);
 int run_journal_verify(const JournalVerifyOptions& options);

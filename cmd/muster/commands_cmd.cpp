@@ -173,6 +173,7 @@ std::string spec_json(const SubmitOptions& o) {
   if (o.deferrable) w.field("deferrable", true);
   if (o.no_requeue) w.field("no_requeue", true);
   if (o.paced) w.field("paced", true);
+  if (o.nodes_min > 0) w.field("nodes_min", o.nodes_min);
   if (o.value_per_gpu_h > 0) w.field("value_per_gpu_h", o.value_per_gpu_h);
   if (o.array > 0) w.field("array", o.array);
   if (!o.after.empty()) {
@@ -363,12 +364,16 @@ int run_twin_inject(const TwinInjectOptions& o) {
   const auto client = Client::open(o.connection);
   if (!client) return say_error(client.error());
   JsonWriter w;
-  w.object().field("fault", o.fault).field("node", o.node);
+  w.object().field("fault", o.fault);
+  if (!o.node.empty()) w.field("node", o.node);
   if (o.slot >= 0) w.field("slot", o.slot);
+  if (o.lasts_s > 0) w.field("lasts_s", o.lasts_s);
+  if (o.share >= 0) w.field("share", o.share);
   w.end_object();
   const auto answer = client->post("/api/v1/tools/inject", w.take());
   if (!answer) return say_error(answer.error());
-  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault, printable(o.node)));
+  put(fmt::format("{} on {}: done; `muster get incidents --open` shows what comes of it\n", o.fault,
+                  o.node.empty() ? "the site" : printable(o.node)));
   return 0;
 }
 

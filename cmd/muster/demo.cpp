@@ -13,6 +13,7 @@
 #include "paced_twin.h"
 #include "say.h"
 #include "scene.h"
+#include "twin/serve.h"
 
 namespace muster::cmd {
 namespace {
@@ -21,7 +22,8 @@ Time wall_utc() {
   return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
 }
 
-// {"fault":"gpu_off_bus","node":"node0017","slot":3}: breaks something in the twin, for people to watch.
+// {"fault":"gpu_off_bus","node":"node0017","slot":3}, {"fault":"bad_push","share":0.2,"lasts_s":3600}: breaks something in the
+// twin, for people to watch.
 class InjectTool final : public Tool {
  public:
   InjectTool(Mailbox& mailbox, twin::Twin& twin, const Site& site) : mailbox_(mailbox), twin_(twin), site_(site) {}
@@ -49,9 +51,11 @@ class InjectTool final : public Tool {
       }
       where = static_cast<int>(*slot->integer());
     }
+    twin::Stroke stroke{.kind = kind, .node = id, .slot = where};
+    if (auto ok = twin::read_extent(input, stroke); !ok) return tl::unexpected(ok.error());
     auto answer = std::make_shared<std::promise<Result<std::uint64_t>>>();
     auto got = answer->get_future();
-    mailbox_.post([this, kind, id, where, answer] { answer->set_value(twin_.inject(kind, id, where)); });
+    mailbox_.post([this, stroke, answer] { answer->set_value(twin_.inject(stroke)); });
     if (got.wait_for(std::chrono::seconds(5)) != std::future_status::ready)
       return fail(Code::unreachable, "the twin does not answer");
     const Result<std::uint64_t> r = got.get();

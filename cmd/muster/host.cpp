@@ -43,6 +43,7 @@ struct Faces {
   Console console;
   ExplainTool explain;
   IncidentReportTool incident_report;
+  ShadowReportTool shadow_report;
   api::Auth auth;
   Background background;
   AgentIntake intake;
@@ -52,6 +53,7 @@ struct Faces {
       : console(o.simulation),
         explain(console, o.journal),
         incident_report(o.journal),
+        shadow_report(o.journal),
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
         intake(mailbox, o.site, &console),
         api({console, console, mailbox, with_own(o.tools), auth, random_bytes,
@@ -65,6 +67,7 @@ struct Faces {
   Tools with_own(Tools tools) {
     tools["explain"] = &explain;
     tools["incident_report"] = &incident_report;
+    tools["shadow_report"] = &shadow_report;
     return tools;
   }
 };

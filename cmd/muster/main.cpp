@@ -45,6 +45,7 @@ struct Dispatch {
   int operator()(const BenchDetectOptions& o) const { return run_bench_detect(o); }
   int operator()(const BenchIngestOptions& o) const { return run_bench_ingest(o); }
   int operator()(const GuardOptions& o) const { return run_guard_status(o); }
+  int operator()(const ShadowOptions& o) const { return run_shadow_report(o); }
   int operator()(const ApproveOptions& o) const { return run_approve(o); }
   int operator()(const RunbookOptions& o) const { return run_runbook(o); }
   int operator()(const JournalVerifyOptions& o) const { return run_journal_verify(o); }

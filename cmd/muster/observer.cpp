@@ -32,6 +32,7 @@ Result<void> Observer::submit(const Order&) { return tl::unexpected(only_watchin
 Result<void> Observer::inquire(const std::string&) { return tl::unexpected(only_watching()); }
 
 Policy watching_only(Policy policy) {
+  if (policy.shadow) return policy;
   for (Runbook& l : policy.runbooks) {
     l.act = false;
     l.steps.clear();

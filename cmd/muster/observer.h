@@ -21,7 +21,8 @@ class Observer final : public Clock, public Observatory, public Actuator {
   Mailbox& mailbox_;
 };
 
-// The same policy with no ladder that acts: findings are made and shown, and nothing follows from them.
+// The same policy with no runbook that acts: findings are made and shown, and nothing follows from them. One in shadow mode stays
+// as it is: nothing is done under it either, and it is said what would be.
 Policy watching_only(Policy policy);
 
 }  // namespace muster::cmd

@@ -224,6 +224,11 @@ void Parser::add_submit() {
         [&o](const std::string& s) { o.checkpoint_every_s = checked(parse_duration_s("--checkpoint-every", s, 7 * 86'400)); });
   value(sub, "--checkpoint-gb", "N", "Size of one checkpoint [100]",
         [&o](const std::string& s) { o.checkpoint_gb = checked(parse_quantity("--checkpoint-gb", s, 0, 1e6, "GB")); });
+  value(sub, "--nodes-min", "N",
+        "It can go on with so few whole nodes, slower, where some fail and no spare is free [only with all]",
+        [&o](const std::string& s) {
+          o.nodes_min = static_cast<std::uint32_t>(checked(parse_count("--nodes-min", s, 1, 131'072)));
+        });
   flag(sub, "--no-requeue", o.no_requeue, "Never stop it to run it again, not even on a failing node");
   flag(sub, "--paced", o.paced, "It writes checkpoints when Muster says so: as often as is best, and not with others at once");
   add_placement(sub);

@@ -249,7 +249,9 @@ struct TwinInjectOptions {
   Connection connection;
   std::string fault;
   std::string node;
-  int slot = -1;  // -1: the twin chooses
+  int slot = -1;       // -1: the twin chooses
+  double lasts_s = 0;  // 0: as it is by itself
+  double share = -1;   // bad_push: of the nodes; below 0: as usual
 };
 
 struct PauseOptions {
@@ -329,6 +331,7 @@ struct SubmitOptions {
   bool deferrable = false;
   bool no_requeue = false;
   bool paced = false;
+  std::uint32_t nodes_min = 0;  // it can go on with so few; 0: only with all
   double value_per_gpu_h = 0;
   std::vector<std::string> after;  // job ids
   std::uint32_t array = 0;
@@ -351,6 +354,11 @@ struct LoginOptions {
 
 struct GuardOptions {
   Connection connection;
+  report::Format format = report::Format::table;
+};
+struct ShadowOptions {
+  Connection connection;
+  std::string journal;  // a file to read instead of asking
   report::Format format = report::Format::table;
 };
 struct ApproveOptions {  // and reject
@@ -405,13 +413,13 @@ struct ShowText {
   std::string text;
 };
 
-using Command =
-    std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions, ResumeOptions,
-                 GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions,
-                 LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions, TwinServeOptions,
-                 TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions,
-                 BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions, UpgradeOptions, RunbookOptions,
-                 GuardOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+using Command = std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions,
+                             ResumeOptions, GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions,
+                             SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions,
+                             TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
+                             BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
+                             BenchLlama3Options, BenchUpgradeOptions, UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions,
+                             ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

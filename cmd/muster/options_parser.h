@@ -88,6 +88,7 @@ class Parser {
     add_runbook();
     add_guard();
     add_upgrade();
+    add_shadow();
     add_approve(approve_);
     reject_.reject = true;
     add_approve(reject_);
@@ -268,6 +269,7 @@ class Parser {
   void add_cancel();
   void add_runbook();
   void add_guard();
+  void add_shadow();
   void add_approve(ApproveOptions& o);
   void add_journal();
   void add_self();
@@ -311,6 +313,7 @@ class Parser {
   BenchUpgradeOptions bench_upgrade_;
   UpgradeOptions upgrade_start_, upgrade_status_, upgrade_stop_, upgrade_back_;
   GuardOptions guard_;
+  ShadowOptions shadow_;
   ApproveOptions approve_, reject_;
   RunbookOptions runbook_list_, runbook_show_, runbook_check_, runbook_diff_;
   JournalVerifyOptions journal_verify_;

@@ -128,6 +128,19 @@ void Parser::add_bench_upgrade(CLI::App& bench) {
   chosen(sub, o);
 }
 
+void Parser::add_shadow() {
+  auto* shadow = command(app_, "shadow", "What would have been done where nothing is: policies with `shadow: true`", kLook,
+                         "  muster shadow report\n  muster shadow report --journal week.db -o json");
+  auto* sub =
+      command(*shadow, "report", "What Muster would have done in shadow mode, what became of it, and what a person did as well",
+              nullptr, "  muster shadow report\n  muster shadow report --journal week.db -o json");
+  words(sub, "--journal", "FILE", "Read a journal file instead of asking a running Muster", shadow_.journal, {WordKind::file, {}},
+        4095);
+  add_format(sub, shadow_.format, {Format::table, Format::json});
+  add_connection(sub, shadow_.connection);
+  chosen(sub, shadow_);
+}
+
 void Parser::add_approve(ApproveOptions& o) {
   auto* sub = command(app_, o.reject ? "reject" : "approve",
                       o.reject ? "Say no to an act that waits for approval" : "Let an act happen that waits for approval", kAct,

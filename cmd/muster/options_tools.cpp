@@ -121,17 +121,29 @@ void Parser::add_twin_inject(CLI::App& twin) {
   auto* sub = command(twin, "inject", "Break something in a running demo, and see what happens", nullptr,
                       "  muster twin inject gpu_off_bus node0017 --slot 3\n"
                       "  muster twin inject node_hang node0042\n"
-                      "  muster twin inject pdu_loss node0017    # its rack; also switch_failure, bad_push, engine_away ...");
+                      "  muster twin inject pdu_loss node0017 --lasts 30m    # its rack; also cooling_fault and switch_failure\n"
+                      "  muster twin inject bad_push --share 0.2 --lasts 2h  # strikes the site: no node; also engine_away ...");
   const auto faults = as_words(twin::names(twin::FaultKind{}));
   choice(sub, "FAULT", "FAULT", "What goes wrong: " + join(faults, ", "), faults, [this, faults](std::size_t i) {
     twin_inject_.fault = faults[i];
   })->required();
-  words(sub, "NODE", "NODE", "Where", twin_inject_.node, {WordKind::node, {}}, 255);
-  sub->get_option("NODE")->required();
+  words(sub, "NODE", "NODE", "Where; not needed for what strikes the whole site", twin_inject_.node, {WordKind::node, {}}, 255);
   value(sub, "--slot", "N", "Which GPU of the node, from 0 [chosen by the twin]",
         [this](const std::string& s) { twin_inject_.slot = static_cast<int>(checked(parse_count("--slot", s, 0, 15))); });
+  value(sub, "--lasts", "TIME", "Until somebody mends it, of disasters and stalls [as usual for the kind]",
+        [this](const std::string& s) { twin_inject_.lasts_s = checked(parse_duration_s("--lasts", s, 30 * 86'400)); });
+  value(sub, "--share", "PART", "Part of the nodes that a bad_push reaches, 0 to 1 [0.3]",
+        [this](const std::string& s) { twin_inject_.share = checked(parse_quantity("--share", s, 0, 1)); });
   add_connection(sub, twin_inject_.connection);
-  chosen(sub, twin_inject_);
+  sub->callback([this] {
+    twin::FaultKind kind{};
+    (void)parse_name(twin_inject_.fault, kind);
+    if (twin_inject_.node.empty() && twin::needs_node(kind)) {
+      throw BadValue{
+          {Code::bad_input, "NODE is required: " + twin_inject_.fault + " strikes one, or the part it belongs to", ""}};
+    }
+    command_ = twin_inject_;
+  });
 }
 
 void Parser::add_replay() {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "ingest/json.h"
 #include "model/codec.h"
+#include "report/shadow_report.h"
 #include "report/units.h"
 #include "report/why.h"
 
@@ -30,13 +31,11 @@ Error located(const std::string& path, const Error& e) {
                       report->events, printable(path), report->events)};
 }
 
-using Answer = Result<std::string> (report::Inquiry::*)(const report::Provenance&) const;
-
-Result<std::string> ask(const std::string& path, std::string_view what, Answer answer,
-                        const std::function<void(double)>& progress) {
+// Hands every event of the journal to `take`, each hash checked.
+Result<report::Provenance> read_all(const std::string& path, const std::function<void(const Event&)>& take,
+                                    const std::function<void(double)>& progress) {
   auto journal = sqlite::open({.path = path, .read_only = true});
   if (!journal) return tl::unexpected(located(path, journal.error()));
-  report::Inquiry inquiry(what);
   report::Provenance source{(*journal)->id(), 0, {}};
   const double last = static_cast<double>((*journal)->last_seq());
   Digest digest{};
@@ -50,7 +49,7 @@ Result<std::string> ask(const std::string& path, std::string_view what, Answer a
                          event.error().next};
       return false;
     }
-    inquiry.take(*event);
+    take(*event);
     source.events = stored.seq;
     digest = stored.hash;
     if (progress && stored.seq % kProgressEvery == 0 && last > 0) progress(static_cast<double>(stored.seq) / last);
@@ -59,7 +58,18 @@ Result<std::string> ask(const std::string& path, std::string_view what, Answer a
   if (unreadable) return tl::unexpected(*unreadable);
   if (!read) return tl::unexpected(located(path, read.error()));
   source.digest = render_hex(digest);
-  return (inquiry.*answer)(source);
+  return source;
+}
+
+using Answer = Result<std::string> (report::Inquiry::*)(const report::Provenance&) const;
+
+Result<std::string> ask(const std::string& path, std::string_view what, Answer answer,
+                        const std::function<void(double)>& progress) {
+  report::Inquiry inquiry(what);
+  const auto source = read_all(
+      path, [&](const Event& e) { inquiry.take(e); }, progress);
+  if (!source) return tl::unexpected(source.error());
+  return (inquiry.*answer)(*source);
 }
 
 }  // namespace
@@ -73,6 +83,16 @@ Result<std::string> incident_from_journal(const std::string& path, const std::st
                                           const std::function<void(double)>& progress) {
   return ask(path, "incident " + id, &report::Inquiry::incident_report, progress);
 }
+
+Result<std::string> shadow_from_journal(const std::string& path, const std::function<void(double)>& progress) {
+  report::ShadowStory story;
+  const auto source = read_all(
+      path, [&](const Event& e) { story.take(e); }, progress);
+  if (!source) return tl::unexpected(source.error());
+  return story.json(*source);
+}
+
+Result<std::string> ShadowReportTool::call(const Value&) { return shadow_from_journal(journal_); }
 
 Result<std::string> IncidentReportTool::call(const Value& input) {
   const Value* id = input.find("id");

@@ -16,6 +16,20 @@ Result<std::string> why_from_journal(const std::string& path, const std::string&
 Result<std::string> incident_from_journal(const std::string& path, const std::string& id,
                                           const std::function<void(double)>& progress = {});
 
+// What shadow mode held back, and what became of it.
+Result<std::string> shadow_from_journal(const std::string& path, const std::function<void(double)>& progress = {});
+
+// {} -> the same, from the journal of a running Muster.
+class ShadowReportTool final : public Tool {
+ public:
+  explicit ShadowReportTool(std::string journal) : journal_(std::move(journal)) {}
+  Role role() const override { return Role::viewer; }
+  Result<std::string> call(const Value& input) override;
+
+ private:
+  std::string journal_;
+};
+
 // {"id": "7"} -> the report of incident 7, from the journal of a running Muster.
 class IncidentReportTool final : public Tool {
  public:

@@ -27,6 +27,11 @@ class RemoteInject final : public Tool {
       if (v == nullptr || v->string() == nullptr || v->string()->find_first_of("\"\\") != std::string::npos) continue;
       body += (body.size() > 1 ? "," : "") + std::string("\"") + name + "\":\"" + *v->string() + "\"";
     }
+    for (const char* name : {"lasts_s", "share"}) {
+      double number = 0;
+      if (const Value* v = input.find(name); v != nullptr && v->number(number))
+        body += fmt::format("{}\"{}\":{}", body.size() > 1 ? "," : "", name, number);
+    }
     return twin_.post("/v1/inject", body + "}");
   }
 

@@ -47,7 +47,7 @@ Result<JobSpec> spec_of(const Value& body, const State& s) {
       "segment",       "within",             "prefer",     "prefer_wait_s", "gpu_model",     "queue",
       "priority",      "time_limit_s",       "deadline",   "deadline_in_s", "deferrable",    "value_per_gpu_h",
       "after",         "array",              "init_s",     "step_s",        "steps",         "checkpoint_every_s",
-      "checkpoint_gb", "checkpoint_stall_s", "no_requeue", "paced"};
+      "checkpoint_gb", "checkpoint_stall_s", "no_requeue", "nodes_min",     "paced"};
   if (auto r = known_keys(*v, "spec", keys); !r) return tl::unexpected(r.error());
   auto spec = decode_spec(*v);
   if (!spec) return bad(fmt::format("spec.{}", spec.error().what));

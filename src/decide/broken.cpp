@@ -2,12 +2,15 @@
 
 #include <fmt/core.h>
 
+#include "decide/choose.h"
 #include "decide/moves/repair.h"
+#include "decide/queue.h"
 #include "decide/waiting.h"
 
 namespace muster::decide {
 namespace {
 
+constexpr std::uint32_t kWholeGpu = 1000;  // thousandths
 constexpr std::uint32_t kAppFailures = 3;  // a program that fails this often by itself is given up
 
 // Trouble on one of the nodes explains a failure that the engine blames on the program.
@@ -36,38 +39,61 @@ bool has(const NodeState& n, JobId id) {
 
 // `blame`: the node whose rank was lost is left out too, though nothing is known against it yet: a fault shows to the launcher
 // first, to a scrape within a minute, and a gang that starts there meanwhile is lost again.
-std::optional<Wanted> mend_with(const State& s, ClusterView& view, const Job& j, bool blame) {
-  if (!s.policy.scheduling.repair || j.nodes.size() < 2 || j.spec.gpu_milli > 0) return std::nullopt;
-  const std::uint32_t milli = 1000;
+std::vector<NodeId> failed_of(const State& s, const Job& j, bool blame) {
   const std::uint16_t whole = all_slots(s.site);
   std::vector<NodeId> failed;
   for (std::size_t i = 0; i < j.nodes.size(); ++i) {
     const NodeId n = j.nodes[i];
     const bool sound = placeable(s, n) || (has(s.nodes[n.v], j.id) && s.nodes[n.v].condition == NodeCondition::up &&
                                            s.nodes[n.v].hold == Hold::none && !s.nodes[n.v].incident.some());
-    const bool free = room_for(s, n, j.slots.empty() ? whole : j.slots[i], milli, j.id);
+    const bool free = room_for(s, n, j.slots.empty() ? whole : j.slots[i], kWholeGpu, j.id);
     const bool blamed = blame && names_node(j.last_detail, s.site.nodes[n.v].name);
     if (!sound || !free || blamed) failed.push_back(n);
   }
-  if (failed.empty() || failed.size() == j.nodes.size()) return std::nullopt;
+  return failed;
+}
+
+// Other nodes for the failed ones, all but the first `lack` of them: without those it goes on.
+Repair repair_of(const State& s, ClusterView& view, const Job& j, std::vector<NodeId> failed, std::size_t lack) {
   // The tree as if the gang still had its nodes.
   Tree& tree = view.tree();
-  const Gang gang = gang_of(s, view, quotas_of(s), j);
+  Gang gang = gang_of(s, view, quotas_of(s), j);
+  for (std::size_t k = 0; k < lack; ++k) {
+    const auto at = std::find(gang.nodes.begin(), gang.nodes.end(), failed[k]) - gang.nodes.begin();
+    gang.nodes.erase(gang.nodes.begin() + at);
+    gang.slots.erase(gang.slots.begin() + at);
+    --gang.shape.pieces;
+  }
+  failed.erase(failed.begin(), failed.begin() + static_cast<std::ptrdiff_t>(lack));
   view.open_spares();
   const std::size_t mark = tree.mark();
   for (std::size_t i = 0; i < gang.nodes.size(); ++i) {
     const NodeId n = gang.nodes[i];
     const bool lost = std::find(failed.begin(), failed.end(), n) != failed.end();
     if (has(s.nodes[n.v], j.id)) continue;
-    if (!lost || room_for(s, n, gang.slots[i], milli, j.id)) tree.take(n, gang.slots[i], milli);
+    if (!lost || room_for(s, n, gang.slots[i], kWholeGpu, j.id)) tree.take(n, gang.slots[i], kWholeGpu);
   }
-  const Repair r = plan_repair(tree, view.layout(), gang, failed);
+  Repair r = plan_repair(tree, view.layout(), gang, failed);
   tree.rollback(mark);
   view.close_spares();
+  return r;
+}
+
+std::optional<Wanted> mend_with(const State& s, ClusterView& view, const Job& j, bool blame, std::size_t lack) {
+  if (!s.policy.scheduling.repair || j.nodes.size() < 2 || j.spec.gpu_milli > 0) return std::nullopt;
+  const std::vector<NodeId> failed = failed_of(s, j, blame);
+  if (failed.empty() || failed.size() == j.nodes.size() || failed.size() < lack) return std::nullopt;
+  Repair r = repair_of(s, view, j, failed, lack);
   if (!r.possible) return std::nullopt;
   // A gang that broke has left its nodes: they draw little now, and others may have been promised that power.
   if (!std::all_of(r.nodes.begin(), r.nodes.end(), [&](NodeId n) { return has(s.nodes[n.v], j.id) || view.powered(n); }))
     return std::nullopt;
+  if (lack > 0) {
+    r.why = fmt::format("{} of its {} nodes failed, and {} free where it could use {}: it goes on with {} of {}, slower",
+                        failed.size(), j.nodes.size(),
+                        r.in.empty() ? std::string("no spare is") : fmt::format("only {} are", r.in.size()),
+                        r.in.empty() ? "it" : "them", r.nodes.size(), j.spec.nodes);
+  }
   Wanted w;
   w.action.verb = Verb::restart_job;
   w.action.job = j.id;
@@ -79,7 +105,7 @@ std::optional<Wanted> mend_with(const State& s, ClusterView& view, const Job& j,
   w.placement.leaves_min = r.leaves_min;
   w.placement.leaves_empty = j.placement.leaves_empty;
   w.placement.why = r.why;
-  w.reason.rule = "queue/repair";
+  w.reason.rule = lack > 0 ? "queue/smaller" : "queue/repair";
   const std::uint64_t lost = j.progress.steps - std::min(j.progress.steps, j.progress.durable_steps);
   w.reason.sentence = fmt::format("{}; it {}: {} step{} lost", r.why,
                                   j.progress.durable_steps > 0 ? fmt::format("continues from step {}", j.progress.durable_steps)
@@ -90,13 +116,59 @@ std::optional<Wanted> mend_with(const State& s, ClusterView& view, const Job& j,
   return w;
 }
 
+// The engine's own word names a node that nothing is known against yet.
+bool blames(const Job& j) { return j.phase == JobPhase::broken && j.last_end == JobEnd::node_failed && !j.last_detail.empty(); }
+
+// Until the nodes that it lost are expected back in service.
+double nodes_back_s(const State& s, const Job& j) {
+  double back = 0;
+  for (const NodeId n : failed_of(s, j, blames(j))) {
+    const NodeState& node = s.nodes[n.v];
+    const Incident* i = find_incident(s, node.incident);
+    double here = repair_s(Verb::reboot_node);  // whatever it turns out to be
+    if (node.hold == Hold::person || (i != nullptr && i->stage == Stage::held)) {
+      here = repair_s(Verb::replace_node);
+    } else if (const Runbook* book = i == nullptr ? nullptr : runbook_for(s, *i)) {
+      here = repair_s(book->steps.empty() ? Verb::replace_node
+                                          : book->steps[std::min<std::size_t>(i->rung, book->steps.size() - 1)]);
+    }
+    for (const Share& x : node.shares) {  // others have it
+      const Job* other = x.job == j.id ? nullptr : find_job(s, x.job);
+      if (other != nullptr) here = std::max(here, (expected_end_of(s, *other) - s.mono()).seconds());
+    }
+    back = std::max(back, here);
+  }
+  return back;
+}
+
+// What a gang that can go on smaller does when it has broken: by what each way would lose. Nothing: back to the queue.
+std::optional<Wanted> mend_by_cost(const State& s, ClusterView& view, const Job& j, std::vector<Option>& options) {
+  auto spare = mend(s, view, j);
+  auto less = spare ? std::nullopt : mend_smaller(s, view, j);
+  Stakes k = stakes_of(s, j, nodes_back_s(s, j));
+  k.spare = spare.has_value();
+  if (less) k.smaller = static_cast<double>(less->action.nodes.size()) / j.spec.nodes;
+  Weighed w = weigh_broken(k, view.tree().find(view.shape_of(j.spec)).has_value());
+  options = std::move(w.options);
+  if (w.smaller) return less;
+  return spare;
+}
+
 }  // namespace
 
 std::optional<Wanted> mend(const State& s, ClusterView& view, const Job& j) {
-  if (j.phase == JobPhase::broken && j.last_end == JobEnd::node_failed && !j.last_detail.empty()) {
-    if (auto w = mend_with(s, view, j, true)) return w;
+  if (blames(j)) {
+    if (auto w = mend_with(s, view, j, true, 0)) return w;
   }
-  return mend_with(s, view, j, false);
+  return mend_with(s, view, j, false, 0);
+}
+
+std::optional<Wanted> mend_smaller(const State& s, ClusterView& view, const Job& j) {
+  if (j.spec.nodes_min == 0) return std::nullopt;
+  for (std::size_t lack = 1; lack + j.spec.nodes_min <= j.nodes.size(); ++lack) {
+    if (auto w = mend_with(s, view, j, blames(j), lack)) return w;
+  }
+  return std::nullopt;
 }
 
 void decide_broken(const State& s, ClusterView& view, Decisions& out) {
@@ -108,6 +180,7 @@ void decide_broken(const State& s, ClusterView& view, Decisions& out) {
     w.action.job = id;
     w.action.attempt = j->attempt;
     w.reason.actor = "muster";
+    std::vector<Option> options;
     const bool own_fault = j->last_end == JobEnd::app_failed && !node_to_blame(s, *j);
     if (j->fruitless >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
       w.action.verb = Verb::fail_job;
@@ -118,8 +191,9 @@ void decide_broken(const State& s, ClusterView& view, Decisions& out) {
                     : fmt::format("{} restarts in which it got no further, the policy allows {}", j->fruitless,
                                   s.policy.job_restarts_max);
       w.reason.alternatives = {"requeue once more: it would most likely fail again"};
-    } else if (auto mended = mend(s, view, *j)) {
+    } else if (auto mended = j->spec.nodes_min > 0 ? mend_by_cost(s, view, *j, options) : mend(s, view, *j)) {
       w = std::move(*mended);
+      w.reason.options = std::move(options);
       // Two gangs that broke at once must not be mended with the same spare: the second is looked at after this one is on record.
       out.push_back(std::move(w));
       continue;
@@ -130,7 +204,45 @@ void decide_broken(const State& s, ClusterView& view, Decisions& out) {
                                       name_of(j->last_end), j->progress.durable_steps, j->spec.steps,
                                       j->progress.steps - std::min(j->progress.steps, j->progress.durable_steps));
       w.reason.alternatives = {"give it up: restarts are left"};
+      w.reason.options = std::move(options);
     }
+    out.push_back(std::move(w));
+  }
+}
+
+void decide_growth(const State& s, ClusterView& view, Decisions& out) {
+  if (s.idle()) return;
+  for (const JobId id : s.checkpointed) {
+    const Job* j = find_job(s, id);
+    if (j == nullptr || j->phase != JobPhase::running || part_of(*j) == 1) continue;
+    const bool ordered = std::any_of(s.open_orders.begin(), s.open_orders.end(),
+                                     [&](const std::string& key) { return s.orders.at(key).order.action.job == id; });
+    const auto stops =
+        std::count_if(s.harms.begin(), s.harms.end(), [&](const Harm& h) { return !h.node.some() && h.job == id; });
+    if (ordered || stops >= s.policy.scheduling.stops_per_day || node_to_blame(s, *j)) continue;
+    auto choice = view.room_to_grow(*j);
+    if (!choice) continue;
+    const Quotas quotas = quotas_of(s);
+    const Amounts all = ask_of(s, quotas, j->spec);
+    Amounts more = gang_of(s, view, quotas, *j).use;
+    for (std::size_t r = 0; r < kResources; ++r) more[r] = all[r] - more[r];
+    if (!quotas.allows(quotas.find(queue_of(j->spec)), more)) continue;
+    Stakes k = stakes_of(s, *j, 0);
+    k.smaller = part_of(*j);
+    Weighed weighed = weigh_growth(k);
+    if (weighed.smaller) continue;
+    Wanted w;
+    w.action.verb = Verb::restart_job;
+    w.action.job = id;
+    w.action.attempt = j->attempt + 1;
+    w.placement = placement_of(s.site, *choice, view.shape_of(j->spec));
+    w.action.nodes = std::move(choice->nodes);
+    w.reason.rule = "queue/grow";
+    w.reason.sentence = fmt::format("nodes are free again: from {} to {} nodes at its checkpoint at step {}", j->nodes.size(),
+                                    j->spec.nodes, j->progress.durable_steps);
+    w.reason.alternatives = {"leave it as it is: it would be slower to its end"};
+    w.reason.options = std::move(weighed.options);
+    w.reason.actor = "muster";
     out.push_back(std::move(w));
   }
 }

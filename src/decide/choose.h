@@ -21,7 +21,8 @@ struct Stakes {
   double slow = 0;                // share of its speed that the fault costs, 0 to 1; 1: it hangs
   double fails_per_h = 0;         // how likely the fault is to end the job by itself
   bool spare = false;             // nodes to go on with are free
-  double nodes_back_s = 0;        // else: until there will be
+  double smaller = 0;             // else: part of its pieces that could go on at once, in (0, 1); 0: it needs all of them
+  double nodes_back_s = 0;        // and: until there will be nodes for all of it
   double timeout_s = 0;           // hangs: until its own time-out ends it
   bool may_stop = true;           // its owner lets it be requeued
 };
@@ -30,12 +31,20 @@ enum class When : std::uint8_t { now, at_checkpoint, at_end };
 
 struct Weighed {
   When when = When::at_end;
+  bool smaller = false;         // stopped now, it is to go on with fewer nodes at once
   std::vector<Option> options;  // the chosen one first
 };
 
 Weighed weigh(const Stakes& k);
+// The same for a gang that has broken already: a spare, fewer nodes, or the queue. `elsewhere`: the queue could start all of it
+// at once on other nodes.
+Weighed weigh_broken(const Stakes& k, bool elsewhere);
+// Whether a gang that runs smaller is to be restarted in full, with the nodes at hand.
+Weighed weigh_growth(const Stakes& k);
 // What is known about a job's stakes in an incident.
 Stakes stakes_of(const State& s, const Incident& i, const Job& j, const Runbook& book, bool spare);
+// The same for one that has broken or runs smaller, with so much time until its nodes are back.
+Stakes stakes_of(const State& s, const Job& j, double nodes_back_s);
 // Expected time of a step of a runbook with the test after it, in seconds.
 double repair_s(Verb step);
 

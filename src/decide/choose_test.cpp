@@ -104,5 +104,26 @@ TEST(Choose, AnUnknownCheckpointIsSaid) {
   }
 }
 
+TEST(Choose, FewerNodesAtOnceAreWeighedAgainstAllOfThemLater) {
+  Stakes k = slow_gang();
+  k.spare = false;
+  k.slow = 1;  // it hangs
+  k.timeout_s = 600;
+  k.nodes_back_s = 3600;
+  k.smaller = 0.75;
+  const Weighed w = weigh(k);
+  EXPECT_TRUE(w.smaller);
+  EXPECT_EQ(w.options.front().what, "restart it smaller now");
+  EXPECT_NEAR(cost(w, "smaller"), 64 * (600 + 180 + 0.25 * 3600 + 180) / 3600.0, 1e-9);
+  EXPECT_NEAR(cost(w, "stop it now"), 64 * (600 + 180 + 3600) / 3600.0, 1e-9);
+  k.nodes_back_s = 120;
+  EXPECT_FALSE(weigh(k).smaller) << "the nodes are back before it could start";
+  k.nodes_back_s = 3600;
+  k.remaining_s = 300;
+  EXPECT_NEAR(cost(weigh(k), "smaller"), 64 * (600 + 180 + 0.25 * 400) / 3600.0, 1e-9) << "it ends before they are back";
+  k.spare = true;
+  EXPECT_FALSE(weigh(k).smaller);
+}
+
 }  // namespace
 }  // namespace muster::decide

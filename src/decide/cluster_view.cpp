@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "decide/choose.h"
 #include "decide/energy/heat.h"
 #include "decide/moves/repair.h"
 
@@ -64,6 +65,11 @@ Shape shape_of(const Layout& layout, const JobSpec& spec) {
   return x;
 }
 
+double part_of(const Job& j) {
+  if (j.spec.nodes_min == 0 || j.nodes.empty() || j.nodes.size() >= j.spec.nodes) return 1;
+  return static_cast<double>(j.nodes.size()) / j.spec.nodes;
+}
+
 void ClusterView::update(const State& s) {
   if (!tree_ || held_.size() != s.nodes.size() || (power_ && power_->busy_w() != node_busy_w(s))) return build(s);
   open_spares();
@@ -107,6 +113,9 @@ void ClusterView::sync(const State& s, NodeId n) {
     for (const Share& x : held_[n.v]) tree_->give(n, x.slots, x.milli);
     for (const Share& x : now) tree_->take(n, x.slots, x.milli);
     held_[n.v] = now;
+    for (const Share& x : now) {
+      if (const Job* j = find_job(s, x.job); j != nullptr && j->spec.nodes_min > 0) elastic_.insert(x.job);
+    }
   }
   const bool serves = placeable(s, n);
   if (power_) {
@@ -149,6 +158,7 @@ void ClusterView::choose_spares(const State& s) {
   for (const auto& [n, t] : s.upgrade.turns) {  // kept for gangs that are to move there
     if (t.stage == TurnStage::kept && at_work(s.upgrade.phase) && may_open(n) && held_[n.v].empty()) spares_.push_back(n);
   }
+  keep_for_smaller(s);
   close_spares();
   if (s.policy.scheduling.spare_confidence <= 0) return;
   SparesAsk ask;
@@ -168,6 +178,54 @@ void ClusterView::choose_spares(const State& s) {
   close_spares();
 }
 
+// Without this whoever waits in the queue would take a repaired node at once, and the gang that lost it would stay small for
+// ever. They idle until its next checkpoint at most; a gang that writes none gets none.
+void ClusterView::keep_for_smaller(const State& s) {
+  growth_.clear();
+  std::erase_if(elastic_, [&](JobId id) {
+    const Job* j = find_job(s, id);
+    return j == nullptr || ended(j->phase) || j->phase == JobPhase::queued;
+  });
+  for (const JobId id : elastic_) {
+    const Job& j = s.jobs.at(id);
+    if (part_of(j) == 1 || j.phase != JobPhase::running || j.spec.no_requeue || j.spec.checkpoint_every_s <= 0) continue;
+    Stakes k = stakes_of(s, j, 0);
+    k.age_s = 0;
+    k.smaller = part_of(j);
+    if (weigh_growth(k).smaller) continue;
+    const auto lack = static_cast<std::size_t>(j.spec.nodes - j.nodes.size());
+    const Shape shape = shape_of(j.spec);
+    std::vector<std::pair<std::uint32_t, NodeId>> free;  // nearest first: of its leaf, of its pod, others
+    for (std::uint32_t n = 0; n < held_.size(); ++n) {
+      const Layout::Node& at = layout_.nodes[n];
+      if (!held_[n].empty() || !may_open(NodeId{n}) || (shape.model != kAnyModel && at.model != shape.model)) continue;
+      if (std::find(spares_.begin(), spares_.end(), NodeId{n}) != spares_.end()) continue;
+      const Layout::Node& home = layout_.nodes[j.nodes.front().v];
+      free.emplace_back(at.leaf == home.leaf ? 0 : at.pod == home.pod ? 1 : 2, NodeId{n});
+    }
+    if (free.size() < lack) continue;  // a part of them is of no use to it: others may have them
+    std::sort(free.begin(), free.end());
+    for (std::size_t at = 0; at < lack; ++at) {
+      growth_[id].push_back(free[at].second);
+      spares_.push_back(free[at].second);
+    }
+  }
+}
+
+std::optional<Choice> ClusterView::room_to_grow(const Job& j) {
+  const auto kept = growth_.find(j.id);
+  if (kept == growth_.end()) return std::nullopt;
+  const std::size_t mark = tree_->mark();
+  for (NodeId n : kept->second) tree_->open(n);
+  tree_->give(where(j));
+  auto choice = tree_->find(shape_of(j.spec));
+  tree_->rollback(mark);
+  const auto has = [&](NodeId n) { return std::find(j.nodes.begin(), j.nodes.end(), n) != j.nodes.end(); };
+  if (!choice || !std::all_of(choice->nodes.begin(), choice->nodes.end(), [&](NodeId n) { return has(n) || powered(n); }))
+    return std::nullopt;
+  return choice;
+}
+
 std::uint32_t ClusterView::closed_by_power() const {
   std::uint32_t closed = 0;
   for (std::uint32_t n = 0; power_ && n < held_.size(); ++n) {
@@ -183,6 +241,12 @@ void ClusterView::open_spares() {
 }
 void ClusterView::close_spares() {
   for (NodeId n : spares_) tree_->close(n);
+}
+
+Shape ClusterView::held_shape(const Job& j) const {
+  Shape x = shape_of(j.spec);
+  if (part_of(j) < 1) x.pieces = static_cast<std::uint32_t>(j.nodes.size());
+  return x;
 }
 
 Shape ClusterView::wanted_shape(const State& s, const Job& j) const {

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "decide/energy/power.h"
@@ -18,6 +19,8 @@ Layout layout_of(const Site& site);
 // kAnyModel for an empty name; layout.models.size() for an unknown one.
 std::uint32_t model_of(const Layout& layout, std::string_view name);
 Shape shape_of(const Layout& layout, const JobSpec& spec);
+// Part of its pieces that a gang holds: below 1 where it goes on with fewer nodes than it asked for (spec.nodes_min).
+double part_of(const Job& j);
 
 class ClusterView {
  public:
@@ -27,6 +30,8 @@ class ClusterView {
   Tree& tree() { return *tree_; }
   const Layout& layout() const { return layout_; }
   Shape shape_of(const JobSpec& spec) const { return decide::shape_of(layout_, spec); }
+  // Of what a gang holds.
+  Shape held_shape(const Job& j) const;
   // As shape_of, but while it may still hope for its preferred level, that level is required.
   Shape wanted_shape(const State& s, const Job& j) const;
   // Where a job that holds nodes has its GPUs; kept until it starts elsewhere.
@@ -40,6 +45,9 @@ class ClusterView {
   // Nodes kept free for repairs are closed to everybody else; between these two calls they are open.
   void open_spares();
   void close_spares();
+  // Free nodes kept for a gang that runs smaller than it asked for, until its next checkpoint; with those it has. Nothing: too
+  // few are free, or it is not worth it.
+  std::optional<Choice> room_to_grow(const Job& j);
 
  private:
   struct Place {
@@ -52,6 +60,7 @@ class ClusterView {
   void sync(const State& s, NodeId n);
   void weigh(const State& s, std::uint32_t leaf);
   void choose_spares(const State& s);
+  void keep_for_smaller(const State& s);
 
   bool may_open(NodeId n) const { return in_service_[n.v] != 0 && (!power_ || power_->open(n)); }
 
@@ -63,6 +72,8 @@ class ClusterView {
   std::vector<std::vector<NodeId>> leaf_nodes_;
   std::vector<std::vector<NodeId>> pod_nodes_;
   std::vector<NodeId> spares_;
+  std::set<JobId> elastic_;                      // placed gangs that can go on smaller
+  std::map<JobId, std::vector<NodeId>> growth_;  // kept for those that do
   std::map<JobId, Place> places_;
 };
 

@@ -28,6 +28,7 @@ Decisions Decider::decide(const State& s) {
   decide_heat(s, out);
   decide_broken(s, view_, out);
   decide_pace(s, out);
+  decide_growth(s, view_, out);
   decide_upgrade(s, view_, out);
   decide_queue(s, view_, out);
   return out;

@@ -9,7 +9,7 @@
 namespace muster::decide {
 
 // Version of the rules; part of every run's record, and raised when a change here can change a decision.
-constexpr std::uint32_t kRulesVersion = 4;
+constexpr std::uint32_t kRulesVersion = 5;
 
 struct Wanted {
   Action action;

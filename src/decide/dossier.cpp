@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace muster::decide {
@@ -37,10 +39,41 @@ std::string evidence(const State& s, const Incident& i) {
   return out;
 }
 
+// Counters and other readings: as they were when each fault was found, by whoever is no log, and as probes of the node told them;
+// the last one was asked for with this in mind.
+std::string readings(const State& s, const Incident& i) {
+  std::string out;
+  for (const FindingId id : i.findings) {
+    const Finding* f = find_finding(s, id);
+    if (f == nullptr) continue;
+    const auto told = [](const Evidence& e) { return e.witness == Witness::scrape && !e.text.empty(); };
+    const auto first = std::find_if(f->evidence.begin(), f->evidence.end(), told);
+    if (first == f->evidence.end()) continue;
+    const auto last = std::find_if(f->evidence.rbegin(), f->evidence.rend(), told);
+    out += fmt::format("  when found, {}: {}\n", render_utc(first->at), printable(first->text.substr(0, kTextMax)));
+    if (&*last != &*first)
+      out += fmt::format("  last seen, {}: {}\n", render_utc(last->at), printable(last->text.substr(0, kTextMax)));
+  }
+  std::vector<const OrderRecord*> probes;
+  for (const auto& [key, o] : s.orders) {
+    if (o.order.reason.incident == i.id && o.order.action.verb == Verb::probe_node && o.status == Status::done)
+      probes.push_back(&o);
+  }
+  std::stable_sort(probes.begin(), probes.end(),
+                   [](const OrderRecord* a, const OrderRecord* b) { return a->intended < b->intended; });
+  for (const OrderRecord* p : probes) {
+    out += fmt::format("  {}, {}: {}\n", p == probes.back() ? "now" : "asked", render_utc(p->intended),
+                       p->detail.empty() ? "the node answered; its readings are with whoever keeps its samples"
+                                         : printable(p->detail.substr(0, kTextMax)));
+  }
+  return out.empty() ? "  none that is not in the kernel's log: the node could not be asked\n" : out;
+}
+
 }  // namespace
 
 std::string dossier(const State& s, const Incident& i) {
-  std::string out = part(s, i) + "\nWhat was seen\n" + evidence(s, i) + "\nWhat was done\n";
+  std::string out =
+      part(s, i) + "\nWhat was seen\n" + evidence(s, i) + "\nCounters and readings\n" + readings(s, i) + "\nWhat was done\n";
   for (const auto& [key, o] : s.orders) {
     if (o.order.reason.incident != i.id) continue;
     out += fmt::format("  {} {}: {}{}{}\n", render_utc(o.intended), name_of(o.order.action.verb), name_of(o.status),

@@ -135,7 +135,7 @@ bool pause(const State& s, ClusterView& view, const Line& line, const Pass& pass
     p.lost = s.now.utc - j.checkpointed;
     p.ran = j.ran + (p.ran_since - p.lost);
     p.paused_before = j.paused;
-    p.gpus = static_cast<std::uint32_t>((milli_gpus(s.site, j.spec) + 999) / 1000);
+    p.gpus = static_cast<std::uint32_t>(static_cast<double>(milli_gpus(s.site, j.spec) + 999) * part_of(j) / 1000);
     p.where = r.where;
     p.milli = r.milli;
     running.push_back(p);
@@ -198,7 +198,7 @@ bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line&
     w.action.attempt = j.attempt + 1;
     w.action.nodes = m.to.nodes;
     if (!j.slots.empty()) w.action.slots = m.to.slots;
-    w.placement = placement_of(s.site, m.to, view.shape_of(j.spec));
+    w.placement = placement_of(s.site, m.to, view.held_shape(j));
     out.push_back(std::move(w));
   }
   return true;

@@ -365,6 +365,110 @@ TEST(Broken, AGangThatLostANodeIsMendedNextToItsOthers) {
   EXPECT_TRUE(w[0].reason.sentence.starts_with("1 of 2 nodes failed, replaced by")) << w[0].reason.sentence;
 }
 
+// Eight nodes, four of a gang that can go on with two, the rest taken; one of the gang's is lost.
+struct NoSpare {
+  Story t{8};
+  JobId gang;
+  explicit NoSpare(std::uint32_t nodes_min) {
+    gang = t.running({NodeId{0}, NodeId{1}, NodeId{2}, NodeId{3}});
+    t.running({NodeId{4}, NodeId{5}, NodeId{6}, NodeId{7}});
+    JobSpec& spec = t.s.jobs.at(gang).spec;
+    spec.nodes_min = nodes_min;
+    spec.steps = 100'000;
+    spec.checkpoint_every_s = 600;
+    t.open(t.find(FindingKind::gpu_lost, NodeId{1}, 1));
+  }
+  std::vector<Wanted> breaks() {
+    t.tell(JobEnded{gang, 1, JobEnd::node_failed, {100, 80, 60'000, 0, 0}, "rank lost"});
+    return broken(t.s);
+  }
+};
+
+TEST(Smaller, WithoutASpareAGangThatMayGoesOnWithWhatIsLeft) {
+  NoSpare c(2);
+  const auto w = c.breaks();
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.verb, Verb::restart_job);
+  EXPECT_EQ(w[0].action.nodes, (std::vector<NodeId>{NodeId{0}, NodeId{2}, NodeId{3}}));
+  EXPECT_EQ(w[0].reason.rule, "queue/smaller");
+  ASSERT_EQ(w[0].reason.options.size(), 3U);
+  // 32 GPUs, a minute to start, 780 s until a reboot has brought the node back: a quarter of the gang is missing, and it starts
+  // twice.
+  EXPECT_EQ(w[0].reason.options[0].what, "restart it smaller now");
+  EXPECT_NEAR(w[0].reason.options[0].cost_gpu_h, 32 * (60 + 780 * 0.25 + 60) / 3600.0, 1e-9);
+  EXPECT_EQ(w[0].reason.options[1].what, "send it back to the queue");
+  EXPECT_NEAR(w[0].reason.options[1].cost_gpu_h, 32 * (60 + 780) / 3600.0, 1e-9);
+  EXPECT_EQ(w[0].reason.options[2].cost_gpu_h, -1) << "no spare";
+}
+
+TEST(Smaller, OneThatNeedsAllOfItsNodesGoesBackToTheQueue) {
+  NoSpare all(0);
+  EXPECT_EQ(all.breaks().at(0).action.verb, Verb::requeue_job);
+  NoSpare more(4);
+  const auto w = more.breaks();
+  EXPECT_EQ(w.at(0).action.verb, Verb::requeue_job);
+  EXPECT_EQ(w.at(0).reason.options[0].what, "send it back to the queue");
+  EXPECT_EQ(w.at(0).reason.options[2].why, "too few of its nodes are left for that");
+}
+
+TEST(Smaller, ASpareIsBetterAndANearEndIsWaitedFor) {
+  NoSpare spare(2);
+  spare.t.tell(JobEnded{JobId{2, 0}, 1, JobEnd::completed, {}, {}});
+  const auto swapped = spare.breaks();
+  EXPECT_EQ(swapped.at(0).action.nodes.size(), 4U);
+  EXPECT_EQ(swapped.at(0).reason.options[0].what, "swap in a spare");
+
+  NoSpare slow(2);  // it takes so long to start that the wait for the node costs less than two starts
+  slow.t.s.jobs.at(slow.gang).spec.init_s = 1200;
+  slow.t.tell(JobEnded{slow.gang, 1, JobEnd::node_failed, {100, 80, 0, 0, 0}, "rank lost"});
+  EXPECT_EQ(broken(slow.t.s).at(0).action.verb, Verb::requeue_job);
+}
+
+std::vector<Wanted> growth(const State& s) {
+  ClusterView view;
+  view.update(s);
+  Decisions out;
+  decide_growth(s, view, out);
+  return wanted(out);
+}
+
+TEST(Smaller, ItGrowsBackAtACheckpointWhenItsNodesAreFreeAndNobodyElseGetsThem) {
+  Story t(4);
+  const JobId j = t.submit(4);
+  JobSpec& spec = t.s.jobs.at(j).spec;
+  spec.nodes_min = 2;
+  spec.steps = 100'000;
+  t.tell(JobStarted{j, 1, {NodeId{0}, NodeId{2}, NodeId{3}}});
+  t.submit(1);
+  EXPECT_TRUE(queue(t.s).empty()) << "the free node is kept for it";
+  EXPECT_TRUE(growth(t.s).empty()) << "but it has no fresh checkpoint";
+  t.pass(minutes(30));
+  t.tell(JobProgressed{j, 1, {180, 180, 60'000, 0, 0}});
+  EXPECT_FALSE(t.s.dirty_nodes.empty()) << "somebody looks";
+  const auto w = growth(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.verb, Verb::restart_job);
+  EXPECT_EQ(w[0].action.nodes.size(), 4U);
+  EXPECT_EQ(w[0].reason.options[0].what, "restart it in full now");
+  EXPECT_NEAR(w[0].reason.options[0].cost_gpu_h, 32 * 60 / 3600.0, 1e-9);
+  EXPECT_NEAR(w[0].reason.options[1].cost_gpu_h, 32 * 0.25 * (99'820 * 10 / 0.75) / 3600.0, 1e-6);
+}
+
+TEST(Smaller, ItIsLeftAsItIsWhereTheRestIsNotWorthARestart) {
+  Story t(4);
+  const JobId j = t.submit(4);
+  JobSpec& spec = t.s.jobs.at(j).spec;
+  spec.nodes_min = 2;
+  spec.steps = 190;
+  t.tell(JobStarted{j, 1, {NodeId{0}, NodeId{2}, NodeId{3}}});
+  const JobId other = t.submit(1);
+  t.pass(minutes(30));
+  t.tell(JobProgressed{j, 1, {180, 180, 60'000, 0, 0}});
+  EXPECT_TRUE(growth(t.s).empty()) << "a hundred seconds are left";
+  ASSERT_EQ(queue(t.s).size(), 1U) << "and nothing is kept for it";
+  EXPECT_EQ(queue(t.s)[0].action.job, other);
+}
+
 // Fails the job `times` times by its own word; returns what is decided after the last.
 Wanted after_own_failures(Story& t, JobId j, std::uint32_t times) {
   for (std::uint32_t a = 1; a <= times; ++a) {

@@ -150,8 +150,29 @@ const Job* job_to_care_for(const Case& c) {
   return nullptr;
 }
 
-// The job is moved to other nodes where there are any near it, else sent back to the queue.
-void move_job(Case& c, const Job& j, std::optional<Wanted> mended, const char* says, const Weighed& weighed) {
+// Where a job could go on, and what each way would lose.
+struct Ways {
+  std::optional<Wanted> spare;
+  std::optional<Wanted> smaller;
+  Weighed weighed;
+};
+
+Ways ways_of(Case& c, const Job& j) {
+  Ways out;
+  out.spare = mend(c.s, c.view, j);
+  if (!out.spare) out.smaller = mend_smaller(c.s, c.view, j);
+  Stakes k = stakes_of(c.s, c.i, j, c.book, out.spare.has_value());
+  if (out.smaller) k.smaller = static_cast<double>(out.smaller->action.nodes.size()) / j.spec.nodes;
+  out.weighed = weigh(k);
+  return out;
+}
+
+// The job is moved to other nodes where there are any near it, goes on with fewer where it can, else it is sent back to the
+// queue.
+void move_job(Case& c, const Job& j, Ways ways, const char* says) {
+  const Weighed& weighed = ways.weighed;
+  const bool smaller = !ways.spare && ways.smaller && weighed.smaller;
+  std::optional<Wanted> mended = std::move(smaller ? ways.smaller : ways.spare);
   if (c.s.idle()) return;
   std::vector<std::string> others;
   for (std::size_t k = 1; k < weighed.options.size(); ++k) {
@@ -162,7 +183,7 @@ void move_job(Case& c, const Job& j, std::optional<Wanted> mended, const char* s
   }
   if (mended) {
     others.insert(others.begin(), "requeue it: it would wait in the queue, and others would take its nodes");
-    Reason r = c.reason("mend",
+    Reason r = c.reason(smaller ? "smaller" : "mend",
                         fmt::format("job {} {} {} ({}): {}", render(j.id), says, c.name(), say(c.i.cause), mended->placement.why),
                         std::move(others));
     r.options = weighed.options;
@@ -182,9 +203,7 @@ void move_job(Case& c, const Job& j, std::optional<Wanted> mended, const char* s
 // Weighs what it would lose, and moves it.
 void stop_job(Case& c, const Job& j) {
   if (j.spec.no_requeue) return;
-  auto mended = mend(c.s, c.view, j);
-  const Weighed weighed = weigh(stakes_of(c.s, c.i, j, c.book, mended.has_value()));
-  move_job(c, j, std::move(mended), "hangs on", weighed);
+  move_job(c, j, ways_of(c, j), "hangs on");
 }
 
 // The job on a failing node, by what the runbook says: it ends by itself, it is stopped because it hangs there, or it is moved
@@ -209,14 +228,22 @@ Time care_for_job(Case& c) {
     stop_job(c, *j);
     return kNever;
   }
-  auto mended = mend(c.s, c.view, *j);
-  const Weighed weighed = weigh(stakes_of(c.s, c.i, *j, c.book, mended.has_value()));
+  Ways ways = ways_of(c, *j);
   // A checkpoint that is waited for wakes the incident, and then "now" costs least.
-  if (weighed.when == When::now) {
-    move_job(c, *j, std::move(mended), "is moved off", weighed);
+  if (ways.weighed.when == When::now) {
+    move_job(c, *j, std::move(ways), "is moved off");
     return kNever;
   }
   return c.mono() + kWeighAgain;  // a checkpoint wakes it before
+}
+
+// Nothing was done to it since it was last asked for everything it knows.
+bool probed_last(const Case& c) {
+  const OrderRecord* last = nullptr;
+  for (const auto& [key, o] : c.s.orders) {
+    if (o.order.reason.incident == c.i.id && (last == nullptr || o.intended >= last->intended)) last = &o;
+  }
+  return last != nullptr && last->order.action.verb == Verb::probe_node;
 }
 
 // The node is drained and empty: prove the fault where there is doubt, else try the next repair.
@@ -250,6 +277,11 @@ void try_rung(Case& c) {
   const Time patient_until = c.i.since + kSilentPatience;
   if (verb == Verb::power_cycle_node && rung == 0 && c.mono() < patient_until) {
     return c.move(Stage::emptying, c.i.rung, patient_until, {});
+  }
+  if (verb == Verb::replace_node && c.node.condition == NodeCondition::up && !probed_last(c)) {
+    return c.want(Verb::probe_node,
+                  c.reason("probe", fmt::format("a person is to replace a part of {}: read its counters first", c.name()),
+                           {"send the ticket without: whoever swaps the part could not compare"}));
   }
   c.want(verb, c.reason(name_of(verb).data(),
                         fmt::format("step {} of {} against {} on {}", rung + 1, c.book.steps.size(), say(c.i.cause), c.name()),

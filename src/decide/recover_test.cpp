@@ -61,6 +61,11 @@ class Recovery : public ::testing::Test {
     t.ends(key, status, detail);
     return decide();
   }
+  // The node was asked for its counters before a person is sent to it.
+  std::vector<Verb> replace_after_probe() {
+    EXPECT_EQ(then(Status::done, "slot 3: 7 uncorrectable ECC errors"), std::vector<Verb>{});
+    return later(seconds(6));
+  }
   const Incident& incident() const { return t.s.incidents.rbegin()->second; }
 
   using V = std::vector<Verb>;
@@ -91,7 +96,8 @@ TEST_F(Recovery, EachFailedTestAfterARepairLeadsOneRungUpAndTheLastToAPerson) {
   then(Status::done);
   EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{Verb::power_cycle_node});
   then(Status::done);
-  EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{Verb::replace_node});
+  EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{Verb::probe_node}) << "whoever replaces it wants its counters";
+  EXPECT_EQ(replace_after_probe(), V{Verb::replace_node});
   then(Status::done);
   EXPECT_EQ(then(Status::failed, "GPU 3 does not answer"), V{});
   EXPECT_EQ(incident().stage, Stage::held);
@@ -468,7 +474,13 @@ TEST_F(Recovery, ANodeThatHadItTwiceInAWeekBeginsOneStepFurtherAndSaysWhy) {
   EXPECT_EQ(then(Status::done), V{Verb::power_cycle_node});
   EXPECT_EQ(last.reason.alternatives[0], "reboot_node: milder, but it had the same 2 times in 7 days");
   then(Status::done);
-  EXPECT_EQ(then(Status::failed), V{Verb::replace_node}) << "and goes on from there";
+  EXPECT_EQ(then(Status::failed), V{Verb::probe_node}) << "and goes on from there";
+  EXPECT_EQ(replace_after_probe(), V{Verb::replace_node});
+  const std::string& d = last.action.dossier;
+  EXPECT_NE(d.find("Counters and readings\n  when found, "), std::string::npos) << d;
+  EXPECT_NE(d.find(": seen\n"), std::string::npos) << d;
+  EXPECT_NE(d.find("  now, "), std::string::npos) << d;
+  EXPECT_NE(d.find(": slot 3: 7 uncorrectable ECC errors\n"), std::string::npos) << "as the last probe told: " << d;
   EXPECT_NE(last.action.dossier.find("gpu_lost"), std::string::npos);
   EXPECT_NE(last.action.dossier.find("Before, within 28 days: 2 incidents"), std::string::npos) << last.action.dossier;
 }
@@ -500,7 +512,8 @@ TEST_F(Recovery, ALemonGoesToTheLastStepAtOnceButNotInAFleetOfThem) {
   EXPECT_NEAR(lemon_score(t.s, kN0), 6, 1e-9) << "four incidents, each with one repair, no job";
   t.find(FindingKind::gpu_lost, kN0, 3);
   decide();
-  EXPECT_EQ(then(Status::done), V{Verb::replace_node});
+  EXPECT_EQ(then(Status::done), V{Verb::probe_node});
+  EXPECT_EQ(replace_after_probe(), V{Verb::replace_node});
   EXPECT_NE(last.reason.alternatives[0].find("lemon"), std::string::npos) << last.reason.alternatives[0];
 }
 
@@ -533,6 +546,25 @@ TEST_F(SlowJob, IsMovedWhenItHasWrittenItsCheckpointAndTheRecordHasWhatElseWould
   EXPECT_EQ(last.reason.options[0].what, "stop it now");
   EXPECT_LT(last.reason.options[0].cost_gpu_h, last.reason.options[1].cost_gpu_h);
   EXPECT_EQ(last.reason.book, "nvlink_degraded/1");
+}
+
+TEST_F(Recovery, AGangThatHangsWithoutASpareGoesOnSmallerWhereItMay) {
+  t.s.policy.scheduling.repair = true;
+  const JobId job = t.running({kN0, kN1, NodeId{2}, NodeId{3}});
+  t.running({NodeId{4}, NodeId{5}, NodeId{6}, NodeId{7}});
+  t.s.jobs.at(job).spec.nodes_min = 3;
+  t.s.jobs.at(job).spec.steps = 100'000;
+  t.pass(minutes(10));
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  then(Status::done);
+  EXPECT_EQ(later(minutes(1)), V{Verb::restart_job});
+  EXPECT_EQ(last.action.nodes, (std::vector<NodeId>{kN1, NodeId{2}, NodeId{3}}));
+  EXPECT_EQ(last.reason.rule, "recover/gpu_lost/smaller");
+  EXPECT_EQ(last.reason.options[0].what, "restart it smaller now");
+  // Beside the checkpoint of eleven minutes: 180 s to start, twice, and a quarter of it missing while the node reboots.
+  const double age = 601 + 60;
+  EXPECT_NEAR(last.reason.options[0].cost_gpu_h, 32 * (age + 180 + 0.25 * 780 + 180) / 3600, 0.05);
 }
 
 TEST_F(SlowJob, IsLeftAloneWhenItsOwnerForbidsRequeue) {

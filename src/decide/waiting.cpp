@@ -198,9 +198,10 @@ Time expected_end_of(const State& s, const Job& j, double quantile) {
   if (safe > j.began && j.progress.durable_steps > 0 && j.spec.steps > 0) {
     // It has told how far it is: what is left takes as long as its steps do.
     const double left = static_cast<double>(j.spec.steps - std::min(j.progress.durable_steps, j.spec.steps)) * j.spec.step_s;
-    return expected_end(safe, from_seconds(std::max(1.0, left * kStretch)), now);
+    return expected_end(safe, from_seconds(std::max(1.0, left * kStretch / part_of(j))), now);
   }
-  return expected_end(j.began, expected_run(s, j, quantile), now);
+  const Duration run = expected_run(s, j, quantile);
+  return expected_end(j.began, part_of(j) == 1 ? run : from_seconds(run.seconds() / part_of(j)), now);
 }
 
 std::string held_back(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j) {
@@ -259,7 +260,7 @@ Gang gang_of(const State& s, ClusterView& view, const Quotas& quotas, const Job&
   g.id = j.id;
   g.queue = quotas.find(queue_of(j.spec));
   g.priority = j.spec.priority;
-  g.shape = view.shape_of(j.spec);
+  g.shape = view.held_shape(j);
   const Choice& where = view.where(j);
   g.nodes = where.nodes;
   g.slots = where.slots;
@@ -268,6 +269,7 @@ Gang gang_of(const State& s, ClusterView& view, const Quotas& quotas, const Job&
   g.running_s = std::max(0.0, (s.mono() - j.began).seconds());
   g.remaining_s = std::max(0.0, (expected_end_of(s, j) - s.mono()).seconds());
   g.use = ask_of(s, quotas, j.spec);
+  if (part_of(j) < 1) g.use = with_power(s, amounts_of(s, j.spec, static_cast<std::int64_t>(g.milli_gpus())));
   return g;
 }
 

@@ -20,9 +20,12 @@ void Slow::on_sample(const Sample& m) {
   }
 }
 
-void Slow::on_step(const StepReport& r, const State& s, Signs& out) {
-  const Job* j = find_job(s, r.job);
-  if (j == nullptr || j->phase != JobPhase::running || r.step_s <= 0) return;
+void Slow::on_step(const StepReport& told, const State& s, Signs& out) {
+  const Job* j = find_job(s, told.job);
+  if (j == nullptr || j->phase != JobPhase::running || told.step_s <= 0) return;
+  StepReport r = told;
+  // With fewer pieces than it asked for its steps take longer, and no node is to blame.
+  if (j->spec.nodes_min > 0 && j->nodes.size() < j->spec.nodes) r.step_s *= static_cast<double>(j->nodes.size()) / j->spec.nodes;
   Pace& p = jobs_[r.job];
   if (p.attempt != r.attempt) p = {r.attempt, p.best_s, 0, false, {}};
   if (p.lately.size() == kLately) p.lately.erase(p.lately.begin());

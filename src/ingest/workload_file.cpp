@@ -64,6 +64,7 @@ void read_job(Form& outer, const Value& v, std::string_view file, Workload& w, s
   f.text("account", j.spec.account);
   f.need("nodes");
   f.whole("nodes", j.spec.nodes, 1, 131'072);
+  f.whole("nodes_min", j.spec.nodes_min, 1, 131'072);
   f.number("step_s", j.spec.step_s, 0.001, 86'400);
   f.need("steps");
   f.whole("steps", j.spec.steps, std::uint64_t{1}, std::uint64_t{1'000'000'000'000});

@@ -59,6 +59,10 @@ TEST(WorkloadFile, SaysFileLineAndReason) {
       error("jobs:\n  - {name: a, nodes: 1, steps: 1, count: 11, array: 10000}\n"),
       "w.yaml:2: jobs[] \"a\" makes 110000 jobs (count 11 x array 10000): with those before it 110000 in all, at most 100000 "
       "are allowed");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 5, steps: 1, nodes_min: 6}\n"),
+            "w.yaml:2: jobs[].nodes_min is 6: must be 1 to the 5 nodes asked for");
+  EXPECT_EQ(error("jobs:\n  - {nodes: 4, steps: 1, nodes_min: 2, segment: 2}\n"),
+            "w.yaml:2: jobs[].nodes_min is for gangs of whole nodes: without gpus_per_node, gpu_milli and segment");
   EXPECT_EQ(error("jobs:\n  - {nodes: 5, steps: 1, segment: 2}\n"),
             "w.yaml:2: jobs[].segment is 2: 5 nodes cannot be cut into segments of that size");
   EXPECT_EQ(

@@ -264,6 +264,9 @@ struct Folder {
     if (b.progress.durable_steps > j->progress.durable_steps) {
       j->checkpointed = e.utc;
       s.checkpointed.insert(j->id);
+      if (j->spec.nodes_min > 0 && !j->nodes.empty() && j->nodes.size() < j->spec.nodes) {
+        s.dirty_nodes.insert(j->nodes.front());  // it runs with fewer nodes than it asked for: now it could grow
+      }
       for (NodeId n : j->nodes) {  // an incident there may have waited for this to move it
         if (n.v < s.nodes.size() && s.nodes[n.v].incident.some()) s.dirty_incidents.insert(s.nodes[n.v].incident);
       }

@@ -23,6 +23,10 @@ std::string problem_of_shape(const JobSpec& s) {
   if (s.segment > 0 && s.nodes % s.segment != 0) {
     return fmt::format("segment is {}: {} nodes cannot be cut into segments of that size", s.segment, s.nodes);
   }
+  if (s.nodes_min > s.nodes) return fmt::format("nodes_min is {}: must be 1 to the {} nodes asked for", s.nodes_min, s.nodes);
+  if (s.nodes_min > 0 && (s.gpus_per_node > 0 || s.gpu_milli > 0 || s.segment > 1)) {
+    return "nodes_min is for gangs of whole nodes: without gpus_per_node, gpu_milli and segment";
+  }
   if (s.prefer != Level::core && s.within != Level::core && s.prefer >= s.within) {
     return fmt::format("prefer is {}: it must be nearer than within, which is {}: all of it lies within one {} anyway",
                        name_of(s.prefer), name_of(s.within), name_of(s.within));

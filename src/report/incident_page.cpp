@@ -194,6 +194,10 @@ std::string render_page(const Value& report, Sheet s) {
   add_evidence(s, report);
   add_decisions(s, report);
   add_limits(s, report);
+  if (const std::string dossier = text_of(report, "dossier"); !dossier.empty()) {
+    s.heading("Dossier for whoever replaces the part");
+    for (const auto line : split(dossier, '\n')) s.verbatim(std::string(line));
+  }
   s.heading("Where this comes from");
   if (const Value* r = report.find("record")) {
     s.bullet(fmt::format("cluster {}, journal {}, events {} to {} of {}, each hash checked; digest {}; as of {}",

@@ -233,7 +233,7 @@ std::string render_incident_json(const IncidentStory& t, const Deeds& deeds, con
   for (const HeldBack& h : deeds.refused) write_held_back(w, h);
   w.end_array();
   write_list(w, "frozen", t.frozen);
-  w.field("resolution", i.resolution).field("what_now", what_now(t, s));
+  w.field("resolution", i.resolution).field("what_now", what_now(t, s)).field("dossier", t.dossier);
   w.key("record").object().field("journal", source.journal).field("events", source.events).field("digest", source.digest);
   w.field("first_event", t.first_seq).field("last_event", t.last_seq).field("as_of_utc", render_utc(s.now.utc)).end_object();
   w.end_object();

@@ -157,6 +157,7 @@ void IncidentStory::told_of_orders(const Event& e, const State& s) {
     answered_ = false;
     given_.push_back({b->order.key, e.utc, a.verb});
     if (about_broken(a.verb)) stopped_by_us_.insert(a.job);
+    if (!a.dossier.empty()) dossier = a.dossier;
     say(e, fmt::format("{} ordered: {}", say_action(node_name(s, a.node), a), b->order.reason.sentence));
   } else if (const auto* end = std::get_if<OrderEnded>(&e.body)) {
     const auto g = std::find_if(given_.begin(), given_.end(), [&](const Given& x) { return x.key == end->key; });

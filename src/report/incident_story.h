@@ -58,6 +58,7 @@ class IncidentStory {
   std::vector<JobId> present;   // had the node when it opened
   std::int64_t out_gpu_ms = 0;  // GPUs of the node out of service that no job had
   std::vector<std::string> replaced;
+  std::string dossier;  // of the last order to replace the part: what whoever does it needs to know; may hold untrusted text
   std::vector<std::string> frozen;
   std::uint64_t first_seq = 0, last_seq = 0;
 

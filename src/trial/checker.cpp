@@ -26,7 +26,7 @@ Checker::Checker(const Site& site, Policy policy) : site_(site), layout_(decide:
 void Checker::keep_certificate(const Event& e, const OrderIntended& o, const State& s) {
   const Action& a = o.order.action;
   const Job* j = find_job(s, a.job);
-  const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0;
+  const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0 || !smaller_.empty();
   if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
   Claim c{e, a.job, {}, decide::shape_of(layout_, j->spec), {}};
   c.before.nodes.reserve(site_.nodes.size());
@@ -169,6 +169,7 @@ void Checker::leave(JobId job) {
     if (it->second.empty()) held_.erase(it);
   }
   gangs_.erase(job);
+  smaller_.erase(job);
 }
 
 void Checker::on_start(const Event& e, const Order& o, const State& s) {
@@ -177,6 +178,11 @@ void Checker::on_start(const Event& e, const Order& o, const State& s) {
     const bool has_it = j != nullptr && std::find(j->nodes.begin(), j->nodes.end(), n) != j->nodes.end();
     if (out_.count(n) != 0 && !(has_it && o.action.verb == Verb::restart_job))
       violation(e, Rule::placement, fmt::format("job {} is started on drained {}", render(o.action.job), site_.nodes[n.v].name));
+  }
+  const auto pieces = o.action.nodes.size();
+  if (j != nullptr && j->spec.nodes_min > 0 && (pieces < j->spec.nodes_min || pieces > j->spec.nodes)) {
+    violation(e, fmt::format("job {} is started on {} nodes: it wants {} to {}", render(o.action.job), pieces, j->spec.nodes_min,
+                             j->spec.nodes));
   }
   hold(e, o.action.job, o.action.nodes, o.action.slots, s);
 }
@@ -328,6 +334,8 @@ void Checker::on_event(const Event& e, const State& s) {
   if (const auto* j = std::get_if<JobStarted>(&e.body)) {
     leave(j->job);
     hold(e, j->job, j->nodes, j->slots, s);
+    const Job* known = find_job(s, j->job);
+    if (known != nullptr && known->spec.nodes_min > 0 && j->nodes.size() < known->spec.nodes) smaller_.insert(j->job);
   }
   if (const auto* c = std::get_if<CommandGiven>(&e.body)) {
     if (c->verb == CommandVerb::pause) paused_ = true;

@@ -67,6 +67,7 @@ class Checker {
   bool paused_ = false;
   std::map<NodeId, std::vector<Share>> held_;
   std::map<JobId, std::vector<NodeId>> gangs_;
+  std::set<JobId> smaller_;  // run with fewer nodes than they asked for: free nodes may be kept for them
   std::map<FindingId, NodeId> named_;
   std::set<FindingId> cleared_;
   std::set<NodeId> failed_test_;  // since the node was last returned

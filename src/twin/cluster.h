@@ -127,6 +127,7 @@ struct Gang {
   Time paced_next;             // utc
   Time since;                  // up to which the counters above are settled
   double speed = 1;
+  double part = 1;                   // of its pieces that it has: with fewer its steps take as much longer
   std::int64_t told_work_ns = 0;     // at the last step report
   std::int64_t told_slow_ns = 0;
   Time doom_at = kNever;
@@ -222,7 +223,8 @@ struct Cluster {
   void occupy(std::uint32_t g);
   void release_nodes(std::uint32_t g);
   void load_nodes(std::uint32_t g, double load);
-  double speed_of(const Gang& g);                   // of its slowest GPU
+  std::string readings(NodeId n);                   // what a probe answers, in words
+  double speed_of(const Gang& g);                   // of its slowest GPU, and by its size
   void refresh_load(NodeId n);
   void set_loads(NodeId n, const std::array<float, kSlotsMax>& loads);
   double gpu_load(NodeId n, int slot) const;

@@ -1,6 +1,6 @@
 // Disasters: what strikes many nodes at once, or what Muster itself depends on. They show as on real machines: versions in
-// scrapes, links, silence, an engine that does not answer, a clock. Only a hand begins one: no rate of them is published that
-// we trust.
+// scrapes, links, silence, an engine that does not answer, a clock. Only a hand begins one: of leaf switches 0.051 % a month are
+// published (Alibaba HPN), which is too rare for the weather of a run; of the others no rate that we trust.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -165,7 +165,8 @@ std::string Cluster::why_not_fit(const Action& a, const Gang& g) const {
     }
     pieces += here / per_piece;
   }
-  if (pieces != want.nodes) {
+  const std::uint32_t least = want.nodes_min > 0 ? std::min(want.nodes_min, want.nodes) : want.nodes;
+  if (pieces > want.nodes || pieces < least) {
     return fmt::format("the job wants {} {}, not {}", want.nodes, per_piece == per_node ? "nodes" : "pieces", pieces);
   }
   return {};
@@ -252,6 +253,31 @@ void Cluster::begin_node_order(std::uint32_t o, Prng& prng) {
   queue.push(now + lasts, Tick::order, o);
 }
 
+// What a probe finds worth saying: counters that are not 0, and what is wrong.
+std::string Cluster::readings(NodeId n) {
+  std::string out;
+  for (std::uint32_t s = 0; s < per_node; ++s) {
+    const Gpu& g = gpu(n, static_cast<int>(s));
+    std::string here = g.lost ? ", no answer" : "";
+    const auto count = [&](std::uint64_t value, const char* what) {
+      if (value > 0) here += fmt::format(", {} {}", value, what);
+    };
+    count(g.ecc_sbe, "corrected ECC errors");
+    count(g.ecc_dbe, "uncorrectable ECC errors");
+    count(g.remapped_rows, "remapped rows");
+    count(g.nvlink_errors, "NVLink errors");
+    count(g.pcie_replays, "PCIe replays");
+    count(g.link_downed, "link downs");
+    count(g.thermal_us / 1'000'000, "s throttled by heat");
+    if (g.remap_pending) here += ", a remap pending";
+    if (g.remap_failed) here += ", a remap failed";
+    if (g.pcie_width != 16) here += fmt::format(", PCIe x{}", g.pcie_width);
+    if (!g.link_up) here += ", NIC link down";
+    if (!here.empty()) out += fmt::format("{}slot {}: {}", out.empty() ? "" : "; ", s, here.substr(2));
+  }
+  return out.empty() ? "all counters are 0" : out;
+}
+
 void Cluster::order_due(std::uint32_t o) {
   if (orders[o].ended) return;
   if (on_node(orders[o].action.verb)) {
@@ -304,7 +330,7 @@ void Cluster::end_node_order(std::uint32_t o) {
     case Verb::probe_node:
       if (!answers) return finish_order(o, Status::failed, "no answer from the node");
       full_scrape(n);
-      return finish_order(o, Status::done, {});
+      return finish_order(o, Status::done, readings(n));
     case Verb::test_node: {
       const std::string bad = test_verdict(o);
       if (x.life == Life::up && !busy(n, -1)) set_load(n, 0);

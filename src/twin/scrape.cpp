@@ -75,7 +75,7 @@ void ScrapeWriter::look() {
     const bool pauses = g.phase == Phase::writing || g.phase == Phase::hung;
     const double part = static_cast<double>(t.milli) / 1000;
     const double load = static_cast<double>(t.load);
-    const double speed = g.phase == Phase::compute && g.speed > 0 ? g.speed : 1;
+    const double speed = g.phase == Phase::compute && g.speed > 0 ? g.speed / g.part : 1;
     for (std::uint32_t s = 0; s < c_.per_node; ++s) {
       if ((t.slots >> s & 1) == 0) continue;
       if (load > 0.5 && !pauses) work_[s].active += part * speed;

@@ -122,6 +122,26 @@ HttpResponse Service::inquire(const HttpRequest& q) {
   return {200, "application/json", {}, "{}"};
 }
 
+Result<void> read_extent(const Value& body, Stroke& stroke) {
+  constexpr double kLongest_s = 30 * 86'400.0;
+  double lasts_s = 0;
+  if (const Value* v = body.find("lasts_s"); v != nullptr && !v->is_null()) {
+    if (!v->number(lasts_s) || !(lasts_s > 0 && lasts_s <= kLongest_s))
+      return fail(Code::bad_input, "\"lasts_s\" must be above 0 and at most 2592000 seconds");
+    if (!of_site(stroke.kind))
+      return fail(Code::bad_input,
+                  fmt::format("{} lasts until it is repaired: lasts is of disasters and stalls", name_of(stroke.kind)));
+    stroke.lasts = from_seconds(lasts_s);
+  }
+  if (const Value* v = body.find("share"); v != nullptr && !v->is_null()) {
+    if (!v->number(stroke.share) || !(stroke.share >= 0 && stroke.share <= 1))
+      return fail(Code::bad_input, "\"share\" must be 0 to 1");
+    if (stroke.kind != FaultKind::bad_push)
+      return fail(Code::bad_input, "share is of bad_push: the part of the nodes it reaches");
+  }
+  return {};
+}
+
 HttpResponse Service::inject(const HttpRequest& q) {
   const auto text = [&](const char* name) -> std::string {
     const Value* v = q.json ? q.json->find(name) : nullptr;
@@ -131,7 +151,9 @@ HttpResponse Service::inject(const HttpRequest& q) {
   if (!parse_name(text("fault"), kind)) return refuse(400, {Code::bad_input, "no such fault", ""});
   const NodeId node = find_node(site_, text("node"));
   if (!node.some() && needs_node(kind)) return refuse(404, {Code::not_found, "there is no such node", ""});
-  const auto r = twin_.inject(kind, node, -1);
+  Stroke stroke{.kind = kind, .node = node};
+  if (const auto ok = q.json ? read_extent(*q.json, stroke) : Result<void>(); !ok) return refuse(400, ok.error());
+  const auto r = twin_.inject(stroke);
   if (!r) return refuse(409, r.error());
   return {200, "application/json", {}, fmt::format("{{\"fault\":{}}}", *r)};
 }

@@ -10,6 +10,9 @@
 
 namespace muster::twin {
 
+// How long and how widely a disaster strikes, from a request: "lasts_s", and of bad_push "share". What is not there stays.
+Result<void> read_extent(const Value& body, Stroke& stroke);
+
 // Not for several threads at once: whoever serves it takes care of that.
 class Service {
  public:

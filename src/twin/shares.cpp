@@ -44,7 +44,7 @@ bool Cluster::busy(NodeId n, int slot) const {
 }
 
 void Cluster::occupy(std::uint32_t g) {
-  const Gang& x = gangs[g];
+  Gang& x = gangs[g];
   const auto milli = static_cast<std::uint16_t>(x.spec.gpu_milli > 0 ? x.spec.gpu_milli : kWhole);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < x.nodes.size(); ++i) {
@@ -53,6 +53,8 @@ void Cluster::occupy(std::uint32_t g) {
     sum += milli_of(node(x.nodes[i]).tenants.back());
   }
   allocated(sum);
+  const std::int64_t wanted = milli_gpus(config.site, x.spec);
+  x.part = x.spec.nodes_min > 0 && sum < wanted ? static_cast<double>(sum) / static_cast<double>(wanted) : 1;
 }
 
 void Cluster::release_nodes(std::uint32_t g) {
@@ -94,7 +96,7 @@ double Cluster::speed_of(const Gang& g) {
       if (g.slots[i] >> s & 1) speed = std::min(speed, static_cast<double>(gpu_speed(g.nodes[i], static_cast<int>(s))));
     }
   }
-  return speed;
+  return speed * g.part;
 }
 
 void Cluster::refresh_load(NodeId n) {

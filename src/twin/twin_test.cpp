@@ -195,6 +195,32 @@ TEST(Twin, RequeueContinuesFromTheDurableStep) {
   EXPECT_NEAR(took_s, 10.0 * (400 - 180) + static_cast<double>(p.init_ms + p.checkpoint_ms) / 1000, 70);
 }
 
+TEST(Twin, AGangThatMayGoesOnWithFewerNodesAndIsSlowerByThat) {
+  JobSpec two_of_four = job(4, 720, 600);
+  two_of_four.nodes_min = 2;
+  Twin twin(quiet(4, {two_of_four}));
+  FirstFit driver(twin, 4);
+  driver.run(minutes(40));
+  const auto again = [&](std::vector<NodeId> nodes, std::uint32_t attempt) {
+    Action a;
+    a.verb = Verb::restart_job;
+    a.job = JobId{1, 0};
+    a.attempt = attempt;
+    a.nodes = std::move(nodes);
+    return driver.finish(driver.order(a));
+  };
+  EXPECT_EQ(again({NodeId{0}}, 2).detail, "the job wants 4 nodes, not 1");
+  ASSERT_EQ(again({NodeId{0}, NodeId{1}}, 2).status, Status::done);
+  const Time since = twin.now().steady;
+  const std::uint64_t from = driver.ends.at(0).progress.durable_steps;
+  while (driver.ends.size() < 2) driver.turn();
+  const Progress& p = driver.ends[1].progress;
+  EXPECT_EQ(driver.ends[1].end, JobEnd::completed);
+  EXPECT_LE(p.slow_ms, 1) << "its steps take twice as long, and none of that is lost on the nodes it has";
+  const double steps_s = (twin.now().steady - since).seconds() - static_cast<double>(p.init_ms + p.checkpoint_ms) / 1000;
+  EXPECT_NEAR(steps_s, 2 * 10.0 * static_cast<double>(720 - from), 70);
+}
+
 TEST(Twin, NoOrderActsTwice) {
   Twin twin(quiet(2));
   Order o;

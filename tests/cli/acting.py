@@ -115,6 +115,10 @@ server.answers.made = {'status': 'refused', 'detail': 'no room'}
 ran = ask('submit', '--name', 'train')
 check(ran.code == 7 and not ran.out and 'no room' in ran.err, 'an engine that refuses: exit 7', ran)
 server.answers = plain
+ran = ask('twin', 'inject', 'bad_push', '--share', '0.2', '--lasts', '1h')
+check(ran.code == 0 and 'on the site' in ran.out and
+      server.posted[-1][:2] == ('/api/v1/tools/inject', {'fault': 'bad_push', 'lasts_s': 3600, 'share': 0.2}),
+      'inject a disaster: how long, how widely, and no node', ran)
 ran = ask('twin', 'inject', 'gpu_off_bus', 'node001', '--slot', '3')
 check(ran.code == 0 and
       server.posted[-1][:2] == ('/api/v1/tools/inject', {'fault': 'gpu_off_bus', 'node': 'node001', 'slot': 3}), 'inject', ran)

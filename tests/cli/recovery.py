@@ -70,6 +70,10 @@ class Demo:
     def guard(self):
         return json.loads(self.ask('guard', 'status', '-o', 'json').out)
 
+    def journal(self):
+        import glob
+        return glob.glob(self.state + '/*.db')[0]
+
     def acts(self):
         return json.loads(self.ask('get', 'actions', '-o', 'json').out)['items']
 
@@ -115,7 +119,22 @@ with Demo(shadow) as d:
     time.sleep(3)
     given = json.loads(d.ask('get', 'actions', '-o', 'json').out)['items']
     check(all(a['status'] == 'refused_by_guard' for a in given) and len(given) >= 2, 'and nothing is, whoever asks', given)
+    report = json.loads(d.ask('shadow', 'report', '-o', 'json').out)
+    drain = [a for a in report['acts'] if a['verb'] == 'drain_node']
+    check(len(drain) == 1 and drain[0]['node'] == node and drain[0]['cause'] == 'gpu_lost' and drain[0]['gpus'] == 8,
+          'shadow report: what would have been done', report)
+    check(drain[0]['fate'] == 'person' and drain[0]['person'] and report['total']['done_by_a_person'] >= 1,
+          'and that a person asked for the same', drain)
+    check(report['total']['out_gpu_hours'] > 0 and report['by_act'] and report['record']['events'] > 0, 'with its sums', report)
+    words = d.ask('shadow', 'report')
+    check(words.code == 0 and 'would have acted' in words.out and 'a person did it' in words.out, 'in words', words)
+    same = json.loads(ask('shadow', 'report', '--journal', d.journal(), '-o', 'json').out)
+    check(same['acts'][0]['node'] == node, 'and from the journal file', same)
     summary = d.guard()
     check(summary['shadow'] is True and 'shadow' in d.ask('guard', 'status').out, 'guard status says so')
+
+check('Shadow mode held nothing back' in ask('shadow', 'report', '--journal', d.journal().replace('shadow.yaml', 'careful.yaml')).out,
+      'nothing where nothing was in shadow')
+check(ask('shadow', 'report', '--journal', STATE + '/none.db').code != 0, 'a journal that is not there is an error')
 
 finish()

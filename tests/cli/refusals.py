@@ -50,6 +50,7 @@ USAGE = [
     ('twin inject gpu_off_buss node1', 'did you mean gpu_off_bus?'),
     ('twin inject gpu_off_bus', 'NODE is required'),
     ('twin inject gpu_off_bus node1 --slot 99', '--slot must be'),
+    ('twin inject bad_push --share 2', '--share'),
     ('twin', 'needs one of: run, replay, soak, compare, serve, inject'),
     ('up --twin ftp://x', '--twin must be http://HOST:PORT or unix:PATH'),
     ('up --scrape x.json', 'name it: --cluster FILE'),

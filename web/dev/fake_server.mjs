@@ -182,6 +182,7 @@ function get(path, query, cookie) {
   if (path === '/api/v1/jobs') return list('JobList', jobs.filter((j) => [null, j.phase].includes(query.get('phase'))).map(job_view));
   if (path === '/api/v1/incidents') return list('IncidentList', incidents.filter((i) => query.get('open') !== '1' || !i.closed_utc));
   if (path === '/api/v1/actions') return list('ActionList', [...incidents.flatMap((i) => i.actions), ...refusals]);
+  if (path === '/api/v1/guard') return { approvals };
   if (path === '/api/v1/explain') return explain(query.get('what') ?? '');
   const node = nodes.find((n) => path === `/api/v1/nodes/${n.name}`);
   return node ? node_view(node) : null;
@@ -195,10 +196,17 @@ function post(path, body) {
     emit('command_given');
     return { seq };
   }
+  const asked = approvals.find((a) => a.id === body.approval);
+  if (asked && (body.verb === 'approve' || body.verb === 'reject')) {
+    Object.assign(asked, { state: body.verb === 'approve' ? 'granted' : 'rejected', by: 'operator', answer: body.reason });
+    emit('command_given');
+    return { seq };
+  }
   if (body.verb === 'submit') { submit([body.spec.name, 1]); return { seq }; }
   return null;
 }
 
+const approvals = [{ id: 1, verb: 'power_cycle_node', node: 'node0018', job: '', incident: 3, why: 'the policy wants every power_cycle_node approved', sentence: 'step 2 of 3 against a lost GPU on node0018', asked: utc(now() - 300_000), state: 'waiting', by: '', answer: '' }];
 const kHeaders = { 'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'", 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer', 'Cache-Control': 'no-store' };
 const kTypes = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css' };
 function send(reply, status, body) {

@@ -4,10 +4,10 @@ import { id_text } from './format.js';
 import { Refresher } from './refresher.js';
 import { parse_view, render_view, type View } from './route.js';
 import { explain_what, kEventTypes, kResources, stale_by, type Resource, type Store } from './store.js';
-import type { Action, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary } from './types.js';
+import type { Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary } from './types.js';
 
 const kIntervalMs: Record<Resource, number> = {
-  summary: 1000, map: 500, jobs: 700, incidents: 500, actions: 1000, node: 1000, explain: 1500, session: 5000,
+  summary: 1000, map: 500, jobs: 700, incidents: 500, actions: 1000, guard: 1000, node: 1000, explain: 1500, session: 5000,
 };
 const kReopenMs = [500, 1000, 2000, 4000]; // after a server went away; the last is repeated
 const kSilenceMs = 8000; // after which the page asks whether the server is still there
@@ -43,6 +43,8 @@ async function load(store: Store, resource: Resource): Promise<void> {
     }
     case 'actions':
       return store.dispatch({ type: 'actions', actions: await lists<Action>(`/api/v1/actions?limit=${kActionsRead}`) });
+    case 'guard':
+      return store.dispatch({ type: 'guard', approvals: ((await get('/api/v1/guard')) as { approvals: Approval[] }).approvals });
     case 'session':
       return store.dispatch({ type: 'session', role: ((await get('/api/v1/session')) as { role: string }).role });
     case 'node': {
@@ -103,7 +105,7 @@ export function start_live(store: Store): Live {
       try {
         await post(path, path.endsWith('/commands') ? { ...body, id: command_id() } : body);
         store.dispatch({ type: 'acted', what: done });
-        refresher.mark('summary', 'map', 'node', 'incidents', 'jobs');
+        refresher.mark('summary', 'map', 'node', 'incidents', 'jobs', 'guard');
       } catch (error) {
         store.dispatch({ type: 'act_failed', trouble: as_trouble(error) });
       }

@@ -1,11 +1,11 @@
 // All the page knows, and how it changes. Pure: no fetching, no DOM.
 import { id_text } from './format.js';
 import type { View } from './route.js';
-import type { Action, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary, Trouble } from './types.js';
+import type { Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary, Trouble } from './types.js';
 
 export type Link = 'connecting' | 'live' | 'lost';
-export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'node' | 'explain' | 'session';
-export const kResources: readonly Resource[] = ['summary', 'map', 'jobs', 'incidents', 'actions', 'node', 'explain', 'session'];
+export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'guard' | 'node' | 'explain' | 'session';
+export const kResources: readonly Resource[] = ['summary', 'map', 'jobs', 'incidents', 'actions', 'guard', 'node', 'explain', 'session'];
 
 export interface Notice {
   good: boolean;
@@ -26,6 +26,7 @@ export interface Page {
   incidents: Incident[] | null;
   findings: Finding[]; // open ones
   refusals: Action[];
+  approvals: Approval[]; // that wait
   node: NodeDetail | null;
   explain: { what: string; answer: Explanation } | null;
 }
@@ -38,6 +39,7 @@ export type Change =
   | { type: 'jobs'; jobs: Job[] }
   | { type: 'incidents'; incidents: Incident[]; findings: Finding[] }
   | { type: 'actions'; actions: Action[] }
+  | { type: 'guard'; approvals: Approval[] }
   | { type: 'node'; node: NodeDetail }
   | { type: 'explain'; what: string; answer: Explanation }
   | { type: 'session'; role: string }
@@ -51,7 +53,7 @@ export type Change =
 export function first_page(view: View): Page {
   return {
     view, link: 'connecting', acting: 'unknown', busy: false, notice: null, troubles: {}, summary: null, map: null,
-    jobs: null, incidents: null, findings: [], refusals: [], node: null, explain: null,
+    jobs: null, incidents: null, findings: [], refusals: [], approvals: [], node: null, explain: null,
   };
 }
 
@@ -74,7 +76,7 @@ function same_map(a: ClusterMap, b: ClusterMap): boolean {
 }
 
 function knows(page: Page, resource: Resource): boolean {
-  return resource === 'actions' || resource === 'session' || page[resource] !== null;
+  return resource === 'actions' || resource === 'guard' || resource === 'session' || page[resource] !== null;
 }
 
 function change_view(page: Page, view: View): Page {
@@ -115,6 +117,8 @@ export function reduce(page: Page, change: Change): Page {
         refusals: change.actions.filter((a) => a.status === 'refused_by_guard'),
         troubles: without(page.troubles, 'actions'),
       };
+    case 'guard':
+      return { ...page, approvals: change.approvals.filter((a) => a.state === 'waiting'), troubles: without(page.troubles, 'guard') };
     case 'node': // a late answer about a node no longer looked at
       if (change.node.name !== page.view.node) return page;
       return { ...page, node: change.node, troubles: without(page.troubles, 'node') };
@@ -172,9 +176,10 @@ export function stale_by(event_type: string): readonly Resource[] {
     case 'incident_opened':
     case 'incident_joined':
     case 'incident_moved':
-    case 'incident_closed':
     case 'order_ended':
       return ['incidents', 'map', 'node', 'explain'];
+    case 'incident_closed': // what waited for it waits no more
+      return ['incidents', 'map', 'node', 'explain', 'guard'];
     case 'finding_grew':
       return ['incidents'];
     case 'order_intended':
@@ -182,8 +187,10 @@ export function stale_by(event_type: string): readonly Resource[] {
     case 'order_refused':
     case 'cause_frozen':
       return ['actions', 'incidents'];
+    case 'approval_asked':
+      return ['guard', 'incidents'];
     case 'command_given':
-      return ['summary', 'map', 'node'];
+      return ['summary', 'map', 'node', 'guard'];
     case 'run_started':
     case 'policy_applied':
     case 'reset':
@@ -197,6 +204,7 @@ export const kEventTypes = [
   'run_started', 'policy_applied', 'job_submitted', 'job_started', 'job_progressed', 'job_ended', 'job_requeued', 'job_gone',
   'node_changed', 'gpu_swapped', 'finding_opened', 'finding_grew', 'finding_cleared', 'order_ended', 'command_given',
   'incident_opened', 'incident_joined', 'incident_moved', 'incident_closed', 'order_intended', 'order_refused', 'cause_frozen',
+  'approval_asked',
   'reset',
 ] as const;
 

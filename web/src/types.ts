@@ -120,6 +120,21 @@ export interface Action {
   actor: string;
 }
 
+// An act that waits for a person's word, or waited until a while ago.
+export interface Approval {
+  id: number;
+  verb: string;
+  node: string;
+  job: string;
+  incident: number;
+  why: string; // why it needs one
+  sentence: string; // what it is for
+  asked: string; // utc
+  state: string; // waiting, granted, rejected or expired
+  by: string;
+  answer: string;
+}
+
 export interface Incident {
   id: number | string;
   node: string;

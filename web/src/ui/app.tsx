@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Live } from '../live.js';
 import { resolve_theme, type Theme } from '../route.js';
 import type { Page, Store } from '../store.js';
+import { ApprovalsPanel } from './approvals_panel.js';
 import { Header, LostLine, NoticeLine, SimBanner } from './header.js';
 import { IncidentsPanel } from './incidents_panel.js';
 import { JobsPanel } from './jobs_panel.js';
@@ -89,6 +90,7 @@ export function App({ store, live }: { store: Store; live: Live }) {
         </div>
         <div class="column-side">
           <NodePanel page={page} live={live} />
+          <ApprovalsPanel approvals={page.approvals} busy={page.busy} now_utc={now_utc} trouble={troubles.guard} live={live} />
           <IncidentsPanel incidents={page.incidents} findings={page.findings} refusals={page.refusals} now_utc={now_utc}
             selected={view.incident}
             simulated={Boolean(summary?.simulation)} trouble={troubles.incidents} live={live} />
