@@ -263,7 +263,7 @@ void JobSocket::run() {
     // Lets a flood wait in the senders' buffers instead of taking a whole core.
     const std::size_t busy =
         static_cast<std::size_t>(std::count_if(fds.begin(), fds.end(), [](const pollfd& f) { return f.revents != 0; }));
-    if (busy > 0) usleep(2000);
+    if (busy > 0) usleep(8000);
   }
 }
 
