@@ -393,8 +393,8 @@ using Command =
                  LoginOptions, TwinRunOptions, TwinCompareOptions,
                  TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
                  BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                 BenchLlama3Options, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions,
-                 VersionOptions, CompletionOptions>;
+                 BenchLlama3Options, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions, JournalVerifyOptions,
+                 JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);
