@@ -214,12 +214,10 @@ void decide_growth(const State& s, ClusterView& view, Decisions& out) {
   if (s.idle()) return;
   for (const JobId id : s.checkpointed) {
     const Job* j = find_job(s, id);
-    if (j == nullptr || j->phase != JobPhase::running || part_of(*j) == 1) continue;
+    if (j == nullptr || !may_grow(s, *j)) continue;
     const bool ordered = std::any_of(s.open_orders.begin(), s.open_orders.end(),
                                      [&](const std::string& key) { return s.orders.at(key).order.action.job == id; });
-    const auto stops =
-        std::count_if(s.harms.begin(), s.harms.end(), [&](const Harm& h) { return !h.node.some() && h.job == id; });
-    if (ordered || stops >= s.policy.scheduling.stops_per_day || node_to_blame(s, *j)) continue;
+    if (ordered || node_to_blame(s, *j)) continue;
     auto choice = view.room_to_grow(*j);
     if (!choice) continue;
     const Quotas quotas = quotas_of(s);

@@ -70,6 +70,12 @@ double part_of(const Job& j) {
   return static_cast<double>(j.nodes.size()) / j.spec.nodes;
 }
 
+bool may_grow(const State& s, const Job& j) {
+  if (part_of(j) == 1 || j.phase != JobPhase::running || j.spec.no_requeue || j.spec.checkpoint_every_s <= 0) return false;
+  const auto mine = [&](const Harm& h) { return !h.node.some() && h.job == j.id; };
+  return std::count_if(s.harms.begin(), s.harms.end(), mine) < s.policy.scheduling.stops_per_day;
+}
+
 void ClusterView::update(const State& s) {
   if (!tree_ || held_.size() != s.nodes.size() || (power_ && power_->busy_w() != node_busy_w(s))) return build(s);
   open_spares();
@@ -188,7 +194,7 @@ void ClusterView::keep_for_smaller(const State& s) {
   });
   for (const JobId id : elastic_) {
     const Job& j = s.jobs.at(id);
-    if (part_of(j) == 1 || j.phase != JobPhase::running || j.spec.no_requeue || j.spec.checkpoint_every_s <= 0) continue;
+    if (!may_grow(s, j)) continue;
     Stakes k = stakes_of(s, j, 0);
     k.age_s = 0;
     k.smaller = part_of(j);

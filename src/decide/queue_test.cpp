@@ -454,6 +454,18 @@ TEST(Smaller, ItGrowsBackAtACheckpointWhenItsNodesAreFreeAndNobodyElseGetsThem) 
   EXPECT_NEAR(w[0].reason.options[1].cost_gpu_h, 32 * 0.25 * (99'820 * 10 / 0.75) / 3600.0, 1e-6);
 }
 
+TEST(Smaller, NothingIsKeptForOneThatWasRestartedOftenEnoughToday) {
+  Story t(4);
+  const JobId j = t.submit(4);
+  t.s.jobs.at(j).spec.nodes_min = 2;
+  t.s.jobs.at(j).spec.steps = 100'000;
+  t.tell(JobStarted{j, 1, {NodeId{0}, NodeId{2}, NodeId{3}}});
+  t.submit(1);
+  EXPECT_TRUE(queue(t.s).empty());
+  t.s.policy.scheduling.stops_per_day = 0;
+  EXPECT_EQ(queue(t.s).size(), 1U) << "somebody else may have the node";
+}
+
 TEST(Smaller, ItIsLeftAsItIsWhereTheRestIsNotWorthARestart) {
   Story t(4);
   const JobId j = t.submit(4);

@@ -196,7 +196,9 @@ std::string render_page(const Value& report, Sheet s) {
   add_limits(s, report);
   if (const std::string dossier = text_of(report, "dossier"); !dossier.empty()) {
     s.heading("Dossier for whoever replaces the part");
-    for (const auto line : split(dossier, '\n')) s.verbatim(std::string(line));
+    for (const auto line : split(dossier, '\n')) {
+      if (!line.empty()) s.verbatim(std::string(line));
+    }
   }
   s.heading("Where this comes from");
   if (const Value* r = report.find("record")) {

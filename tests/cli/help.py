@@ -32,7 +32,8 @@ def walk(path):
 found = walk([])
 wanted = ('demo up pause resume describe explain drain undrain submit cancel login version completion').split()
 wanted += ['get ' + n for n in 'nodes gpus jobs findings incidents actions'.split()]
-wanted += ['twin ' + n for n in 'run replay soak compare serve inject'.split()] + ['journal verify', 'journal export', 'shadow report']
+wanted += ['twin ' + n for n in 'run replay soak compare serve inject'.split()]
+wanted += ['journal verify', 'journal export', 'shadow report']
 missing = [w for w in wanted if 'muster ' + w not in found]
 check(not missing, 'every command is found from `muster --help`', missing)
 

@@ -133,8 +133,8 @@ with Demo(shadow) as d:
     summary = d.guard()
     check(summary['shadow'] is True and 'shadow' in d.ask('guard', 'status').out, 'guard status says so')
 
-check('Shadow mode held nothing back' in ask('shadow', 'report', '--journal', d.journal().replace('shadow.yaml', 'careful.yaml')).out,
-      'nothing where nothing was in shadow')
+other = d.journal().replace('shadow.yaml', 'careful.yaml')
+check('Shadow mode held nothing back' in ask('shadow', 'report', '--journal', other).out, 'nothing where nothing was in shadow')
 check(ask('shadow', 'report', '--journal', STATE + '/none.db').code != 0, 'a journal that is not there is an error')
 
 finish()

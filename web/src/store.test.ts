@@ -129,8 +129,11 @@ test('every event the page listens to makes something stale, and turns do not', 
 });
 
 test('approvals are shown while they wait, and asked for again when one is asked or answered', () => {
-  const asked = { id: 3, verb: 'drain_node', node: 'n1', job: '', incident: 7, why: 'w', sentence: 's', asked: '', by: '', answer: '' };
-  const page = reduce(home, { type: 'guard', approvals: [{ ...asked, state: 'waiting' }, { ...asked, id: 2, state: 'granted' }] });
+  const asked = {
+    id: 3, verb: 'drain_node', node: 'n1', job: '', incident: 7, why: 'w', sentence: 's', asked: '', state: 'waiting', by: '',
+    answer: '',
+  };
+  const page = reduce(home, { type: 'guard', approvals: [asked, { ...asked, id: 2, state: 'granted' }] });
   assert.deepEqual(page.approvals.map((a) => a.id), [3]);
   for (const type of ['approval_asked', 'command_given', 'incident_closed']) assert.ok(stale_by(type).includes('guard'), type);
 });

@@ -5,7 +5,9 @@ import type { Action, Approval, ClusterMap, Explanation, Finding, Incident, Job,
 
 export type Link = 'connecting' | 'live' | 'lost';
 export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'guard' | 'node' | 'explain' | 'session';
-export const kResources: readonly Resource[] = ['summary', 'map', 'jobs', 'incidents', 'actions', 'guard', 'node', 'explain', 'session'];
+export const kResources: readonly Resource[] = [
+  'summary', 'map', 'jobs', 'incidents', 'actions', 'guard', 'node', 'explain', 'session',
+];
 
 export interface Notice {
   good: boolean;
@@ -118,7 +120,11 @@ export function reduce(page: Page, change: Change): Page {
         troubles: without(page.troubles, 'actions'),
       };
     case 'guard':
-      return { ...page, approvals: change.approvals.filter((a) => a.state === 'waiting'), troubles: without(page.troubles, 'guard') };
+      return {
+        ...page,
+        approvals: change.approvals.filter((a) => a.state === 'waiting'),
+        troubles: without(page.troubles, 'guard'),
+      };
     case 'node': // a late answer about a node no longer looked at
       if (change.node.name !== page.view.node) return page;
       return { ...page, node: change.node, troubles: without(page.troubles, 'node') };

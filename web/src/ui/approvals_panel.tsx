@@ -38,11 +38,13 @@ function Waiting({ approval, props }: { approval: Approval; props: Props }) {
       {asking === '' ? (
         <div class="row">
           <button type="button" class="button" disabled={props.busy} onClick={() => set_asking('approve')}>Approve…</button>
-          <button type="button" class="button quiet" disabled={props.busy} onClick={() => set_asking('reject')}>Reject…</button>
+          <button type="button" class="button quiet" disabled={props.busy} onClick={() => set_asking('reject')}>
+            Reject…
+          </button>
         </div>
       ) : (
         <div class="ask" role="group" aria-label={`Confirm: ${asking}`}>
-          <p>{asking === 'approve' ? <>Muster does it at once, within its limits.</> : <>Muster leaves the incident to you.</>}</p>
+          <p>{asking === 'approve' ? 'Muster does it at once, within its limits.' : 'Muster leaves the incident to you.'}</p>
           <button type="button" class="button strong" disabled={props.busy} onClick={() => answer(asking)}>
             {asking === 'approve' ? 'Approve' : 'Reject'}: {act}
           </button>
