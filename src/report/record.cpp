@@ -116,15 +116,18 @@ void Deeds::intend(const Event& e, const State& s, const OrderIntended& b) {
     if (const Finding* f = find_finding(s, id)) d.findings.push_back(*f);
   }
   if (const Job* j = find_job(s, o.action.job);
-      j != nullptr && about_broken(o.action.verb) && d.findings.empty() && j->restarts > 0)
+      j != nullptr && about_broken(o.action.verb) && d.findings.empty() && j->restarts > 0 &&
+      j->phase == JobPhase::broken)
     d.word_of_engine.push_back(
         {Witness::engine,
          j->ended,
          {},
          fmt::format("attempt {} of job {} ended as {}: {}", j->attempt, render(j->id), name_of(j->last_end), j->last_detail)});
-  if (const auto w = wishes_.find(o.reason.wish); !o.reason.wish.empty() && w != wishes_.end()) {
-    d.wish = w->second.first;
-    d.wished = w->second.second;
+  for (const auto& [id, w] : wishes_) {
+    const bool upgrade = w.first.verb == CommandVerb::upgrade && o.reason.upgrade != 0 && w.second == s.upgrade.began;
+    if (!upgrade && (o.reason.wish.empty() || id != o.reason.wish)) continue;
+    d.wish = w.first;
+    d.wished = w.second;
   }
   done.push_back(std::move(d));
   if (done.size() <= kDeedsKept) return;

@@ -181,8 +181,9 @@ void Checker::on_start(const Event& e, const Order& o, const State& s) {
   }
   const auto pieces = o.action.nodes.size();
   if (j != nullptr && j->spec.nodes_min > 0 && (pieces < j->spec.nodes_min || pieces > j->spec.nodes)) {
-    violation(e, Rule::placement, fmt::format("job {} is started on {} nodes: it wants {} to {}", render(o.action.job), pieces, j->spec.nodes_min,
-                             j->spec.nodes));
+    violation(e, Rule::placement,
+              fmt::format("job {} is started on {} nodes: it wants {} to {}", render(o.action.job), pieces, j->spec.nodes_min,
+                          j->spec.nodes));
   }
   hold(e, o.action.job, o.action.nodes, o.action.slots, s);
 }
