@@ -123,11 +123,15 @@ void Deeds::intend(const Event& e, const State& s, const OrderIntended& b) {
          j->ended,
          {},
          fmt::format("attempt {} of job {} ended as {}: {}", j->attempt, render(j->id), name_of(j->last_end), j->last_detail)});
-  for (const auto& [id, w] : wishes_) {
-    const bool upgrade = w.first.verb == CommandVerb::upgrade && o.reason.upgrade != 0 && w.second == s.upgrade.began;
-    if (!upgrade && (o.reason.wish.empty() || id != o.reason.wish)) continue;
-    d.wish = w.first;
-    d.wished = w.second;
+  auto w = o.reason.wish.empty() ? wishes_.end() : wishes_.find(o.reason.wish);
+  if (o.reason.upgrade != 0) {
+    w = std::find_if(wishes_.begin(), wishes_.end(), [&](const auto& x) {
+      return x.second.first.verb == CommandVerb::upgrade && x.second.second == s.upgrade.began;
+    });
+  }
+  if (w != wishes_.end()) {
+    d.wish = w->second.first;
+    d.wished = w->second.second;
   }
   done.push_back(std::move(d));
   if (done.size() <= kDeedsKept) return;
