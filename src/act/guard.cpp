@@ -231,9 +231,11 @@ std::optional<Verdict> move_for_upgrade(const State& s, const Action& a) {
 Verdict of_upgrade(const State& s, const Action& a, const Reason& r) {
   if (r.upgrade != s.upgrade.id || !at_work(s.upgrade.phase)) return refuse("that upgrade is over", kNever);
   Tally tally;
+  const bool back = s.upgrade.phase == UpgradePhase::rolling_back;  // that is a repair: it has all of them
+  const double share = back ? 1 : kUpgradeShare;
   if (stops_job(a.verb)) {
     if (auto v = move_for_upgrade(s, a)) return *v;
-    if (auto v = harm_rate(s, a, tally, kUpgradeShare)) return *v;
+    if (auto v = harm_rate(s, a, tally, share)) return *v;
     return {true, tally.tightest, {}, {}, false, false};
   }
   if (a.node.v >= s.nodes.size()) return refuse("there is no such node", kNever);
@@ -244,10 +246,10 @@ Verdict of_upgrade(const State& s, const Action& a, const Reason& r) {
     return refuse("the node is not drained and empty", s.mono() + kAskAgain);
   if (a.verb != Verb::drain_node) return {true, "needs none", {}, {}, false, false};
   const Duration wait = s.policy.windows.empty() ? Duration{} : until_window(s.policy.windows, s.now.utc);
-  if (wait.ns > 0 && s.upgrade.phase != UpgradePhase::rolling_back)
+  if (wait.ns > 0 && !back)
     return refuse(fmt::format("waits for a maintenance window: the next begins in {}", render_duration(wait)), s.mono() + wait);
-  if (auto v = harm_rate(s, a, tally, kUpgradeShare)) return *v;
-  if (auto v = out_of_service(s, a, tally, kUpgradeShare)) return *v;
+  if (auto v = harm_rate(s, a, tally, share)) return *v;
+  if (auto v = out_of_service(s, a, tally, share)) return *v;
   return {true, tally.tightest, {}, {}, false, false};
 }
 

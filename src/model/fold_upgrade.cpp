@@ -85,12 +85,14 @@ void turn_answered(State& s, const OrderRecord& r) {
 void turn_refused(State& s, const OrderRefused& r) {
   constexpr Duration kAgain = minutes(5);
   const auto it = s.upgrade.turns.find(r.action.node);
-  if (r.reason.upgrade != s.upgrade.id) return;
+  if (r.reason.upgrade != s.upgrade.id || it == s.upgrade.turns.end()) return;
+  Turn& t = it->second;
+  t.since = s.mono();
+  t.pending.clear();
+  t.note = r.limit;
+  if (t.tries > 0 || t.installed) return;
   s.upgrade.due = std::min(std::max(r.retry, s.mono() + minutes(1)), s.mono() + kAgain);
-  if (it == s.upgrade.turns.end()) return;
-  it->second.since = s.mono();
-  it->second.pending.clear();
-  if (it->second.tries == 0 && !it->second.installed) s.upgrade.turns.erase(it);
+  s.upgrade.turns.erase(it);
 }
 
 bool in_turn(const State& s, NodeId n) {

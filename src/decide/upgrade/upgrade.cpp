@@ -292,8 +292,8 @@ void Campaign::step(NodeId n, const Turn& t) {
       return on_outcome(n, t, o->second);
     }
     // Just moved on, or held back a while ago.
-    const bool failed_before = t.since + kRetry > s.mono() && t.tries > 0 && !t.note.empty();
-    if (!failed_before || s.mono() >= t.since + kRetry) go_on(n, t);
+    const bool failed_before = t.since + kRetry > s.mono() && !t.note.empty();
+    if (!failed_before) go_on(n, t);
     return;
   }
   if (t.stage == TurnStage::kept && (x.busy() || s.mono() > t.since + kKeptFor || u.phase != UpgradePhase::waves))
