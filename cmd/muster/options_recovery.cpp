@@ -70,11 +70,7 @@ void Parser::add_upgrade() {
                           "  muster upgrade stop\n  muster upgrade rollback --reason \"jobs are slower\"");
   using What = UpgradeOptions::What;
   auto* start =
-      command(*upgrade, "start",
-              "Canaries first, watched; then the rest a few at a time: idle nodes, nodes whose work has ended, and work that "
-              "moves at its checkpoint. Each is tested before it returns. Stopped and taken back when more nodes go bad than "
-              "chance would have it",
-              nullptr,
+      command(*upgrade, "start", "Begin: canaries first, then the rest a few at a time; what does harm is taken back", nullptr,
               "  muster upgrade start driver 580.159.04 --before 580.105.08\n"
               "  muster upgrade start firmware 28.43.2566 --before 28.42.1000 --nodes 'node[001-064]' --at-once 5");
   UpgradeOptions& o = upgrade_start_;
@@ -111,11 +107,11 @@ void Parser::add_upgrade() {
 }
 
 void Parser::add_bench_upgrade(CLI::App& bench) {
-  auto* sub = command(
-      bench, "upgrade",
-      "A rolling driver upgrade of a busy cluster, beside the same hours without it. Exit 6 where a bound is not kept", nullptr,
-      "  muster bench upgrade                     2,048 GPUs, 20 seeds\n"
-      "  muster bench upgrade --bad               the version hangs GPUs: it must be stopped at the canaries");
+  auto* sub = command(bench, "upgrade",
+                      "A rolling driver upgrade of a busy cluster, beside the same hours without it. Exit 6: a bound is not kept",
+                      nullptr,
+                      "  muster bench upgrade                     2,048 GPUs, 20 seeds\n"
+                      "  muster bench upgrade --bad               the version hangs GPUs: it must be stopped at the canaries");
   auto& o = bench_upgrade_;
   o.twin.gpus = 2048;
   add_twin_choice(sub, o.twin);
