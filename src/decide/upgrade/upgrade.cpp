@@ -8,7 +8,6 @@
 #include "decide/upgrade/harm.h"
 #include "decide/upgrade/vacate.h"
 #include "decide/waiting.h"
-#include "model/window.h"
 
 namespace muster::decide {
 namespace {
@@ -16,11 +15,11 @@ namespace {
 constexpr Duration kRetry = minutes(1);            // after an engine did not do what it was asked
 constexpr Duration kKeptFor = minutes(40);         // a node waits so long for a gang to reach its checkpoint
 constexpr Duration kBeforeEnd = hours(2);          // what will not have ended by so long before the finish moves ...
+constexpr double kPatience = 0.4;                  // ... when so much of the time has passed: estimates err, and many end before
 constexpr Duration kSoon = minutes(6);             // nodes are kept for a gang whose checkpoint is no farther away
 constexpr Duration kPassedOver = seconds(90);      // the queue had no use for a node that was idle for so long
 constexpr Duration kLate = hours(5);               // so long before the finish gangs move also where it costs more
 constexpr Duration kLast = hours(3);               // and so long before it whatever it costs
-constexpr double kPatience = 0.4;                  // ... when so much of the time has passed: estimates err, and many end before
 constexpr Duration kTurnTakes = minutes(25);       // a node's turn, from its drain to its return
 constexpr Duration kCanaryPatience = minutes(30);  // for idle nodes to come by, then work makes room
 constexpr std::uint32_t kTriesMax = 12;            // orders for one node's turn before it is left alone
