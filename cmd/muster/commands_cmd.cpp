@@ -301,8 +301,12 @@ int run_upgrade(const UpgradeOptions& o) {
   say(fmt::format("{} {} comes to {}: canaries first, watched for {}; then {:g} % of the nodes at once", x.what,
                   printable(x.version), x.nodes.empty() ? "every node" : printable(x.nodes), render_duration(x.watch),
                   x.at_once_pct));
+  say("within the limits of the policy, of which it leaves a part for faults; one node at a time where that is all they allow");
   say("nodes are taken when idle; work that will not end in time moves at its checkpoint; `muster upgrade stop` stops it");
-  const std::string again = fmt::format("muster upgrade start {} {}", x.what, x.version);
+  std::string again = fmt::format("muster upgrade start {} {}", x.what, x.version);
+  if (!x.before.empty()) again += " --before " + x.before;
+  if (!x.nodes.empty()) again += fmt::format(" --nodes '{}'", x.nodes);
+  again += " ...";
   if (const int no = confirm(o.yes, "Upgrade?", again); no != 0) return no;
   JsonWriter w;
   w.object().field("what", x.what).field("version", x.version).field("before", x.before).field("nodes", x.nodes);

@@ -58,7 +58,7 @@ void Parser::add_upgrade_spec(CLI::App* sub, UpgradeSpec& spec) {
   value(sub, "--watch", "TIME", "How long canaries work before the rest follows; every node is watched as long [1h]",
         [&spec](const std::string& s) { spec.watch = from_seconds(checked(parse_some_time("--watch", s, 7 * 86'400))); });
   value(sub, "--at-once", "PCT", "Nodes out of service for it at one time, in percent of all; one at least [5]",
-        [&spec](const std::string& s) { spec.at_once_pct = checked(parse_quantity("--at-once", s, 0, 100, "%")); });
+        [&spec](const std::string& s) { spec.at_once_pct = checked(parse_quantity("--at-once", s, 0.1, 100, "%")); });
   value(
       sub, "--finish-in", "TIME", "Work that ends by itself before then is left alone; other work moves at a checkpoint [24h]",
       [&spec](const std::string& s) { spec.finish_in = from_seconds(checked(parse_some_time("--finish-in", s, 90 * 86'400))); });

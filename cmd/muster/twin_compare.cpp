@@ -87,6 +87,10 @@ Result<trial::CompareOptions> prepare(const TwinCompareOptions& o) {
     auto policy = load_policy(o.policies[i]);
     if (!policy) return tl::unexpected(policy.error());
     if (auto ok = fit_policy(*policy, out.run.twin.site, o.policies[i]); !ok) return tl::unexpected(ok.error());
+    if (policy->shadow)
+      return fail(Code::bad_input,
+                  fmt::format("{} is in shadow mode: it does nothing, and on the twin nothing would run", o.policies[i]),
+                  "compare it without `shadow: true`");
     out.contenders.push_back({names[i], std::move(*policy)});
   }
   const auto price = one_price(o, out.contenders);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "model/upgrade_limits.h"
 #include "model/window.h"
 
 namespace muster::act {
@@ -49,11 +50,6 @@ std::uint32_t count_nodes(const State& s, Same same) {
   return static_cast<std::uint32_t>(std::count_if(s.site.nodes.begin(), s.site.nodes.end(), same));
 }
 
-// So much of a limit, one at least.
-std::uint32_t part_of(std::uint32_t limit, double share) {
-  return std::max(std::min(limit, 1U), static_cast<std::uint32_t>(limit * share));
-}
-
 // Nodes out of service at one time. `a.node` itself counts once, whether it is out already or not. `share`: of the cluster's
 // limit.
 std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& tally, double share = 1) {
@@ -77,7 +73,7 @@ std::optional<Verdict> out_of_service(const State& s, const Action& a, Tally& ta
        in_domain == 1 ? 1 : allowance(l.out_domain_pct, l.out_domain_floor, in_domain)},
   };
   for (const Scope& x : scopes) {
-    const std::uint32_t limit = &x == &scopes[0] ? part_of(x.limit, share) : x.limit;
+    const std::uint32_t limit = &x == &scopes[0] ? part_of_limit(x.limit, share) : x.limit;
     if (x.out + 1 > limit) return refuse(fmt::format("{}: {} of {} are", x.what, x.out, limit), s.mono() + kAskAgain);
     tally.note(x.what, x.out + 1, limit);
   }
@@ -98,7 +94,7 @@ std::optional<Verdict> harm_rate(const State& s, const Action& a, Tally& tally, 
     if (stops_job(a.verb) && stops_job(h->verb) && h->job == a.job) ++of_job;
   }
   const std::uint32_t limit =
-      part_of(allowance(l.harm_per_hour_pct, l.harm_per_hour_floor, static_cast<std::uint32_t>(s.nodes.size())), share);
+      part_of_limit(allowance(l.harm_per_hour_pct, l.harm_per_hour_floor, static_cast<std::uint32_t>(s.nodes.size())), share);
   if (in_hour + 1 > limit)
     return refuse(fmt::format("harmful acts in the last hour: {} of {}", in_hour, limit), oldest + hours(1));
   tally.note("harmful acts in the last hour", in_hour + 1, limit);
@@ -212,7 +208,6 @@ std::string needs_approval(const State& s, const Action& a) {
 }
 
 // A step of a rolling upgrade. It keeps within the budgets of repairs, and leaves a part of them for those: faults do not wait.
-constexpr double kUpgradeShare = 0.6;
 
 std::optional<Verdict> move_for_upgrade(const State& s, const Action& a) {
   const Job* j = find_job(s, a.job);
@@ -222,9 +217,12 @@ std::optional<Verdict> move_for_upgrade(const State& s, const Action& a) {
     return refuse(why + ": it is left to end", s.mono() + kAskAgain);
   std::uint32_t stops = 0;
   for (const Harm& h : s.harms) stops += stops_job(h.verb) && h.job == a.job ? 1 : 0;
-  const auto limit = static_cast<std::uint32_t>(s.policy.limits.job_requeues_per_day * kUpgradeShare);
+  const auto limit = static_cast<std::uint32_t>(s.policy.limits.job_requeues_per_day * upgrade_share(s.upgrade));
   if (stops + 1 > limit)
     return refuse(fmt::format("stops of job {} in a day: {} of {}", render(a.job), stops, limit), s.mono() + hours(1));
+  const auto has_turn = [&](NodeId n) { return in_turn(s, n); };
+  if (a.verb == Verb::requeue_job && std::none_of(j->nodes.begin(), j->nodes.end(), has_turn))
+    return refuse(fmt::format("no node of job {} has its turn: it would stop for nothing", render(a.job)), s.mono() + kAskAgain);
   return std::nullopt;
 }
 
@@ -232,7 +230,7 @@ Verdict of_upgrade(const State& s, const Action& a, const Reason& r) {
   if (r.upgrade != s.upgrade.id || !at_work(s.upgrade.phase)) return refuse("that upgrade is over", kNever);
   Tally tally;
   const bool back = s.upgrade.phase == UpgradePhase::rolling_back;  // that is a repair: it has all of them
-  const double share = back ? 1 : kUpgradeShare;
+  const double share = upgrade_share(s.upgrade);
   if (stops_job(a.verb)) {
     if (auto v = move_for_upgrade(s, a)) return *v;
     if (auto v = harm_rate(s, a, tally, share)) return *v;

@@ -42,12 +42,21 @@ Result<std::string> text_of(const Value& body, std::string_view key, std::size_t
 Result<JobSpec> spec_of(const Value& body, const State& s) {
   const Value* v = body.find("spec");
   if (v == nullptr) return bad("submit needs a spec", R"(e.g. {"verb":"submit","spec":{"name":"train","nodes":4,"steps":1000}})");
-  static const std::vector<std::string> keys = {
-      "name",          "user",               "account",    "nodes",         "gpus_per_node", "gpu_milli",
-      "segment",       "within",             "prefer",     "prefer_wait_s", "gpu_model",     "queue",
-      "priority",      "time_limit_s",       "deadline",   "deadline_in_s", "deferrable",    "value_per_gpu_h",
-      "after",         "array",              "init_s",     "step_s",        "steps",         "checkpoint_every_s",
-      "checkpoint_gb", "checkpoint_stall_s", "no_requeue", "nodes_min",     "paced"};
+  static const std::vector<std::string> keys = {"name",          "user",
+                                                "account",       "nodes",
+                                                "gpus_per_node", "gpu_milli",
+                                                "segment",       "within",
+                                                "prefer",        "prefer_wait_s",
+                                                "gpu_model",     "queue",
+                                                "priority",      "time_limit_s",
+                                                "deadline",      "deadline_in_s",
+                                                "deferrable",    "value_per_gpu_h",
+                                                "after",         "array",
+                                                "init_s",        "step_s",
+                                                "steps",         "checkpoint_every_s",
+                                                "checkpoint_gb", "checkpoint_stall_s",
+                                                "no_requeue",    "nodes_min",
+                                                "paced"};
   if (auto r = known_keys(*v, "spec", keys); !r) return tl::unexpected(r.error());
   auto spec = decode_spec(*v);
   if (!spec) return bad(fmt::format("spec.{}", spec.error().what));
@@ -179,8 +188,19 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
   if (u.what != "driver" && u.what != "firmware" && u.what != "os")
     return bad(fmt::format("upgrade.what is '{}'", printable(u.what)), "it must be driver, firmware or os");
   if (u.version.empty()) return bad("upgrade.version is missing", example);
+  for (const std::string* version : {&u.version, &u.before}) {
+    const auto odd = [](char c) {
+      return !(std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._+:~-").find(c) != std::string_view::npos);
+    };
+    if (std::any_of(version->begin(), version->end(), odd))
+      return bad(fmt::format("'{}' is no version", printable(*version)), "letters, digits and . _ + : ~ - are allowed");
+  }
   if (auto ok = known_nodes(u, s); !ok) return tl::unexpected(ok.error());
-  if (u.before.empty()) u.before = version_of_most(s, u.what);
+  const std::string most = version_of_most(s, u.what);
+  if (!u.before.empty() && !most.empty() && u.before != most && u.version != most)
+    return bad(fmt::format("most nodes have {} {}, by their agents' word, not {}", u.what, printable(most), printable(u.before)),
+               "leave before out, or name that");
+  if (u.before.empty()) u.before = most;
   if (u.before.empty())
     return bad(fmt::format("nobody knows which {} the nodes have: it could not be taken back", u.what),
                "say it: --before VERSION, or upgrade.before");
@@ -193,7 +213,6 @@ Result<void> about_upgrade(CommandVerb verb, const State& s) {
   const Upgrade& u = s.upgrade;
   const std::string named = fmt::format("{} {}", u.spec.what, printable(u.spec.version));
   if (verb == CommandVerb::upgrade) {
-    if (s.policy.shadow) return fail(Code::conflict, "the policy is in shadow mode: nothing would be done");
     if (!at_work(u.phase)) return {};
     return fail(Code::conflict, fmt::format("the upgrade to {} is at work ({})", named, name_of(u.phase)),
                 "`muster upgrade status` tells how far; `muster upgrade stop` stops it");
@@ -222,6 +241,10 @@ Result<CommandGiven> parse_command(const Value& body, const State& s) {
   }
   auto reason = text_of(body, "reason", kReasonMax);
   if (!reason) return tl::unexpected(reason.error());
+  const bool acts = c.verb != CommandVerb::pause && c.verb != CommandVerb::resume && c.verb != CommandVerb::reject;
+  if (s.policy.shadow && acts)
+    return fail(Code::refused, "the policy is in shadow mode: nothing reaches the engine, whoever asks for it",
+                "begin with another policy to act");
   auto id = text_of(body, "id", kIdMax);
   if (!id) return tl::unexpected(id.error());
   c.reason = std::move(*reason);

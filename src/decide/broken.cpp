@@ -181,6 +181,15 @@ void decide_broken(const State& s, ClusterView& view, Decisions& out) {
     w.action.attempt = j->attempt;
     w.reason.actor = "muster";
     std::vector<Option> options;
+    if (j->spec.no_requeue) {
+      w.action.verb = Verb::fail_job;
+      w.reason.rule = "queue/no_requeue";
+      w.reason.sentence =
+          fmt::format("attempt {} ended ({}), and its owner forbids that it runs again", j->attempt, name_of(j->last_end));
+      w.reason.alternatives = {"requeue it: that is forbidden"};
+      out.push_back(std::move(w));
+      continue;
+    }
     const bool own_fault = j->last_end == JobEnd::app_failed && !node_to_blame(s, *j);
     if (j->fruitless >= s.policy.job_restarts_max || (own_fault && j->app_failures >= kAppFailures)) {
       w.action.verb = Verb::fail_job;

@@ -30,9 +30,8 @@ void begin_upgrade(State& s, const CommandGiven& c, const Event& e) {
 void turn_upgrade(State& s, const CommandGiven& c, Time utc) {
   const UpgradePhase now = s.upgrade.phase;
   const bool stop = c.verb == CommandVerb::upgrade_stop;
-  if (s.upgrade.id == 0 || now == UpgradePhase::rolling_back || now == UpgradePhase::rolled_back) return;
-  if (stop && !at_work(now)) return;
-  if (!stop && s.upgrade.spec.before.empty()) return;
+  if (s.upgrade.id == 0 || (stop && !at_work(now))) return;
+  if (!stop && (now == UpgradePhase::rolling_back || now == UpgradePhase::rolled_back || s.upgrade.spec.before.empty())) return;
   enter(s, stop ? UpgradePhase::stopping : UpgradePhase::rolling_back,
         c.actor + (stop ? " stopped it" : " has it taken back") + (c.reason.empty() ? "" : ": " + c.reason), utc);
 }

@@ -27,7 +27,8 @@ std::string_view fate_words(std::string_view fate) {
 }  // namespace
 
 void ShadowStory::held_back(const Event& e, const OrderRefused& b) {
-  if (!b.limit.starts_with(kShadow) || !b.reason.wish.empty()) return;  // a person's own wish is no act of Muster's
+  // A person's own wish is no act of Muster's, nor is the upgrade a person asked for.
+  if (!b.limit.starts_with(kShadow) || !b.reason.wish.empty() || b.reason.upgrade != 0) return;
   Shadowed x;
   x.at = e.utc;
   x.mono = state_.mono();

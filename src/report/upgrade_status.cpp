@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "base/node_list.h"
 #include "base/text.h"
+#include "model/window.h"
 #include "report/units.h"
 
 namespace muster::report {
@@ -19,6 +20,49 @@ std::size_t target_count(const State& s) {
   if (s.upgrade.spec.nodes.empty()) return s.nodes.size();
   const auto names = expand_node_list(s.upgrade.spec.nodes);
   return names ? std::set<std::string>(names->begin(), names->end()).size() : 0;
+}
+
+// Why a node that is still to be upgraded is left alone for now; empty: its turn comes.
+std::string waits_for(const State& s, NodeId n) {
+  const NodeState& x = s.nodes[n.v];
+  if (x.hold == Hold::person) return "a person holds it";
+  if (x.incident.some()) return fmt::format("incident {} is open on it", x.incident.v);
+  if (x.condition != NodeCondition::up) return fmt::format("it is {}", name_of(x.condition));
+  for (const Share& share : x.shares) {
+    const Job* j = find_job(s, share.job);
+    if (j == nullptr) continue;
+    if (j->spec.no_requeue) return fmt::format("job {} forbids that it is stopped", render(j->id));
+    if (!checkpoint_known(*j)) return fmt::format("nobody knows when job {} last wrote a checkpoint", render(j->id));
+    return fmt::format("job {} runs there, until its end or a checkpoint", render(j->id));
+  }
+  return {};
+}
+
+void waiting(JsonWriter& w, const State& s) {
+  constexpr std::size_t kShown = 8;
+  const Upgrade& u = s.upgrade;
+  w.key("waits_for").array();
+  const auto say = [&](std::string_view what, const std::string& why) {
+    w.object().field("what", what).field("why", why).end_object();
+  };
+  if (s.paused) say("all", "Muster is paused by " + s.paused_by);
+  const Duration until = s.policy.windows.empty() ? Duration{} : until_window(s.policy.windows, s.now.utc);
+  if (until.ns > 0 && u.phase != UpgradePhase::rolling_back)
+    say("all", fmt::format("the next maintenance window, in {}", render_duration(until)));
+  if (s.mono() > u.began_mono + u.spec.finish_in)
+    say("all", fmt::format("it was to be finished after {}", render_duration(u.spec.finish_in)));
+  std::set<std::string> named;
+  if (const auto names = expand_node_list(u.spec.nodes); names && !u.spec.nodes.empty())
+    named.insert(names->begin(), names->end());
+  std::size_t shown = 0;
+  for (std::uint32_t n = 0; n < s.nodes.size() && shown < kShown && u.phase == UpgradePhase::waves; ++n) {
+    if (u.turns.count(NodeId{n}) != 0 || (!named.empty() && named.count(s.site.nodes[n].name) == 0)) continue;
+    const std::string why = waits_for(s, NodeId{n});
+    if (why.empty()) continue;
+    ++shown;
+    say(s.site.nodes[n].name, why);
+  }
+  w.end_array();
 }
 
 }  // namespace
@@ -52,7 +96,9 @@ std::string upgrade_json(const State& s) {
     if (t.stage != TurnStage::bad) continue;
     w.object().field("node", s.site.nodes[n.v].name).field("note", t.note).field("installed", t.installed).end_object();
   }
-  w.end_array().key("held_back").array();  // the newest, each limit once
+  w.end_array();
+  if (at_work(u.phase)) waiting(w, s);
+  w.key("held_back").array();  // the newest, each limit once
   std::set<std::string> said;
   for (auto r = s.refusals.rbegin(); r != s.refusals.rend() && said.size() < 3; ++r) {
     const bool of_it = !r->incident.some() && s.now.utc - r->at < minutes(30) && at_work(u.phase) &&
@@ -80,6 +126,8 @@ std::string upgrade_words(const Value& u) {
     s += fmt::format("BAD        {}{}: {}\n", printable(text_of(x, "node")),
                      text_of(x, "installed") == "true" ? "" : " (before anything was installed)", printable(text_of(x, "note")));
   }
+  for (const Value& x : list_of(u, "waits_for"))
+    s += fmt::format("waits for  {}: {}\n", printable(text_of(x, "what")), printable(text_of(x, "why")));
   for (const Value& x : list_of(u, "held_back"))
     s += fmt::format("held back  {} {}\n", text_of(x, "at"), printable(text_of(x, "limit")));
   return s;

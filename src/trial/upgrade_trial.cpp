@@ -82,7 +82,7 @@ class Run {
   }
 
   std::uint32_t moves = 0, installs = 0, most_out = 0;
-  std::set<NodeId> reached;
+  std::set<NodeId> reached, bad;
 
  private:
   static twin::Config config_of(const UpgradeTrialOptions& o, std::uint64_t seed) {
@@ -95,6 +95,8 @@ class Run {
     checker_.on_event(e, state());
     if (!at_work(state().upgrade.phase)) return;
     most_out = std::max(most_out, static_cast<std::uint32_t>(state().out_nodes.size()));
+    if (const auto* m = std::get_if<TurnMoved>(&e.body); m != nullptr && m->stage == TurnStage::bad && !m->back)
+      bad.insert(m->node);
     const auto* x = std::get_if<OrderIntended>(&e.body);
     if (x == nullptr || x->order.reason.upgrade == 0) return;
     moves += x->order.action.verb == Verb::restart_job || x->order.action.verb == Verb::requeue_job ? 1 : 0;
@@ -151,10 +153,10 @@ Result<UpgradeRun> run_one(const UpgradeTrialOptions& o, std::uint64_t seed) {
   r.allocated_pct = all > 0 ? 100 * (1 - idle / all) : 0;
   for (const auto& [n, t] : u.turns) {
     r.nodes += t.installed ? 1 : 0;
-    r.bad += t.stage == TurnStage::bad ? 1 : 0;
     r.skipped += t.stage == TurnStage::skipped ? 1 : 0;
   }
   r.installs = with.installs;
+  r.bad = static_cast<std::uint32_t>(with.bad.size());
   r.reached = static_cast<std::uint32_t>(with.reached.size());
   r.moves = with.moves;
   r.most_out = with.most_out;

@@ -8,11 +8,13 @@
 #include "decide/upgrade/harm.h"
 #include "decide/upgrade/vacate.h"
 #include "decide/waiting.h"
+#include "model/upgrade_limits.h"
 
 namespace muster::decide {
 namespace {
 
 constexpr Duration kRetry = minutes(1);            // after an engine did not do what it was asked
+constexpr Duration kAskAgain = minutes(5);         // after a limit held a drain back
 constexpr Duration kKeptFor = minutes(40);         // a node waits so long for a gang to reach its checkpoint
 constexpr Duration kBeforeEnd = hours(2);          // what will not have ended by so long before the finish moves ...
 constexpr double kPatience = 0.4;                  // ... when so much of the time has passed: estimates err, and many end before
@@ -46,6 +48,12 @@ struct Campaign {
   std::uint32_t canaries() const {
     const auto all = static_cast<std::uint32_t>(targets.size());
     return std::min(all, u.spec.canaries > 0 ? u.spec.canaries : std::max(kCanariesLeast, all / 100));
+  }
+  // Canaries that are on their way, at work or bad with it: who was taken away from it proves nothing.
+  std::uint32_t serving() const {
+    return static_cast<std::uint32_t>(std::count_if(u.turns.begin(), u.turns.end(), [](const auto& t) {
+      return t.second.stage != TurnStage::skipped && (t.second.stage != TurnStage::bad || t.second.installed);
+    }));
   }
   std::string version(bool old) const { return fmt::format("{} {}", u.spec.what, old ? u.spec.before : u.spec.version); }
 
@@ -93,6 +101,7 @@ struct Campaign {
   void end_phase();
 };
 
+// The nodes asked for, in node order; on the way back those that have it.
 std::vector<NodeId> targets_of(const State& s) {
   std::vector<NodeId> all;
   std::set<std::string> named;
@@ -100,8 +109,11 @@ std::vector<NodeId> targets_of(const State& s) {
     const auto names = expand_node_list(s.upgrade.spec.nodes);
     if (names) named.insert(names->begin(), names->end());
   }
+  const bool back = s.upgrade.phase == UpgradePhase::rolling_back;
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
-    if (named.empty() || named.count(s.site.nodes[n].name) != 0) all.push_back(NodeId{n});
+    const auto t = s.upgrade.turns.find(NodeId{n});
+    const bool has_it = t != s.upgrade.turns.end() && t->second.installed;
+    if (back ? has_it : named.empty() || named.count(s.site.nodes[n].name) != 0) all.push_back(NodeId{n});
   }
   return all;
 }
@@ -119,6 +131,7 @@ bool Campaign::has_it(NodeId n) const {
 // Its turn is still to come.
 bool Campaign::due(NodeId n) const {
   const Turn* t = turn(n);
+  if (!std::binary_search(targets.begin(), targets.end(), n)) return false;
   if (back()) return t != nullptr && t->installed && !is_out(t->stage) && t->tries <= kTriesMax;
   if (t == nullptr) return !has_it(n);
   if (t->stage == TurnStage::skipped) return false;
@@ -291,7 +304,8 @@ void Campaign::step(NodeId n, const Turn& t) {
       return on_outcome(n, t, o->second);
     }
     // Just moved on, or held back a while ago.
-    const bool failed_before = t.since + kRetry > s.mono() && !t.note.empty();
+    const Duration pause = t.stage == TurnStage::draining ? kAskAgain : kRetry;
+    const bool failed_before = t.since + pause > s.mono() && !t.note.empty();
     if (!failed_before) go_on(n, t);
     return;
   }
@@ -435,14 +449,17 @@ bool Campaign::behind(std::uint32_t left) const {
 void Campaign::begin_more() {
   if (u.phase == UpgradePhase::stopping) return;
   const auto left = static_cast<std::uint32_t>(std::count_if(targets.begin(), targets.end(), [&](NodeId n) { return due(n); }));
-  const std::uint32_t burst = at_once() > busy_turns ? at_once() - busy_turns : 0;
+  const std::uint32_t burst = std::min(at_once() > busy_turns ? at_once() - busy_turns : 0, upgrade_slots(s));
   std::uint32_t room = std::min(burst, pace(left) > busy_turns ? pace(left) - busy_turns : 0);
-  if (u.phase == UpgradePhase::canary) {
-    const auto begun = static_cast<std::uint32_t>(u.turns.size());
-    room = std::min(burst, canaries() > begun ? canaries() - begun : 0);
-  }
+  if (u.phase == UpgradePhase::canary) room = std::min(burst, canaries() > serving() ? canaries() - serving() : 0);
   const bool hurries = u.phase != UpgradePhase::canary || s.mono() > u.since + kCanaryPatience;
   std::uint32_t begun = 0;
+  for (const NodeId n : targets) {  // on the way back: who is away already takes nothing from anybody
+    if (!back() || s.nodes[n.v].hold != Hold::muster || s.nodes[n.v].busy() || !due(n) || !available(n)) continue;
+    begin(n);
+    ++begun;
+  }
+  if (begun > 0) return;
   if (s.mono() >= u.due && u.phase == UpgradePhase::waves) begun = begin_idle(burst, true);
   if (s.mono() >= u.due && room > 0 && begun == 0 && behind(left)) {
     begun = begin_idle(room, false);
@@ -478,10 +495,12 @@ void Campaign::end_phase() {
     return phase(u.spec.before.empty() ? UpgradePhase::stopping : UpgradePhase::rolling_back, why);
   }
   if (u.phase == UpgradePhase::canary) {
-    const bool all = u.turns.size() >= canaries() || !left;
-    if (all && !out_now && !watching)
-      phase(UpgradePhase::waves, fmt::format("{} canaries worked for {} with it, {} went bad", u.turns.size() - bad,
-                                             render_duration(u.spec.watch), bad));
+    const auto worked = static_cast<std::uint32_t>(
+        std::count_if(u.turns.begin(), u.turns.end(), [](const auto& t) { return t.second.stage == TurnStage::done; }));
+    const bool all = serving() >= canaries() || !left;
+    if (all && !out_now && !watching && worked > 0)
+      phase(UpgradePhase::waves,
+            fmt::format("{} canaries worked for {} with it, {} went bad", worked, render_duration(u.spec.watch), bad));
     return;
   }
   if (left || out_now || watching) return;

@@ -12,7 +12,8 @@ namespace {
 class Rolling : public ::testing::Test {
  protected:
   explicit Rolling(std::uint32_t nodes = 8) : t(nodes) {
-    t.s.policy.limits.out_rack_pct = 100;
+    t.s.policy.limits.out_rack_pct = t.s.policy.limits.out_cluster_pct = 100;
+    t.s.policy.limits.harm_per_hour_pct = 1000;
     settle(t.s);
   }
   void begin(UpgradeSpec spec = {}) {
@@ -95,7 +96,7 @@ TEST_F(Rolling, ItEndsWhenEveryNodeHasItAndNodesThatHadItAlreadyAreLeftAlone) {
   spec.at_once_pct = 100;
   begin(spec);
   decide();
-  for (int k = 0; k < 12 && at_work(t.s.upgrade.phase); ++k) then();
+  for (int k = 0; k < 40 && at_work(t.s.upgrade.phase); ++k) then();
   EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::done);
   EXPECT_EQ(t.s.upgrade.turns.size(), 7U);
   EXPECT_EQ(t.s.upgrade.turns.count(NodeId{5}), 0U);
@@ -178,11 +179,62 @@ TEST_F(Rolling, APersonsNodeIsSkippedAndAStopBringsWhatIsUnderWayToItsEnd) {
   EXPECT_EQ(t.s.upgrade.turns.size(), 1U);
 }
 
+TEST_F(Rolling, ACanaryThatAPersonTakesProvesNothing) {
+  begin();
+  EXPECT_EQ(decide(), V{"drain_node 0"});
+  then();
+  t.s.nodes[0].hold = Hold::person;
+  EXPECT_EQ(then(), V{"drain_node 1"}) << "another one takes its place";
+  EXPECT_EQ(stage(0), TurnStage::skipped);
+  EXPECT_EQ(later(hours(3)), V{});
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::canary);
+}
+
+TEST_F(Rolling, OnlyTheNodesAskedForHaveATurnAlsoUnderGangs) {
+  const JobId gang = t.running({NodeId{0}, NodeId{1}, NodeId{2}, NodeId{3}});
+  UpgradeSpec spec;
+  spec.nodes = t.s.site.nodes[1].name;
+  spec.watch = minutes(1);
+  begin(spec);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(later(hours(1)), V{});
+  t.s.checkpointed.insert(gang);
+  decide();
+  for (int k = 0; k < 12; ++k) then();
+  for (const auto& [n, turn] : t.s.upgrade.turns) EXPECT_EQ(n, NodeId{1});
+}
+
+TEST_F(Rolling, NobodyIsStoppedWhereTheLimitsLetNoNodeGo) {
+  for (std::uint32_t n = 0; n < 8; ++n) t.running({NodeId{n}});
+  t.s.policy.limits.out_cluster_pct = 0;
+  t.s.policy.limits.out_cluster_floor = 1;
+  t.s.nodes[7].hold = Hold::muster;
+  t.s.out_nodes.insert(NodeId{7});
+  begin();
+  later(hours(2));
+  for (const auto& [id, j] : t.s.jobs) t.s.checkpointed.insert(id);
+  EXPECT_EQ(decide(), V{});
+}
+
+TEST_F(Rolling, ARollBackCanBeStopped) {
+  begin();
+  decide();
+  then();
+  for (const CommandVerb verb : {CommandVerb::upgrade_back, CommandVerb::upgrade_stop}) {
+    CommandGiven c;
+    c.verb = verb;
+    c.actor = "ada";
+    c.id = std::string(name_of(verb));
+    t.tell(c);
+  }
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::stopping);
+}
+
 TEST_F(Rolling, AnOrderThatWasNotReceivedIsGivenAgainAndARefusedDrainWaits) {
   begin();
   decide();
   EXPECT_EQ(then(Status::not_received), V{});
-  EXPECT_EQ(later(minutes(2)), V{"drain_node 0"});
+  EXPECT_EQ(later(minutes(6)), V{"drain_node 0"});
   then();
   EXPECT_EQ(then(Status::refused, "busy"), V{});
   EXPECT_EQ(later(minutes(2)), V{"install 0"});
