@@ -73,6 +73,15 @@ int confirm(bool yes, const std::string& question, const std::string& command) {
   return say_error({Code::bad_input, "nothing was done: this needs a yes", "add --yes to `" + command + "`"});
 }
 
+// What is asked for in shadow mode is put on record and not done: who asked must know. Exit code 7, or 0: it is done.
+int say_if_shadow(const Client& client) {
+  const auto guard = client.get("/api/v1/guard", {});
+  const Value* shadow = guard ? guard->find("shadow") : nullptr;
+  if (shadow == nullptr || shadow->boolean() == nullptr || !*shadow->boolean()) return 0;
+  return say_error({Code::refused, "it is on record, but not done: the policy is in shadow mode, and nothing reaches the engine",
+                    "begin with another policy to act"});
+}
+
 std::string plural(std::size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
 // The nodes named, as the server has them, in the order named.
@@ -329,6 +338,7 @@ int run_drain(const DrainOptions& o) {
     const auto name = text_of(n, "name");
     const auto seq = give(*client, {.verb = o.undo ? "undrain" : "drain", .node = name, .reason = o.reason});
     if (!seq) return say_error(seq.error());
+    if (const int no = say_if_shadow(*client); no != 0) return no;
     put(fmt::format("{} {} (event {})\n", printable(name), o.undo ? "takes work again" : "takes no new work", *seq));
   }
   return 0;
@@ -358,6 +368,7 @@ int run_cancel(const CancelOptions& o) {
   for (const auto& j : jobs) {
     const auto seq = give(*client, {.verb = "cancel", .job = text_of(j, "id"), .reason = o.reason});
     if (!seq) return say_error(seq.error());
+    if (const int no = say_if_shadow(*client); no != 0) return no;
     const auto members = j.find("phases") ? fmt::format(", {},", plural(left_to_cancel(j), "member")) : std::string();
     put(fmt::format("job {}{} is cancelled (event {})\n", printable(text_of(j, "id")), members, *seq));
   }

@@ -229,7 +229,7 @@ void Parser::add_submit() {
         [&o](const std::string& s) {
           o.nodes_min = static_cast<std::uint32_t>(checked(parse_count("--nodes-min", s, 1, 131'072)));
         });
-  flag(sub, "--no-requeue", o.no_requeue, "Never stop it to run it again, not even on a failing node");
+  flag(sub, "--no-requeue", o.no_requeue, "It runs once: never stopped to run again, and not started again when a node fails");
   flag(sub, "--paced", o.paced, "It writes checkpoints when Muster says so: as often as is best, and not with others at once");
   add_placement(sub);
   add_order(sub);

@@ -213,6 +213,9 @@ Result<void> about_upgrade(CommandVerb verb, const State& s) {
   const Upgrade& u = s.upgrade;
   const std::string named = fmt::format("{} {}", u.spec.what, printable(u.spec.version));
   if (verb == CommandVerb::upgrade) {
+    if (s.policy.shadow)
+      return fail(Code::refused, "the policy is in shadow mode: nothing reaches the engine, whoever asks for it",
+                  "begin with another policy to act");
     if (!at_work(u.phase)) return {};
     return fail(Code::conflict, fmt::format("the upgrade to {} is at work ({})", named, name_of(u.phase)),
                 "`muster upgrade status` tells how far; `muster upgrade stop` stops it");
@@ -241,10 +244,6 @@ Result<CommandGiven> parse_command(const Value& body, const State& s) {
   }
   auto reason = text_of(body, "reason", kReasonMax);
   if (!reason) return tl::unexpected(reason.error());
-  const bool acts = c.verb != CommandVerb::pause && c.verb != CommandVerb::resume && c.verb != CommandVerb::reject;
-  if (s.policy.shadow && acts)
-    return fail(Code::refused, "the policy is in shadow mode: nothing reaches the engine, whoever asks for it",
-                "begin with another policy to act");
   auto id = text_of(body, "id", kIdMax);
   if (!id) return tl::unexpected(id.error());
   c.reason = std::move(*reason);

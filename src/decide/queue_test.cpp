@@ -513,6 +513,17 @@ TEST(Broken, AProgramThatGetsOnBetweenItsFailuresIsNotGivenUp) {
   EXPECT_EQ(w[0].action.verb, Verb::requeue_job) << "nor for its many restarts";
 }
 
+TEST(Broken, AJobThatForbidsRequeueEndsWithItsAttempt) {
+  Story t(4);
+  const JobId j = t.running({NodeId{0}, NodeId{1}});
+  t.s.jobs.at(j).spec.no_requeue = true;
+  t.tell(JobEnded{j, 1, JobEnd::node_failed, {}, "node n0 is down"});
+  const auto w = broken(t.s);
+  ASSERT_EQ(w.size(), 1U);
+  EXPECT_EQ(w[0].action.verb, Verb::fail_job);
+  EXPECT_EQ(w[0].reason.rule, "queue/no_requeue");
+}
+
 TEST(Broken, TheNodeWhoseRankWasLostIsLeftOutWhereThereIsAnother) {
   const auto after = [](std::uint32_t nodes, JobEnd end, const std::string& words) {
     Story t(nodes);

@@ -45,6 +45,8 @@ try:
     check(ran.code == 2 and 'driver, firmware or os' in ran.err, 'what there is', ran)
     ran = ask('upgrade', 'start', 'driver', '590.44.01', '--before', '580.159.04', '--nodes', 'nope[1-3]', '--yes')
     check(ran.code == 3 and 'nope1' in ran.err, 'an unknown node: exit 3', ran)
+    ran = ask('upgrade', 'start', 'driver', '590; rm -rf /', '--before', '580.159.04', '--yes')
+    check(ran.code == 2 and 'no version' in ran.err, 'a version is a word', ran)
     ran = ask('upgrade', 'start', 'driver', '590.44.01', '--before', '580.159.04', '--canaries', '1', '--watch', '10m',
               '--at-once', '25', '--yes')
     check(ran.code == 0 and 'begun' in ran.out, 'begun', ran)
