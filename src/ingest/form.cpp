@@ -15,7 +15,7 @@ std::string quoted(std::string_view text) {
 }
 
 Form::Form(const Value& v, std::string_view file, std::string where)
-    : v_(v), file_(printable(file)), where_(std::move(where)) {
+    : v_(v), file_(printable(file)), where_(printable(where)) {
   if (v_.object() == nullptr) {
     const std::string what = where_.empty() ? "the file" : where_.substr(0, where_.size() - 1);
     error(v_, fmt::format("{} must be a mapping (key: value), is {}", what, v_.kind()));

@@ -103,6 +103,8 @@ TEST(PolicyFile, SaysFileLineAndReason) {
   EXPECT_EQ(error("runbooks:\n  gpu_lost: {job: stop}\n"),
             "p.yaml:2: runbooks.gpu_lost.job must be one of wait, requeue, checkpoint, is \"stop\"");
   EXPECT_EQ(error("runbooks:\n  gpu_lost: yes\n"), "p.yaml:2: runbooks.gpu_lost must be a mapping (key: value), is text");
+  EXPECT_EQ(error("runbooks:\n  \"gpu\\x0flost\": yes\n"),
+            "p.yaml:2: runbooks.gpu\\x0flost must be a mapping (key: value), is text");
   EXPECT_EQ(error("runbooks: []\n"), "p.yaml:1: runbooks must be a mapping (key: value), is a list");
   EXPECT_EQ(error("job_restarts_max: 1.5\n"), "p.yaml:1: job_restarts_max must be a whole number, is a number");
 }

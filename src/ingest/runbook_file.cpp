@@ -85,12 +85,13 @@ const Runbook* rival(const std::vector<RunbookText>& all, const Runbook& mine) {
 
 void check(Form& f, const Value& at, const std::vector<RunbookText>& all, const Runbook& r) {
   if (r.act && r.steps.empty())
-    return f.error(at, fmt::format("runbooks.{} acts but has no steps: give some, or act: false", r.name));
+    return f.error(at, fmt::format("runbooks.{} acts but has no steps: give some, or act: false", printable(r.name)));
   if (r.act && never_acted_on(r.kind)) {
-    return f.error(at, fmt::format("runbooks.{} may not act: {} is no proof of a fault of a node", r.name, name_of(r.kind)));
+    return f.error(
+        at, fmt::format("runbooks.{} may not act: {} is no proof of a fault of a node", printable(r.name), name_of(r.kind)));
   }
   if (const Runbook* other = rival(all, r))
-    f.error(at, fmt::format("runbooks.{} and runbooks.{} are for the same findings", r.name, other->name));
+    f.error(at, fmt::format("runbooks.{} and runbooks.{} are for the same findings", printable(r.name), printable(other->name)));
 }
 
 void read_runbook(Form& outer, const Value::Member& m, std::string_view file, std::vector<RunbookText>& all) {
