@@ -29,6 +29,16 @@ Verdict stop_for_the_queue(const State& s, const Action& a) {
   return {true, fmt::format("stops of this job in a day: {} of {}", stops + 1, limit), {}, {}, false, false};
 }
 
+// Several of its nodes fail, and each asks for the same job at the same moment: one answer is enough.
+std::optional<Verdict> on_its_way(const State& s, const Action& a) {
+  for (const std::string& key : s.open_orders) {
+    const Action& b = s.orders.at(key).order.action;
+    if (b.job != a.job || !about_broken(b.verb)) continue;
+    return refuse(fmt::format("job {} is being moved or stopped already", render(a.job)), s.mono() + minutes(1));
+  }
+  return std::nullopt;
+}
+
 // Collects counts against their limits and remembers the tightest.
 struct Tally {
   std::string tightest;
@@ -309,6 +319,9 @@ Verdict Guard::check(const State& s, const Action& a, const Reason& r) const {
   if (s.paused && !persons) return refuse(fmt::format("paused by {}", s.paused_by), kNever);
   if (persons) return {true, "asked for by a person: no budget applies", {}, {}, false, false};
   if (a.verb == Verb::limit_power) return power_limit(s, a, r);
+  if (stops_job(a.verb)) {
+    if (auto v = on_its_way(s, a)) return *v;
+  }
   if (r.upgrade != 0) return of_upgrade(s, a, r);
   // Starting and requeueing a broken gang, probing, testing an empty node and giving it back take nothing from anybody.
   const bool of_queue = !r.incident.some();

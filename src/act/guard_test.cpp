@@ -95,6 +95,18 @@ TEST_F(Guarded, NoMoreHarmIsDoneInAnHourThanThePolicyAllows) {
   EXPECT_TRUE(ask(Verb::reboot_node, kN0, i).allowed);
 }
 
+TEST_F(Guarded, WhenSeveralOfItsNodesFailAJobIsStoppedOnce) {
+  const JobId j = t.running({kN0, kN1});
+  const IncidentId i = trouble(kN0);
+  const IncidentId other = trouble(kN1);
+  const std::string key = t.order(Verb::restart_job, kN0, i, {}, j);
+  const Verdict v = ask(Verb::restart_job, kN1, other, j);
+  expect_refused(v, "job 1 is being moved or stopped already");
+  EXPECT_EQ(v.retry, t.s.mono() + minutes(1));
+  t.ends(key);
+  EXPECT_TRUE(ask(Verb::restart_job, kN1, other, j).allowed) << "it may still run there";
+}
+
 TEST_F(Guarded, OneJobIsNotStoppedAgainAndAgain) {
   const JobId j = t.running({kN0});
   const IncidentId i = trouble(kN0);

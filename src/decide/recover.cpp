@@ -108,6 +108,13 @@ struct Case {
       return x != nullptr && x->part_of.some();
     });
   }
+  const Finding* came_up_since(Time utc) const {  // grave, still there and not what the last test was about
+    for (FindingId id : i.findings) {
+      const Finding* f = find_finding(s, id);
+      if (f != nullptr && f->cleared.ns == 0 && f->opened >= utc && f->severity == Severity::critical) return f;
+    }
+    return nullptr;
+  }
   bool second_witness() const {
     return std::any_of(i.findings.begin(), i.findings.end(), [&](FindingId f) {
       const Finding* x = find_finding(s, f);
@@ -358,12 +365,18 @@ void on_outcome(Case& c, const OrderRecord& o) {
       const Duration pause = verb == Verb::probe_node && done ? kProbeAnswer : kRetry;
       return c.move(c.node.hold == Hold::muster ? Stage::emptying : Stage::opened, c.i.rung, c.mono() + pause, {});
     }
-    case Verb::test_node:
+    case Verb::test_node: {
+      const std::uint32_t next = c.i.repaired ? c.rung() + 1 : c.i.rung;
+      if (const Finding* f = c.came_up_since(o.intended); f != nullptr && done)
+        return c.move(Stage::emptying, next, c.mono(), fmt::format("passed, but {} came up meanwhile", name_of(f->kind)));
       if (done) return put_back(c);
-      if (o.status == Status::failed)
-        return c.move(Stage::emptying, c.i.repaired ? c.rung() + 1 : c.i.rung, c.mono(), "test " + how);
+      if (o.status == Status::failed) return c.move(Stage::emptying, next, c.mono(), "test " + how);
       return c.move(Stage::testing, c.i.rung, c.mono() + kRetry, "test " + how);
+    }
     case Verb::undrain_node:
+      if (const Finding* f = c.came_up_since(o.intended); f != nullptr)
+        return c.move(done ? Stage::opened : Stage::emptying, c.i.rung, c.mono(),
+                      fmt::format("{} came up as it was put back", name_of(f->kind)));
       if (done) return c.close(fmt::format("back in service after {}", render_duration(c.s.now.utc - c.i.opened)));
       return c.move(Stage::returning, c.i.rung, c.mono() + kRetry, "undrain " + how);
     default:  // a repair

@@ -409,6 +409,32 @@ TEST_F(Recovery, SeveralFindingsOnANodeAreOneIncident) {
   EXPECT_EQ(incident().findings.size(), 3U);
 }
 
+TEST_F(Recovery, WhatComesUpWhileANodeIsPutBackIsNotTakenForWhatWasMended) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  EXPECT_EQ(then(Status::done, "passed"), V{Verb::undrain_node});
+  const FindingId fresh = t.find(FindingKind::gpu_lost, kN0, 5);
+  EXPECT_EQ(decide(), V{});
+  EXPECT_EQ(then(Status::done), V{Verb::drain_node}) << "or a node without its GPU is in service and nobody knows";
+  EXPECT_EQ(find_finding(t.s, fresh)->cleared.ns, 0);
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+}
+
+TEST_F(Recovery, AGraveFindingDuringATestIsMoreThanThatItPassed) {
+  t.find(FindingKind::gpu_lost, kN0, 3);
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  t.pass(seconds(1));
+  t.find(FindingKind::gpu_lost, kN0, 5);
+  EXPECT_EQ(decide(), V{});
+  const V next = then(Status::done, "passed");
+  EXPECT_EQ(std::count(next.begin(), next.end(), Verb::undrain_node), 0);
+  EXPECT_EQ(next.size(), 1U) << "goes on up the ladder";
+}
+
 TEST_F(Recovery, APolicyThatDoesNotActOnAKindOnlyWatches) {
   Policy p = default_policy();
   for (Runbook& l : p.runbooks) l.act = false;

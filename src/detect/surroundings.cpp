@@ -27,6 +27,14 @@ Sign sign_of(std::string_view subject, Time utc, Witness w, std::string text) {
   return x;
 }
 
+Relief relief_of(std::string_view subject, const char* why) {
+  Relief x;
+  x.kind = FindingKind::common_cause;
+  x.why = why;
+  x.subject = subject;
+  return x;
+}
+
 }  // namespace
 
 void Surroundings::on_event(const Body& b, Time mono) {
@@ -41,7 +49,7 @@ void Surroundings::on_event(const Body& b, Time mono) {
 
 void Surroundings::on_turn(const State& s, Time utc, Time mono, Signs& out) {
   if (engine_said_ && s.engine_away.some()) {
-    out.gone.push_back({FindingKind::common_cause, {}, -1, {}, "the engine answers again", std::string(kEngineSubject)});
+    out.gone.push_back(relief_of(kEngineSubject, "the engine answers again"));
   }
   engine_said_ = false;
   if (unheard_ >= kOrders && mono - first_ >= kPatience && !s.engine_away.some()) {
@@ -55,7 +63,7 @@ void Surroundings::on_turn(const State& s, Time utc, Time mono, Signs& out) {
     jumped_ = mono;
     if (jump_.ns == 0) {
       jumped_ = kNever;
-      out.gone.push_back({FindingKind::common_cause, {}, -1, {}, "the clock is back where it was", std::string(kClockSubject)});
+      out.gone.push_back(relief_of(kClockSubject, "the clock is back where it was"));
     } else {
       out.seen.push_back(sign_of(kClockSubject, utc, Witness::scrape,
                                  fmt::format("it was set {} by {}", by.ns > 0 ? "forward" : "back",
@@ -64,8 +72,7 @@ void Surroundings::on_turn(const State& s, Time utc, Time mono, Signs& out) {
   }
   if (jumped_ != kNever && mono - jumped_ >= kAccepted) {
     jumped_ = kNever;
-    out.gone.push_back({FindingKind::common_cause, {}, -1, {}, "it has kept its pace for an hour and is taken to be right",
-                        std::string(kClockSubject)});
+    out.gone.push_back(relief_of(kClockSubject, "it has kept its pace for an hour and is taken to be right"));
   }
 }
 

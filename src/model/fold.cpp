@@ -622,6 +622,7 @@ struct Folder {
     reconsider(*i);
     note(*i, fmt::format("also {}", name_of(f->second.kind)));
     s.dirty_incidents.insert(b.id);
+    if (node(i->node) != nullptr) s.dirty_nodes.insert(i->node);  // of another cause nobody may start there
   }
   void operator()(const IncidentMoved& b) {
     Incident* i = incident(b.id);

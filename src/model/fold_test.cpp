@@ -423,9 +423,12 @@ TEST(FoldTime, HarmsAreForgottenAfterADayAndOpeningsAfterTwoHours) {
 TEST(FoldIncidents, AGraverFindingBecomesTheCause) {
   Story t;
   const IncidentId i = t.open(t.find(FindingKind::thermal_throttle, kN0, 1, Witness::scrape, Severity::warning));
-  t.tell(IncidentJoined{i, t.find(FindingKind::gpu_lost, kN0, 5)});
+  const FindingId graver = t.find(FindingKind::gpu_lost, kN0, 5);
+  settle(t.s);
+  t.tell(IncidentJoined{i, graver});
   EXPECT_EQ(t.s.incidents.at(i).cause, FindingKind::gpu_lost);
   EXPECT_EQ(t.s.incidents.at(i).slot, 5);
+  EXPECT_EQ(t.s.dirty_nodes.count(kN0), 1U) << "or a view of the cluster goes on taking it for a node to start on";
 }
 
 TEST(FoldIncidents, ClosingEndsItsFindingsAndFreesTheNode) {

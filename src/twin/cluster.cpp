@@ -71,6 +71,13 @@ void Cluster::begin() {
   announce_prices();
 }
 
+// After the weather has calmed work comes in for as long as there is a fault that only load shows, or it would never be found.
+bool Cluster::hot_in_service() const {
+  return std::any_of(faults.begin(), faults.end(), [&](const FaultTruth& f) {
+    return f.kind == FaultKind::thermal && f.fate == Fate::active && !nodes[f.node.v].drained;
+  });
+}
+
 void Cluster::step() {
   const Scheduled e = queue.pop();
   now = e.at;
@@ -83,7 +90,7 @@ void Cluster::step() {
       queue.push(now + minutes(1), Tick::ambient);
       break;
     case Tick::arrival:
-      if (calmed) break;
+      if (calmed && !hot_in_service()) break;
       submit_job(mix.draw(utc(), next_job));
       queue.push(now + mix.until_next(), Tick::arrival);
       break;

@@ -166,6 +166,7 @@ struct Cluster {
   // ---- time
   Time utc() const { return now + utc_offset; }
   void step();                      // the next event
+  bool hot_in_service() const;
   void run_to(Time steady);         // all events up to then
   void begin();                     // first events of a fresh cluster
   Time listed_at(std::size_t i) const;

@@ -72,7 +72,8 @@ class Twin final : public Clock, public Observatory, public Actuator {
   Result<std::uint64_t> inject(FaultKind kind, NodeId node, int slot) {
     return inject({.kind = kind, .node = node, .slot = slot});
   }
-  // No more weather and no more new jobs: what is there goes on to its end. Faults that have not shown yet never will.
+  // No more weather: what is there goes on to its end. Faults that have not shown yet never will. New jobs come only for as
+  // long as a fault is there that shows under load alone.
   void calm();
 
   // The truth, for tests and statistics. The controller never sees it.

@@ -96,6 +96,7 @@ struct Campaign {
   void begin(NodeId n);
   std::uint32_t begin_idle(std::uint32_t room, bool passed_over);
   std::uint32_t begin_shared(std::uint32_t room);
+  std::uint32_t begin_some(const std::vector<NodeId>& in_order, std::uint32_t room);
   void move_gangs(std::uint32_t room);
   void begin_more();
   void end_phase();
@@ -345,16 +346,10 @@ std::uint32_t Campaign::begin_idle(std::uint32_t room, bool passed_over) {
     idle.emplace_back(rank, leaf, n);
   }
   std::sort(idle.begin(), idle.end());
-  std::uint32_t begun = 0;
-  Away away(s);
-  for (const auto& [rank, leaf, n] : idle) {
-    if (begun == room) break;
-    if (!away.fits(n)) continue;
-    away.add(n);
-    begin(n);
-    ++begun;
-  }
-  return begun;
+  std::vector<NodeId> in_order;
+  in_order.reserve(idle.size());
+  for (const auto& [rank, leaf, n] : idle) in_order.push_back(n);
+  return begin_some(in_order, room);
 }
 
 // Nodes on which only parts are used, those with the least work first: nothing new comes there, and what is there moves or ends.
@@ -369,9 +364,17 @@ std::uint32_t Campaign::begin_shared(std::uint32_t room) {
     shared.emplace_back(used, n);
   }
   std::sort(shared.begin(), shared.end());
+  std::vector<NodeId> in_order;
+  in_order.reserve(shared.size());
+  for (const auto& [used, n] : shared) in_order.push_back(n);
+  return begin_some(in_order, room);
+}
+
+// The first of them whose racks and domains have room; how many that were.
+std::uint32_t Campaign::begin_some(const std::vector<NodeId>& in_order, std::uint32_t room) {
   std::uint32_t begun = 0;
   Away away(s);
-  for (const auto& [used, n] : shared) {
+  for (const NodeId n : in_order) {
     if (begun == room) break;
     if (!away.fits(n)) continue;
     away.add(n);

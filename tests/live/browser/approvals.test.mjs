@@ -5,27 +5,13 @@
 //
 // Prints one line a check; exit status 0 passed, 1 failed, 77 skipped (no browser here).
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { browser_or_skip, kBinary, kChromium, login_link } from './browser.mjs';
 
-const kRoot = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
-const kBinary = resolve(kRoot, process.env.MUSTER_BIN ?? 'build/release/muster');
-const kChromium = process.env.MUSTER_CHROMIUM ?? '/usr/bin/chromium';
 
-function skip(why) {
-  console.log(`skip - browser_approvals: ${why}`);
-  process.exit(77);
-}
-if (!existsSync(kChromium)) skip(`there is no ${kChromium}; apt install chromium`);
-let chromium;
-try {
-  ({ chromium } = createRequire(join(kRoot, 'web/package.json'))('playwright-core'));
-} catch {
-  skip('playwright-core is not installed; npm ci --ignore-scripts in web/');
-}
+const chromium = browser_or_skip('browser_approvals');
 
 function check(good, what) {
   if (!good) throw new Error(what);
@@ -37,17 +23,7 @@ const policy = join(state_dir, 'careful.yaml');
 writeFileSync(policy, 'name: careful\napprovals: {verbs: [drain_node]}\n');
 const demo = spawn(kBinary, ['demo', '--gpus', '64', '--speed', '60', '--port', '0', '--no-weather', '--policy', policy,
   '--state', join(state_dir, 'state')], { stdio: ['ignore', 'pipe', 'pipe'] });
-const link = new Promise((done, fail) => {
-  let text = '';
-  const read = (piece) => {
-    text += piece;
-    const found = text.match(/http:\/\/127\.0\.0\.1:\d+\/login\?code=[^\s"']+/);
-    if (found) done(found[0]);
-  };
-  demo.stdout.on('data', read);
-  demo.stderr.on('data', read);
-  demo.on('exit', (code) => fail(new Error(`muster demo ended (${code}):\n${text}`)));
-});
+const link = login_link(demo);
 
 const api = (page, path) => page.evaluate(async (p) => (await fetch(p)).json(), path);
 const inject = (page, node) => page.evaluate(async (n) => (await fetch('/api/v1/tools/inject', {

@@ -9,31 +9,17 @@
 //
 // Prints one line a check and `browser: N checks passed`; exit status 0 passed, 1 failed, 77 skipped (no browser here).
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { browser_or_skip, kBinary, kChromium, login_link } from './browser.mjs';
 
-const kRoot = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
-const kBinary = resolve(kRoot, process.env.MUSTER_BIN ?? 'build/release/muster');
-const kChromium = process.env.MUSTER_CHROMIUM ?? '/usr/bin/chromium';
 const kDeadlineMs = 170_000;
 const kGpus = 1024;
 const kHostile = '<img src=x onerror="window.pwned=1"><script>window.pwned=2</script>';
 
-function skip(why) {
-  console.log(`skip - browser: ${why}`);
-  process.exit(77);
-}
-if (!existsSync(kChromium)) skip(`there is no ${kChromium}; apt install chromium`);
-let chromium;
-try {
-  ({ chromium } = createRequire(join(kRoot, 'web/package.json'))('playwright-core'));
-} catch {
-  skip('playwright-core is not installed; npm ci --ignore-scripts in web/');
-}
+const chromium = browser_or_skip('browser');
 
 let passed = 0;
 function check(good, what) {
@@ -61,18 +47,7 @@ function start_demo(port) {
   const args = ['demo', '--gpus', String(kGpus), '--speed', '60', '--port', String(port), '--state', state_dir, '--seed', '1'];
   const child = spawn(kBinary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   demo = child;
-  return new Promise((done, fail) => {
-    let text = '';
-    const read = (piece) => {
-      text = (text + piece).slice(-20_000);
-      const link = text.match(/http:\/\/127\.0\.0\.1:\d+\/login\?code=[^\s"']+/);
-      if (link) done(link[0]);
-    };
-    child.stdout.on('data', read);
-    child.stderr.on('data', read);
-    child.on('error', fail);
-    child.on('exit', (code, signal) => fail(new Error(`muster demo ended (${signal ?? code}) before it printed a login link:\n${text}`)));
-  });
+  return login_link(child);
 }
 
 async function stop_demo() {
