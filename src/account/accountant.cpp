@@ -9,8 +9,8 @@ namespace {
 std::int64_t now_ms(const State& s) { return s.mono().ms(); }
 
 Waste waste_of(const State& s, const NodeState& n) {
+  if (n.condition == NodeCondition::kept || (n.condition == NodeCondition::up && n.hold != Hold::none)) return Waste::drained;
   if (n.condition != NodeCondition::up) return Waste::down;
-  if (n.hold != Hold::none) return Waste::drained;
   const Incident* i = find_incident(s, n.incident);
   return i != nullptr && leaves_nothing_to_run_on(i->cause) ? Waste::down : Waste::idle;
 }

@@ -40,7 +40,7 @@ Face face_of(const State& s, const NodeState& n, const Marks& m) {
   if (i != nullptr && (i->stage == Stage::repairing || i->stage == Stage::testing)) return Face::repairing;
   if (n.condition == NodeCondition::down) return Face::down;
   if (n.condition == NodeCondition::booting) return Face::booting;
-  if (n.hold != Hold::none && !n.busy()) return Face::drained;
+  if ((n.hold != Hold::none || n.condition == NodeCondition::kept) && !n.busy()) return Face::drained;
   if (m.suspect != 0) return Face::suspect;
   return n.busy() ? Face::busy : Face::idle;
 }

@@ -26,10 +26,10 @@ void write_gpus(JsonWriter& w, const Frame& f) {
   w.field("down", faces.count(Face::down) + faces.count(Face::booting) + faces.count(Face::lost)).end_object();
   std::uint32_t down = 0, drained = 0;
   for (const NodeState& n : f.state().nodes) {
-    if (n.condition != NodeCondition::up) {
-      ++down;
-    } else if (n.hold != Hold::none) {
+    if (n.condition == NodeCondition::kept || (n.condition == NodeCondition::up && n.hold != Hold::none)) {
       ++drained;
+    } else if (n.condition != NodeCondition::up) {
+      ++down;
     }
   }
   const auto total = static_cast<std::uint32_t>(f.state().nodes.size());

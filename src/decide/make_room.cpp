@@ -81,7 +81,7 @@ std::vector<JobId> askers(const State& s, const Quotas& quotas, const Line& line
   if (!guarantees) return out;
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
-    if (!j.waits_for.empty() || j.hopeless) continue;
+    if (!ready(j)) continue;
     const QuotaVerdict v = quotas.may_start(quotas.find(queue_of(j.spec)), ask_of(s, quotas, j.spec));
     if (!v.ok && v.reclaim) out.push_back(id);
     if (out.size() == kAskers) break;

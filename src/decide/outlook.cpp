@@ -72,7 +72,7 @@ Time free_at(const State& s, Quotas quotas, const Job& j) {
 
 std::string why_held(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j) {
   std::string why = held_back(s, view, quotas, j);
-  if (why.empty() || j.hopeless || !why_never(s, quotas, j.spec).empty()) return why;
+  if (why.empty() || j.hopeless || !j.spec.barred.empty() || !why_never(s, quotas, j.spec).empty()) return why;
   const Time at = free_at(s, quotas, j);
   if (at != kNever && at - s.mono() > seconds(1)) why += fmt::format("; not before {}, by what is known now", when(s, at));
   return why;

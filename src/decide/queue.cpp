@@ -42,7 +42,7 @@ void first_in_first_out(const State& s, ClusterView& view, Decisions& out) {
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
     const Shape shape = view.shape_of(j.spec);
-    if (!j.waits_for.empty() || j.hopeless || !view.tree().ever_fits(shape)) continue;  // must not block the others
+    if (!ready(j) || !view.tree().ever_fits(shape)) continue;  // must not block the others
     if (started++ == kStartsPerTurn) break;
     auto choice = view.tree().find(shape);
     if (!choice) break;

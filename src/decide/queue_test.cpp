@@ -50,6 +50,26 @@ TEST(Queue, JobsStartInTheOrderTheyCame) {
   EXPECT_FALSE(w[0].reason.sentence.empty());
 }
 
+TEST(Queue, WhatIsBarredIsNeitherStartedNorWaitedFor) {
+  for (const bool backfill : {true, false}) {
+    Policy p = default_policy();
+    p.scheduling.backfill = backfill;
+    Story t(8, p);
+    const JobId barred = t.submit(3);
+    JobSpec spec = t.s.jobs.at(barred).spec;
+    spec.barred = "the engine places it";
+    t.tell(JobAmended{barred, spec});
+    const JobId b = t.submit(3);
+    const auto w = queue(t.s);
+    ASSERT_EQ(w.size(), 1U);
+    EXPECT_EQ(w[0].action.job, b);
+    spec.barred.clear();
+    t.tell(JobAmended{barred, spec});
+    ASSERT_EQ(queue(t.s).size(), 2U);
+    EXPECT_EQ(queue(t.s)[0].action.job, barred) << "first in the queue again";
+  }
+}
+
 TEST(Queue, WithoutBackfillNobodyOvertakesAJobThatWaitsForNodes) {
   Policy p = default_policy();
   p.scheduling.backfill = false;

@@ -207,6 +207,7 @@ Time expected_end_of(const State& s, const Job& j, double quantile) {
 std::string held_back(const State& s, const ClusterView& view, const Quotas& quotas, const Job& j) {
   if (j.hopeless) return "a job it was to follow did not complete: it can never start; cancel it";
   if (!j.waits_for.empty()) return fmt::format("it follows job {}, which has not completed", render(j.waits_for.front()));
+  if (!j.spec.barred.empty()) return j.spec.barred;
   if (std::string why = waits_for_price(s, j); !why.empty()) return why;
   const Shape shape = view.shape_of(j.spec);
   if (shape.model != kAnyModel && shape.model >= view.layout().models.size()) {
@@ -231,7 +232,7 @@ Line line_up(const State& s, ClusterView& view, const Quotas& quotas, double qua
   const bool guarantees = !s.policy.queues.empty();
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
-    if (j.hopeless || !j.waits_for.empty() || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
+    if (!ready(j) || !view.tree().ever_fits(view.shape_of(j.spec))) continue;
     const QueueIndex q = quotas.find(queue_of(j.spec));
     const Amounts ask = ask_of(s, quotas, j.spec);
     if (!may_hope(s, quotas, q, ask)) continue;

@@ -70,6 +70,16 @@ TEST_F(Storage, TwoJobsWhoseCheckpointsCrawlAreTheStoresFaultAndNoNodes) {
   EXPECT_EQ(w.findings(), 1U);
 }
 
+TEST_F(Storage, WhatNoHealthyStoreWouldTakeIsAStallAlsoAtTheFirstCheckpoints) {
+  w.t.s.site.storage_write_gbs = 30;  // three jobs of 100 GB: 10 s if all write at once, and 100 s for each one's node
+  checkpoint(0, 300'000);
+  checkpoint(1, 300'000);
+  EXPECT_EQ(w.open(FindingKind::storage_stall), nullptr) << "slow, but a busy store might be";
+  checkpoint(0, 700'000);
+  checkpoint(1, 700'000);
+  EXPECT_NE(w.open(FindingKind::storage_stall), nullptr);
+}
+
 TEST_F(Storage, AStallIsOverWhenCheckpointsTakeTheirUsualTimeAgain) {
   usual();
   checkpoint(0, 100'000);

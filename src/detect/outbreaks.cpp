@@ -7,6 +7,7 @@
 
 #include "base/math.h"
 #include "base/node_list.h"
+#include "model/whole_site.h"
 
 namespace muster::detect {
 namespace {
@@ -27,6 +28,11 @@ constexpr double kOften = 20;                 // times that, of what is frequent
 constexpr double kChance = 1e-3;              // at most so likely that nothing is behind it
 constexpr double kShared = 0.05;              // ... and so likely that those nodes share it by chance
 constexpr double kMost = 0.8;                 // of the struck nodes must share it, or of its nodes be struck
+constexpr double kSharedNew = 0.25;           // ... where it is a version that came lately: what changed last is suspected first
+constexpr Duration kLately = hours(24);
+constexpr std::size_t kManyOfSite = 8;        // nodes, before "nearly all" says anything
+constexpr std::size_t kFewOfSite = 6;         // fewer that share nothing yet: the next ones may tell what it is
+constexpr Duration kSiteWaits = minutes(5);   // so long is waited for those
 
 // What says nothing about a node, or is about many nodes already.
 bool counts(K k) {
@@ -207,7 +213,9 @@ std::optional<Outbreaks::Choice> Outbreaks::choose(const Kin& kin, const State& 
       const double shared = whole ? 0 : many ? (more ? 0 : 1) : groups * drawn(k, hit, c.nodes, pool);
       const double alone =
           groups * at_least(k, rate * static_cast<double>(c.nodes) * (window + kWaitsMax).seconds() / kDay.seconds());
-      if (shared > kShared || alone > kChance) continue;
+      const auto pushed = bond == Bond::driver || bond == Bond::firmware ? versions.pushed(bond == Bond::driver, v) : std::nullopt;
+      const double by_chance = pushed && mono - *pushed < kLately ? kSharedNew : kShared;
+      if (shared > by_chance || alone > kChance) continue;
       c.chance = std::min(1.0, alone + shared);
       c.fit = static_cast<double>(k) / static_cast<double>(c.nodes + hit - k) + likely(kin.first, b);
       if (!best || c.fit > best->fit) best = c;
@@ -236,9 +244,9 @@ std::string Outbreaks::name_of_group(const Group& g, const State& s, const Drift
       const auto& names = s.site.cables.table().switches;
       return fmt::format("switch {}", i - 1 < names.size() ? names[i - 1] : "?");
     }
-    case Bond::site: return std::string(kSiteSubject);
+    case Bond::site: break;
   }
-  return {};
+  return std::string(kSiteSubject);
 }
 
 void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Time mono) {
@@ -260,7 +268,10 @@ void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Tim
   std::deque<Struck>& all = lately_[kin];
   while (!all.empty() && (mono - all.front().at > kDay || all.size() >= kKept)) all.pop_front();
   all.push_back({mono, f.node, f.id, f.began(), ties, f.evidence.front().witness});
-  if (f.part_of.some() || all.size() < kLeast) return;
+  // In a cause that names nothing it is judged again: with one more it may be known what they share.
+  const auto mine = f.part_of.some() ? causes_.find(f.part_of) : causes_.end();
+  const bool named = mine != causes_.end() && mine->second.subject != kSiteSubject;
+  if (named || all.size() < kLeast) return;
   const auto [due, first] = due_.try_emplace(kin, Due{mono + kSettles, mono + kWaitsMax});
   if (!first) due->second.at = std::min(mono + kSettles, due->second.latest);  // each further one puts it off
 }
@@ -379,12 +390,20 @@ void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, co
                       std::uint64_t& next_id) {
   const auto choice = choose(kin, s, versions, mono);
   if (!choice) return;
+  const bool of_site = choice->group.bond == Bond::site;
+  if (of_site && choice->struck < kFewOfSite && mono - first_.try_emplace(kin, mono).first->second < kSiteWaits) {
+    due_.try_emplace(kin, Due{mono + kLooks, mono + kLooks});
+    return;
+  }
+  first_.erase(kin);
   // A program that fails on all of its nodes is one program.
   if (choice->group.bond == Bond::job && kin.first == K::app_error) return;
-  const bool store = kin.first == K::mount_stalled && choice->group.bond == Bond::site;
+  const bool store = kin.first == K::mount_stalled && of_site;
+  const bool whole = of_site && choice->struck >= kManyOfSite &&
+                     static_cast<double>(choice->struck) >= kMost * static_cast<double>(choice->nodes);
   Cause c;
   c.group = choice->group;
-  c.subject = store ? kin.second : name_of_group(choice->group, s, versions, utc, mono);
+  c.subject = store ? kin.second : whole ? std::string(kWholeSiteSubject) : name_of_group(choice->group, s, versions, utc, mono);
   c.kinds = {kin.first};
   c.last = mono;
   std::vector<std::string> names;
@@ -407,10 +426,10 @@ void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, co
   // The same thing may show in several ways: that is still one cause.
   for (auto& [id, open] : causes_) {
     if (open.subject != c.subject) continue;
-    open.kinds.insert(kin.first);
+    const bool new_kind = open.kinds.insert(kin.first).second;
     open.group = c.group;
     open.last = mono;
-    out.push_back(FindingGrew{id, Severity::warning, e, {}});
+    if (new_kind || !of_site) out.push_back(FindingGrew{id, Severity::warning, e, {}});
     return link(open, kin, out, s, versions, mono);
   }
   Finding f;
@@ -426,13 +445,14 @@ void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, co
   Cause& kept = causes_[id] = std::move(c);
   out.push_back(FindingOpened{std::move(f)});
   link(kept, kin, out, s, versions, mono);
-  // Narrower causes whose members have all gone over to this one are over.
+  // Narrower causes whose members have all gone over to this one are over, and one without a name when few are left in it.
   for (auto it = causes_.begin(); it != causes_.end();) {
-    if (it->first == id || !it->second.members.empty()) {
+    const bool nameless = it->second.subject == kSiteSubject;
+    if (it->first == id || it->second.members.size() >= (nameless ? kLeast : 1)) {
       ++it;
       continue;
     }
-    out.push_back(FindingCleared{it->first, "part of a wider cause"});
+    end(it->second, nameless ? "what they share is known now: " + kept.subject : "part of a wider cause", out, s, utc);
     it = causes_.erase(it);
   }
 }

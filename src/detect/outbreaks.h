@@ -88,6 +88,7 @@ class Outbreaks {
   std::size_t wires_ = 0;                            // pairs of a node and a switch it is wired to
   std::map<Kin, std::deque<Struck>> lately_;         // of a day
   std::map<Kin, Due> due_;                           // what to judge, once the storm of openings has settled
+  std::map<Kin, Time> first_;                        // mono: when many were first judged to share nothing that is known
   std::map<FindingId, Cause> causes_;                // open ones
   std::map<FindingId, FindingId> member_of_;
   Time look_at_ = kNever;                            // mono: open causes are looked after

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "detect/watch.h"
+#include "model/whole_site.h"
 
 namespace muster::detect {
 namespace {
@@ -165,6 +166,68 @@ TEST_F(CommonCause, LateOnesJoinAndAWiderCauseTakesOver) {
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->subject.substr(0, 5), "pod 1") << f->subject;
   EXPECT_EQ(members(f->id), 8U);
+}
+
+// A driver comes onto every third node, an hour after the controller began to listen, and hangs GPUs there one by one.
+class Push : public CommonCause {
+ protected:
+  Push() {
+    for (std::uint32_t n = 0; n < 64; ++n) w.sample(NodeId{n}, -1, Field::driver_version, 58'015'904);
+    pass(hours(1));
+    for (std::uint32_t n = 0; n < 64; n += 3) w.sample(NodeId{n}, -1, Field::driver_version, 58'018'107);
+    pass(minutes(2));
+  }
+  void hang(std::initializer_list<std::uint32_t> nodes) {
+    for (const std::uint32_t n : nodes) w.xid(NodeId{n}, 1, 119);
+    pass(minutes(1));
+  }
+  std::size_t causes() const {
+    std::size_t n = 0;
+    for (const auto& [id, f] : w.t.s.findings) n += f.kind == FindingKind::common_cause ? 1 : 0;
+    return n;
+  }
+};
+
+TEST_F(Push, WhatChangedLastIsNamedByItsFirstThreeNodes) {
+  hang({3, 9, 30});
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->subject.rfind("driver ", 0), 0U) << f->subject;
+  EXPECT_TRUE(explains(*f));
+  hang({33, 42, 60});
+  EXPECT_EQ(causes(), 1U);
+  EXPECT_EQ(members(f->id), 6U);
+}
+
+TEST_F(Push, ThreeNodesOfNothingInCommonWaitForMoreBeforeTheSiteIsBlamed) {
+  hang({1, 9, 23});
+  EXPECT_EQ(w.open(FindingKind::common_cause), nullptr);
+  pass(minutes(7));
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr) << "but not for ever";
+  EXPECT_FALSE(explains(*f));
+}
+
+TEST_F(Push, ACauseWithoutANameGivesWayToOneWithAName) {
+  hang({1, 9, 23, 33, 42, 48});
+  const Finding* site = w.open(FindingKind::common_cause);
+  ASSERT_NE(site, nullptr);
+  ASSERT_FALSE(explains(*site)) << site->subject;
+  hang({3, 6, 12, 15, 18, 21, 24, 27, 30, 36, 39, 45});
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->subject.rfind("driver ", 0), 0U) << f->subject;
+}
+
+TEST_F(CommonCause, WhatNearlyAllNodesHaveIsTheSitesAndExplainsThemAll) {
+  for (std::uint32_t n = 0; n < 60; ++n) w.record(NodeId{n}, 0, KernelKind::link_down);
+  pass(minutes(4));
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->subject, kWholeSiteSubject);
+  EXPECT_TRUE(explains(*f));
+  EXPECT_EQ(members(f->id), 60U);
+  EXPECT_TRUE(placeable(w.t.s, NodeId{3})) << "there is nowhere else to start";
 }
 
 TEST_F(CommonCause, NodesWithNothingInCommonAreNone) {

@@ -108,6 +108,8 @@ std::vector<Body> one_of_each() {
           CauseFrozen{FindingKind::gsp_timeout, Time{9}, "why"},
           UpgradePhased{7, UpgradePhase::rolling_back, kNasty},
           TurnMoved{7, NodeId{3}, TurnStage::bad, true, kNasty},
+          JobAmended{JobId{3, 2}, spec()},
+          NodeHeld{NodeId{3}, true, "ada", kNasty},
           ApprovalAsked{3, order().action, reason(), kNasty, Time{9}},
           PriceAnnounced{Time{5}, {20.5, 31}, {300}},
           RowMeasured{3, 31.5, 80.25, 0.75},

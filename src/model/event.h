@@ -26,8 +26,13 @@ struct Source {
   std::uint64_t seq = 0;
 };
 
-enum class NodeCondition : std::uint8_t { up, down, booting };
-constexpr std::array<std::string_view, 3> names(NodeCondition) { return {"up", "down", "booting"}; }
+enum class NodeCondition : std::uint8_t {
+  up,
+  down,
+  booting,
+  kept,  // the engine keeps it from new work on purpose: maintenance, somebody's reservation, power saving
+};
+constexpr std::array<std::string_view, 4> names(NodeCondition) { return {"up", "down", "booting", "kept"}; }
 
 // ---- the controller itself
 struct RunStarted {  // a controller took over; everything is looked at afresh
@@ -54,6 +59,10 @@ struct TurnBegan {  // one pass of the loop: what follows up to the next one hap
 
 // ---- what engines and detectors say
 struct JobSubmitted {
+  JobId job;
+  JobSpec spec;
+};
+struct JobAmended {  // its owner or the engine changed what it asks for, or whether it may start
   JobId job;
   JobSpec spec;
 };
@@ -86,6 +95,12 @@ struct NodeChanged {
   NodeId node;
   NodeCondition condition = NodeCondition::up;
   std::string detail;
+};
+struct NodeHeld {  // somebody drained the node at the engine itself, or put it back; Muster's own orders are not told so
+  NodeId node;
+  bool held = false;
+  std::string by;   // untrusted, as is the reason
+  std::string why;
 };
 struct GpuSwapped {
   NodeId node;
@@ -250,7 +265,8 @@ using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, Jo
                           JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
                           OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
-                          NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved>;
+                          NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved,
+                          JobAmended, NodeHeld>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
@@ -258,7 +274,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given",  "incident_opened",
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
     "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
-    "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved"};
+    "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved",
+    "job_amended",     "node_held"};
 
 struct Event {
   std::uint32_t schema = 1;

@@ -234,6 +234,12 @@ struct Folder {
     ++s.totals.jobs_submitted;
     enqueue(s.jobs[b.job] = std::move(j));
   }
+  void operator()(const JobAmended& b) {
+    Job* j = job(b.job);
+    if (j == nullptr || ended(j->phase)) return;
+    j->spec = b.spec;
+    if (j->phase == JobPhase::queued) s.queue_dirty = true;
+  }
   void operator()(const JobStarted& b) {
     Job* j = job(b.job);
     if (j == nullptr || ended(j->phase)) return;
@@ -323,6 +329,9 @@ struct Folder {
   }
 
   // ---- nodes and findings
+  void operator()(const NodeHeld& b) {
+    if (node(b.node) != nullptr) hold(b.node, b.held ? Hold::person : Hold::none, b.why);
+  }
   void operator()(const NodeChanged& b) {
     NodeState* n = node(b.node);
     if (n == nullptr) return;
@@ -495,7 +504,7 @@ struct Folder {
     if (b.status == Status::unknown || b.status == Status::pending) return;
     r.ended = e.utc;
     s.open_orders.erase(b.key);
-    if (b.status == Status::not_received) s.engine_asked = s.mono();
+    if (b.status == Status::not_received) never_arrived(s, r);
     if (Incident* i = incident(r.order.reason.incident); i != nullptr && i->pending == b.key) {
       if (b.status == Status::not_received && s.engine_away.some() && i->tries > 0) --i->tries;  // nothing was tried
       s.dirty_incidents.insert(i->id);
@@ -506,6 +515,19 @@ struct Folder {
     if (b.status == Status::not_received && !r.order.reason.wish.empty()) s.wishes.push_back(wish_of(r.order));
     retire(s.orders, s.ended_orders, b.key);
   }
+  void hold(NodeId id, Hold who, const std::string& why) {
+    s.nodes[id.v].hold = who;
+    s.nodes[id.v].hold_reason = why;
+    recount_out(id);
+    touch(id);
+    if (who != Hold::none) return;
+    // One more may be out now: the one that was held back longest is asked about again.
+    for (auto& [_, i] : s.incidents) {
+      if (i.stage != Stage::opened || i.due.ns == 0 || !i.pending.empty()) continue;
+      schedule(i, s.mono());
+      break;
+    }
+  }
   void apply(const OrderRecord& r) {
     const Action& a = r.order.action;
     NodeState* n = node(a.node);
@@ -515,25 +537,11 @@ struct Folder {
     // A person who took the node while an order of Muster's was under way keeps it.
     const bool applies = n != nullptr && done && (persons || n->hold != Hold::person);
     if (a.verb == Verb::drain_node && n != nullptr) {
-      if (applies) {
-        n->hold = persons ? Hold::person : Hold::muster;
-        n->hold_reason = r.order.reason.sentence;
-      }
       recount_out(a.node);
       touch(a.node);
+      if (applies) hold(a.node, persons ? Hold::person : Hold::muster, r.order.reason.sentence);
     }
-    if (a.verb == Verb::undrain_node && applies) {
-      n->hold = Hold::none;
-      n->hold_reason.clear();
-      recount_out(a.node);
-      touch(a.node);
-      // One more may be out now: the one that was held back longest is asked about again.
-      for (auto& [id, i] : s.incidents) {
-        if (i.stage != Stage::opened || i.due.ns == 0 || !i.pending.empty()) continue;
-        schedule(i, s.mono());
-        break;
-      }
-    }
+    if (a.verb == Verb::undrain_node && applies) hold(a.node, Hold::none, {});
     Job* j = job(a.job);
     if (a.verb == Verb::restart_job && (j == nullptr || j->attempt < a.attempt)) {
       // It did not happen, whatever the engine says: it would run there by now. What was kept for it is free again.
@@ -638,6 +646,8 @@ struct Folder {
   void operator()(const IncidentClosed& b) {
     Incident* i = incident(b.id);
     if (i == nullptr) return;
+    // One that was tested and put back is well, whatever it was part of.
+    const bool tested = i->stage == Stage::returning;
     i->stage = Stage::closed;
     i->closed = e.utc;
     i->resolution = b.resolution;
@@ -654,7 +664,7 @@ struct Folder {
     for (FindingId f : i->findings) {
       const auto it = s.findings.find(f);
       if (it == s.findings.end() || it->second.cleared.ns != 0) continue;
-      if (cause_of(s, it->second) != nullptr) continue;  // goes on as part of that
+      if (!tested && cause_of(s, it->second) != nullptr) continue;  // goes on as part of that
       clear_finding(s, f, e.utc);
       retire(s.findings, s.cleared_findings, f);
     }

@@ -33,6 +33,15 @@ CommandGiven wish_of(const Order& o) {
   return c;
 }
 
+void never_arrived(State& s, const OrderRecord& r) {
+  s.engine_asked = s.mono();
+  const auto it = std::find_if(s.harms.rbegin(), s.harms.rend(), [&](const Harm& h) {
+    return h.at == r.intended_mono && h.verb == r.order.action.verb && h.job == r.order.action.job &&
+           (!h.node.some() || h.node == r.order.action.node);
+  });
+  if (it != s.harms.rend()) s.harms.erase(std::next(it).base());
+}
+
 void remember(NodeState& n, const Incident& i, const State& s) {
   const Runbook* r = runbook_for(s, i);
   if (r == nullptr || !r->act || i.tries == 0) return;  // only watched, or over before anything was done

@@ -9,6 +9,9 @@ Stage stage_during(Verb v, Stage otherwise);
 // The command an order was to carry out: one that the engine never got is given again, under a new key.
 CommandGiven wish_of(const Order& o);
 
+// The engine never got the order: it did no harm, and counts against no budget.
+void never_arrived(State& s, const OrderRecord& r);
+
 // An incident on the node is over. Its beginning, in mono, is worked out from its duration.
 void remember(NodeState& n, const Incident& i, const State& s);
 

@@ -40,6 +40,22 @@ TEST(FoldJobs, AGangHasItsNodesFromTheOrderToItsEnd) {
   EXPECT_EQ(t.s.totals.jobs_completed, 1U);
 }
 
+TEST(FoldJobs, WhatAJobAsksForIsWhatTheEngineSaidLast) {
+  Story t;
+  const JobId j = t.submit(2);
+  settle(t.s);
+  JobSpec spec = t.s.jobs.at(j).spec;
+  spec.barred = "held by its owner";
+  t.tell(JobAmended{j, spec});
+  EXPECT_EQ(t.s.jobs.at(j).spec.barred, "held by its owner");
+  EXPECT_FALSE(ready(t.s.jobs.at(j)));
+  EXPECT_TRUE(t.s.queue_dirty);
+  t.tell(JobGone{j, JobEnd::cancelled});
+  spec.barred.clear();
+  t.tell(JobAmended{j, spec});
+  EXPECT_EQ(t.s.jobs.at(j).spec.barred, "held by its owner") << "what has ended stays as it was";
+}
+
 TEST(FoldJobs, ARestartKeepsNewNodesForTheGangUntilItRunsThere) {
   Story t;
   const JobId j = t.running({kN0, kN1});
@@ -262,6 +278,22 @@ TEST(FoldHolds, APersonsDrainIsNotMustersBudget) {
   EXPECT_TRUE(t.s.harms.empty());
 }
 
+TEST(FoldHolds, WhatIsDoneAtTheEngineItselfIsAPersonsWord) {
+  Story t;
+  t.tell(NodeHeld{kN0, true, "root", "bad fan"});
+  EXPECT_EQ(t.s.nodes[0].hold, Hold::person);
+  EXPECT_EQ(t.s.nodes[0].hold_reason, "bad fan");
+  EXPECT_FALSE(placeable(t.s, kN0));
+  EXPECT_TRUE(t.s.out_nodes.empty()) << "not of Muster's budget";
+  t.tell(NodeHeld{kN0, false, "root", {}});
+  EXPECT_TRUE(placeable(t.s, kN0));
+  t.drained(kN1, t.open(t.find(FindingKind::gpu_lost, kN1, 1)));
+  EXPECT_EQ(t.s.out_nodes.count(kN1), 1U);
+  t.tell(NodeHeld{kN1, true, "root", "mine now"});
+  EXPECT_EQ(t.s.nodes[1].hold, Hold::person);
+  EXPECT_TRUE(t.s.out_nodes.empty());
+}
+
 TEST(FoldHolds, MustersOwnOrdersNeverLiftAPersonsHold) {
   Story t;
   const IncidentId i = t.open(t.find(FindingKind::gpu_lost, kN0, 1));
@@ -419,6 +451,33 @@ TEST(FoldTime, HarmsAreForgottenAfterADayAndOpeningsAfterTwoHours) {
 }
 
 // ---------------------------------------------------------------- incidents and people
+
+TEST(FoldHolds, WhatTheEngineNeverGotWasNoHarm) {
+  Story t;
+  const JobId j = t.running({kN0});
+  const IncidentId i = t.open(t.find(FindingKind::gpu_lost, kN0, 1));
+  const std::string requeue = t.order(Verb::requeue_job, kN0, i, {}, j);
+  const std::string drain = t.order(Verb::drain_node, kN0, i);
+  EXPECT_EQ(t.s.harms.size(), 2U);
+  t.ends(drain, Status::not_received);
+  ASSERT_EQ(t.s.harms.size(), 1U);
+  EXPECT_EQ(t.s.harms.front().verb, Verb::requeue_job);
+  t.ends(requeue, Status::failed);
+  EXPECT_EQ(t.s.harms.size(), 1U) << "what was tried counts";
+}
+
+TEST(FoldIncidents, OfANodeThatWasTestedAndPutBackNothingIsLeft) {
+  Story t;
+  const FindingId f = t.find(FindingKind::gpu_lost, kN0, 1);
+  const IncidentId i = t.open(f);
+  const FindingId cause = t.find(FindingKind::common_cause, {}, -1);
+  t.s.findings.at(cause).subject = "driver 580.1.01";
+  t.tell(FindingGrew{f, Severity::critical, {}, cause});
+  ASSERT_NE(cause_of(t.s, t.s.findings.at(f)), nullptr);
+  t.tell(IncidentMoved{i, Stage::returning, 0, kNever, {}});
+  t.tell(IncidentClosed{i, "back in service"});
+  EXPECT_NE(t.s.findings.at(f).cleared.ns, 0) << "or it hides what strikes the node next";
+}
 
 TEST(FoldIncidents, AGraverFindingBecomesTheCause) {
   Story t;

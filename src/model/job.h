@@ -42,6 +42,7 @@ struct JobSpec {
   bool no_requeue = false;           // its owner forbids that it is stopped to run again
   std::uint32_t nodes_min = 0;       // it can go on with so few pieces, slower; 0: only with all
   bool paced = false;                // it writes checkpoints when it is told to: see pace_job
+  std::string barred;                // why Muster may not start it: "the engine places it", "held by its owner"; empty: it may
 };
 
 template <class V>
@@ -74,6 +75,7 @@ void fields(V& v, JobSpec& s) {
   v("no_requeue", s.no_requeue);
   v("nodes_min", s.nodes_min);
   v("paced", s.paced);
+  v("barred", s.barred);
 }
 
 // What the engine last said about an attempt. All counts are of this attempt except the steps, which are of the job.
@@ -223,6 +225,9 @@ inline void lost(Job& j, JobEnd end) {
   ++j.fruitless;
   j.app_failures += end == JobEnd::app_failed ? 1 : 0;
 }
+
+// Nothing but room stands in its way.
+inline bool ready(const Job& j) { return j.waits_for.empty() && !j.hopeless && j.spec.barred.empty(); }
 
 constexpr bool ended(JobPhase p) {
   return p == JobPhase::completed || p == JobPhase::failed || p == JobPhase::cancelled;

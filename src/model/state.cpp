@@ -2,6 +2,7 @@
 #include "model/state.h"
 
 #include "model/codec.h"
+#include "model/whole_site.h"
 
 namespace muster {
 
@@ -12,6 +13,8 @@ bool placeable(const State& s, NodeId id) {
   // What many nodes share is at fault there: nobody drains them one by one, and nobody starts on them either.
   if (const auto x = s.explained.find(id); x != s.explained.end()) {
     const auto bad = [&](FindingId f) {
+      const Finding* cause = cause_of(s, *find_finding(s, f));
+      if (cause != nullptr && cause->subject == kWholeSiteSubject) return false;
       const Runbook* l = runbook_for(s, id, find_finding(s, f)->kind, find_finding(s, f)->code);
       return l != nullptr && l->act;
     };

@@ -35,6 +35,8 @@ std::string JobNotes::of(const Job& j) const {
       out = std::move(never);
     } else if (!j.waits_for.empty()) {
       out = fmt::format("it follows job {}", render(j.waits_for.front()));
+    } else if (!j.spec.barred.empty()) {
+      out = printable(j.spec.barred);
     }
   }
   for (const std::string& more : {decide::why_late(s, j), limit_too_short(s, j), in_no_queue_now(s, j)}) {

@@ -207,15 +207,17 @@ void Checker::on_health_act(const Event& e, const Order& o, const State& s) {
     violation(e, Rule::evidence,
               fmt::format("{} on {} for what is no longer there", name_of(a.verb), site_.nodes[a.node.v].name));
   }
-  check_budgets(e, a, s);
+  check_budgets(e, o, s);
   if (destroys_work(a.verb) && a.verb != Verb::requeue_job && a.verb != Verb::restart_job && held_.count(a.node) != 0) {
     violation(e, Rule::live_job, fmt::format("{} under a live job on {}", name_of(a.verb), site_.nodes[a.node.v].name));
   }
 }
 
-void Checker::check_budgets(const Event& e, const Action& a, const State& s) {
+void Checker::check_budgets(const Event& e, const Order& o, const State& s) {
   const Limits& l = policy_.limits;
+  const Action& a = o.action;
   const Time now = s.mono();
+  counted_[o.key] = now;
   while (!harms_.empty() && now - harms_.front() >= hours(1)) harms_.pop_front();
   harms_.push_back(now);
   if (harms_.size() > limit_of(l.harm_per_hour_pct, l.harm_per_hour_floor, site_.nodes.size())) {
@@ -269,7 +271,7 @@ void Checker::on_upgrade_act(const Event& e, const Order& o, const State& s) {
   if (a.verb != Verb::undrain_node) passed_test_.erase(a.node);
   if (a.verb == Verb::install && (held_.count(a.node) != 0 || out_.count(a.node) == 0))
     violation(e, Rule::live_job, fmt::format("{} is installed on {}, which is not drained and empty", a.version, name));
-  if (a.verb == Verb::drain_node) check_budgets(e, a, s);
+  if (a.verb == Verb::drain_node) check_budgets(e, o, s);
 }
 
 void Checker::on_order(const Event& e, const Order& o, const State& s) {
@@ -291,6 +293,17 @@ void Checker::on_outcome(const OrderEnded& b) {
   const auto it = open_.find(b.key);
   if (it == open_.end() || b.status == Status::unknown || b.status == Status::pending) return;
   const Action& a = it->second;
+  // What the engine never got did no harm.
+  if (const auto at = counted_.find(b.key); at != counted_.end()) {
+    const auto forget = [&](std::deque<Time>& of) {
+      if (const auto x = std::find(of.begin(), of.end(), at->second); x != of.end()) of.erase(x);
+    };
+    if (b.status == Status::not_received) {
+      forget(harms_);
+      if (const auto stops = stops_.find(a.job); stops != stops_.end()) forget(stops->second);
+    }
+    counted_.erase(at);
+  }
   if (a.verb == Verb::drain_node && b.status != Status::done) out_.erase(a.node);
   if (a.verb == Verb::test_node && b.status == Status::failed) failed_test_.insert(a.node);
   if (a.verb == Verb::test_node && b.status == Status::done) passed_test_.insert(a.node);

@@ -46,7 +46,7 @@ class Checker {
   void check_quotas(const Event& e, const State& s);
   void check_power(const Event& e);
   void on_upgrade_act(const Event& e, const Order& o, const State& s);
-  void check_budgets(const Event& e, const Action& a, const State& s);
+  void check_budgets(const Event& e, const Order& o, const State& s);
   void on_health_act(const Event& e, const Order& o, const State& s);
   void check_out(const Event& e, NodeId node);
   void on_outcome(const OrderEnded& b);
@@ -77,6 +77,7 @@ class Checker {
   std::set<NodeId> out_;
   std::deque<Time> harms_;
   std::map<JobId, std::deque<Time>> stops_;
+  std::map<std::string, Time> counted_;  // open orders: when they were counted in those two
   std::vector<std::string> violations_;
   RuleCounts broken_{};
 };

@@ -109,6 +109,7 @@ struct Play {
     const double cpu_s = static_cast<double>(std::clock() - clock_before) / CLOCKS_PER_SEC;
     const double memory_mb = static_cast<double>(use.ru_maxrss) / 1024;
     at_most("nodes out of service at one moment", static_cast<double>(drained), b.drained_at_most);
+    at_most("incidents", static_cast<double>(state.totals.incidents), b.incidents_at_most);
     at_most("CPU seconds", cpu_s, b.cpu_s_at_most);
     at_most("MB of memory", memory_mb, b.memory_mb_at_most);
     if (b.findings_at_least && findings < *b.findings_at_least) problems.push_back(fmt::format("only {} findings", findings));
@@ -186,12 +187,19 @@ bool play(const std::string& path, bool verbose) {
     return false;
   }
   std::stable_sort(s->inject.begin(), s->inject.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-  Play p{*s, verbose, {}};
-  if (auto r = p.run(); !r) p.problems.push_back(r.error().what);
-  fmt::print("{} - {}: {}\n", p.problems.empty() ? "ok" : "not ok", name, s->about);
-  if (s->bounds.drained_at_most) fmt::print("  {}\n", p.figures);
-  for (std::size_t i = 0; i < p.problems.size() && i < 10; ++i) fmt::print("  {}\n", p.problems[i]);
-  return p.problems.empty();
+  bool good = true;
+  const std::uint64_t first = s->seed;
+  for (std::uint32_t k = 0; k < s->seeds; ++k) {
+    s->seed = first + k;
+    Play p{*s, verbose, {}};
+    if (auto r = p.run(); !r) p.problems.push_back(r.error().what);
+    good = good && p.problems.empty();
+    const std::string which = s->seeds == 1 ? std::string() : fmt::format(", seed {}", s->seed);
+    if (k == 0 || !p.problems.empty()) fmt::print("{} - {}{}: {}\n", p.problems.empty() ? "ok" : "not ok", name, which, s->about);
+    if (s->bounds.drained_at_most && (k == 0 || !p.problems.empty())) fmt::print("  {}{}\n", p.figures, which);
+    for (std::size_t i = 0; i < p.problems.size() && i < 10; ++i) fmt::print("  {}\n", p.problems[i]);
+  }
+  return good;
 }
 
 }  // namespace

@@ -124,6 +124,7 @@ Bounds read_bounds(Form& outer, const Scenario& s) {
     return f.whole(key, n, 0, 10'000'000) ? std::optional<std::uint32_t>(n) : std::nullopt;
   };
   b.drained_at_most = count("drained_at_most");
+  b.incidents_at_most = count("incidents_at_most");
   b.findings_at_least = count("findings_at_least");
   b.cpu_s_at_most = count("cpu_s_at_most");
   b.memory_mb_at_most = count("memory_mb_at_most");
@@ -169,6 +170,7 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
     for (std::uint32_t r = 0; r < s.site.racks.size(); ++r) s.site.rack_row.push_back(r / per_row);
   }
   f.whole("seed", s.seed, std::uint64_t{0}, std::uint64_t{1} << 62);
+  f.whole("seeds", s.seeds, 1, 1000);
   f.need("run");
   f.duration("run", s.run, seconds(1), days(30));
   s.policy = default_policy();

@@ -42,6 +42,7 @@ struct Match {
 // What must hold over the whole run, and at its end. What is not given is not looked at.
 struct Bounds {
   std::optional<std::uint32_t> drained_at_most;    // nodes out of service by Muster at one moment
+  std::optional<std::uint32_t> incidents_at_most;  // opened
   std::optional<std::uint32_t> findings_at_least;  // opened
   std::optional<std::uint32_t> cpu_s_at_most;      // of this process, for the scenario
   std::optional<std::uint32_t> memory_mb_at_most;  // of this process, at its largest
@@ -55,6 +56,7 @@ struct Scenario {
   Policy policy;
   Workload workload;
   std::uint64_t seed = 1;
+  std::uint32_t seeds = 1;  // played with so many, from that one on
   Duration run;
   std::vector<Injection> inject;
   std::vector<Command> commands;
