@@ -213,7 +213,8 @@ std::optional<Outbreaks::Choice> Outbreaks::choose(const Kin& kin, const State& 
       const double shared = whole ? 0 : many ? (more ? 0 : 1) : groups * drawn(k, hit, c.nodes, pool);
       const double alone =
           groups * at_least(k, rate * static_cast<double>(c.nodes) * (window + kWaitsMax).seconds() / kDay.seconds());
-      const auto pushed = bond == Bond::driver || bond == Bond::firmware ? versions.pushed(bond == Bond::driver, v) : std::nullopt;
+      const bool version = bond == Bond::driver || bond == Bond::firmware;
+      const auto pushed = version ? versions.pushed(bond == Bond::driver, v) : std::nullopt;
       const double by_chance = pushed && mono - *pushed < kLately ? kSharedNew : kShared;
       if (shared > by_chance || alone > kChance) continue;
       c.chance = std::min(1.0, alone + shared);
@@ -256,8 +257,13 @@ void Outbreaks::on_opened(Finding& f, const State& s, const Drift& versions, Tim
   if (f.kind == K::app_error && ties.job == 0) return;
   if (const auto cable = of_link(f) ? s.site.cables.at(f.node, f.slot) : std::nullopt) ties.wire = 1.0 + cable->to;
   for (auto& [id, c] : causes_) {
-    if (c.kinds.count(f.kind) == 0 || mono - c.last > s.policy.limits.cause_window || !in(c.group, f.node, ties, versions))
-      continue;
+    // A version does harm for as long as it is there, and a node that was struck before is struck by the same thing again.
+    const bool struck = c.struck.count(f.node) != 0;
+    const bool stays = c.group.bond == Bond::driver || c.group.bond == Bond::firmware || struck;
+    const Duration within = stays ? kStands : s.policy.limits.cause_window;
+    // Whoever mends it boots its nodes.
+    const bool mended = struck && f.kind == K::node_silent && c.subject != kSiteSubject;
+    if ((c.kinds.count(f.kind) == 0 && !mended) || mono - c.last > within || !in(c.group, f.node, ties, versions)) continue;
     f.part_of = id;
     c.members.insert(f.id);
     member_of_[f.id] = id;

@@ -199,6 +199,34 @@ TEST_F(Push, WhatChangedLastIsNamedByItsFirstThreeNodes) {
   EXPECT_EQ(members(f->id), 6U);
 }
 
+TEST_F(Push, WhatAVersionDoesLaterIsItsDoingToo) {
+  hang({3, 9, 30});
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  pass(minutes(40));
+  hang({45});
+  EXPECT_EQ(members(f->id), 4U);
+  hang({46});
+  EXPECT_EQ(members(f->id), 4U) << "that node does not run it";
+}
+
+TEST_F(Push, NodesThatGoSilentWhileItIsMendedAreItsToo) {
+  hang({3, 9, 30});
+  const Finding* f = w.open(FindingKind::common_cause);
+  ASSERT_NE(f, nullptr);
+  for (Duration t{}; t < minutes(8); t = t + seconds(20)) {
+    for (std::uint32_t n = 0; n < 64; ++n) {
+      if (n != 9 && n != 10) w.sample(NodeId{n}, -1, Field::up, 1);
+    }
+    w.look(seconds(20));
+  }
+  for (const auto& [id, x] : w.t.s.findings) {
+    if (x.kind != FindingKind::node_silent) continue;
+    EXPECT_EQ(x.part_of == f->id, x.node == NodeId{9}) << x.node.v;
+  }
+  EXPECT_NE(w.open(FindingKind::node_silent), nullptr);
+}
+
 TEST_F(Push, ThreeNodesOfNothingInCommonWaitForMoreBeforeTheSiteIsBlamed) {
   hang({1, 9, 23});
   EXPECT_EQ(w.open(FindingKind::common_cause), nullptr);

@@ -13,7 +13,8 @@ constexpr Duration kAccepted = hours(1);     // a clock that has kept its pace f
 bool from_engine(const Body& b) {
   if (const auto* o = std::get_if<OrderEnded>(&b)) return o->status != Status::not_received;
   return std::holds_alternative<JobSubmitted>(b) || std::holds_alternative<JobAmended>(b) ||
-         std::holds_alternative<JobStarted>(b) || std::holds_alternative<JobProgressed>(b) || std::holds_alternative<JobEnded>(b) ||
+         std::holds_alternative<JobStarted>(b) || std::holds_alternative<JobProgressed>(b) ||
+         std::holds_alternative<JobEnded>(b) ||
          std::holds_alternative<JobRequeued>(b) || std::holds_alternative<JobGone>(b) || std::holds_alternative<NodeChanged>(b) ||
          std::holds_alternative<NodeHeld>(b);
 }

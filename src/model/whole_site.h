@@ -1,5 +1,5 @@
-// What a common cause is called that has struck nearly all nodes of a site: it explains what is wrong with each of them, and is no
-// reason to start elsewhere, for there is no elsewhere.
+// What a common cause is called that has struck nearly all nodes of a site: it explains what is wrong with each of them, and is
+// no reason to start elsewhere, for there is no elsewhere.
 #pragma once
 #include <string_view>
 
