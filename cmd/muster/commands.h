@@ -7,6 +7,7 @@ namespace muster::cmd {
 
 int run_demo(const DemoOptions& options);
 int run_up(const UpOptions& options);
+int run_up_slurm(const UpOptions& options);
 int run_agent(const AgentOptions& options);
 int run_check(const CheckOptions& options);
 int run_fleet_emit(const FleetEmitOptions& options);

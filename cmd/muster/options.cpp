@@ -29,7 +29,7 @@ void Parser::add_up() {
   add_cluster(sub, up_.cluster);
   value(sub, "--twin", "URL", "A twin served by another process: http://127.0.0.1:PORT or unix:PATH",
         [this](const std::string& s) { up_.twin = checked(parse_server("--twin", s, true)); });
-  flag(sub, "--slurm", up_.slurm, "A cluster run by Slurm (not there yet)");
+  words(sub, "--slurm", "FILE", "A cluster run by Slurm: how it is reached and what may be done; see docs/slurm", up_.slurm);
   flag(sub, "--kubernetes", up_.kubernetes, "A cluster run by Kubernetes (not there yet)");
   add_policy(sub, up_.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
   add_port(sub, up_.port);

@@ -44,8 +44,8 @@ struct UpOptions {
   std::string remote_write;
   std::string page_url;     // where people reach the page, for links; empty: 127.0.0.1
   double every_s = 15;      // how often exporters or Prometheus are asked, and series pushed
-  bool slurm = false;       // not there yet; run_up says so
-  bool kubernetes = false;  // likewise
+  std::string slurm;        // file that says how a Slurm cluster is reached; empty: none
+  bool kubernetes = false;  // not there yet; run_up says so
 };
 
 // Files for other programs, so that they show and collect what Muster uses.

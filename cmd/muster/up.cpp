@@ -74,6 +74,11 @@ int run_up(const UpOptions& o) {
     return say_error({Code::bad_input, "--cluster and --twin are two clusters: a twin tells itself what it is made of",
                       "give one of them: --twin to control a twin, --cluster to watch real nodes"});
   }
+  if (!o.slurm.empty() && (!o.cluster.empty() || !o.twin.empty())) {
+    return say_error({Code::bad_input, "--slurm tells what the cluster is made of: --cluster and --twin are others",
+                      "give one of the three"});
+  }
+  if (!o.slurm.empty()) return run_up_slurm(o);
   if (!o.cluster.empty()) return watch(o);
   if (!o.scrape.empty() || !o.prometheus.empty() || !o.alertmanagers.empty() || !o.remote_write.empty()) {
     return say_error({Code::bad_input,
@@ -81,9 +86,9 @@ int run_up(const UpOptions& o) {
                       "name it: --cluster FILE"});
   }
   if (o.twin.empty()) {
-    const char* engine = o.slurm ? "Slurm" : o.kubernetes ? "Kubernetes" : "real";
+    const char* engine = o.kubernetes ? "Kubernetes" : "real";
     return say_error(
-        {Code::bad_input, std::string("there is no ") + engine + " engine in this version: only a twin can be controlled",
+        {Code::bad_input, std::string("there is no ") + engine + " engine in this version: a twin or Slurm can be controlled",
          "muster up --cluster FILE watches a real one through its agents; muster demo shows everything on a simulated cluster"});
   }
   auto policy = load_policy(o.policy);

@@ -1,0 +1,89 @@
+// muster up --slurm: the controller of a Slurm cluster. Slurm keeps the jobs; Muster watches, heals, and where a partition is in
+// mode `place` chooses the nodes.
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "adapters/slurm/engine.h"
+#include "adapters/slurm/site.h"
+#include "commands.h"
+#include "control/restore.h"
+#include "files.h"
+#include "host.h"
+#include "ingest/json.h"
+#include "ingest/slurm_file.h"
+#include "live_edges.h"
+#include "say.h"
+#include "scene.h"
+#include "secrets.h"
+
+namespace muster::cmd {
+namespace {
+
+constexpr auto kLeaveWithin = std::chrono::seconds(20);
+
+// Slurm's order holds: nobody is overdue, steps aside or makes room by Muster's rules.
+void fit_to_slurm(Policy& p) {
+  p.scheduling.wait_limit = days(3650);
+  p.scheduling.pause = false;
+  p.scheduling.preempt = false;
+  p.queues.clear();
+}
+
+}  // namespace
+
+int run_up_slurm(const UpOptions& o) {
+  const auto text = read_file(o.slurm);
+  if (!text) return say_error(text.error());
+  auto settings = slurm::parse_settings(*text, o.slurm);
+  if (!settings) return say_error(settings.error());
+  auto policy = load_policy(o.policy);
+  if (!policy) return say_error(policy.error());
+  if (o.policy.empty()) {
+    policy->shadow = true;
+    say("shadow     nothing is done to this cluster; `muster shadow report` tells what would have been. To act: --policy default");
+  }
+  slurm::Tools tools(settings->conf);
+  auto site = slurm::discover_site(tools);
+  if (!site) return say_error(site.error());
+  if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
+  fit_to_slurm(*policy);
+  auto dir = open_state_dir(state_path(o.state));
+  if (!dir) return say_error(dir.error());
+  auto journal = sqlite::open({.path = dir->journal(), .create = true});
+  if (!journal) return say_error(journal.error());
+  auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
+  if (!books) return say_error(books.error());
+  settings->spool = dir->path + "/hands";
+  std::error_code made;
+  std::filesystem::create_directories(settings->spool, made);
+  if (made) return say_error({Code::internal, fmt::format("{} cannot be made: {}", settings->spool, made.message()), {}});
+  Mailbox mailbox;
+  HostOptions host_options;
+  host_options.name = "controller of Slurm";
+  host_options.port = o.port;
+  host_options.journal = dir->journal();
+  host_options.site = std::move(*site);
+  host_options.policy = *policy;
+  slurm::Engine engine(*settings, host_options.site, random_hex(8), mailbox);
+  auto edges = LiveEdges::start(o, mailbox, host_options.site);
+  if (!edges) return say_error(edges.error());
+  (*edges)->attach(host_options);
+  const auto served = host_options.on_snapshot;
+  const bool shadow = policy->shadow;
+  host_options.on_snapshot = [&engine, served, shadow](const std::shared_ptr<const Snapshot>& s) {
+    engine.open_for_business(!shadow && !s->state.paused);
+    if (served) served(s);
+  };
+  const auto edges_trouble = host_options.trouble;
+  host_options.trouble = [&engine, edges_trouble]() -> Result<std::string> {
+    if (std::string wrong = engine.trouble(); !wrong.empty()) return wrong;
+    return edges_trouble ? edges_trouble() : Result<std::string>(std::string());
+  };
+  engine.begin(books->state);
+  const int code = host(host_options, {engine, engine, engine, mailbox}, *dir, **journal);
+  engine.leave(kLeaveWithin);
+  return code;
+}
+
+}  // namespace muster::cmd

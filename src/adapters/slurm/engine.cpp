@@ -1,0 +1,397 @@
+#include "adapters/slurm/engine.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::size_t kWorkers = 12;
+constexpr std::size_t kSlowMost = 8;             // of them, at most: acts that take minutes must not keep drains waiting
+constexpr Duration kStartWithin = seconds(15);   // a job that has its nodes runs by then, or Slurm does not want it to
+constexpr Duration kRebootWithin = minutes(30);
+constexpr Duration kBarred = minutes(1);         // a job that Slurm did not let start
+constexpr Duration kNodesEvery = seconds(1);
+constexpr Duration kBeatEvery = seconds(2);
+constexpr Duration kLoopAlive = seconds(20);     // no turn for so long: nobody would place what the gate holds
+constexpr Duration kSilent = seconds(5);
+constexpr std::size_t kAskOneByOne = 16;         // jobs; more are read with one list
+
+Time read_clock(clockid_t id) {
+  timespec t{};
+  clock_gettime(id, &t);
+  return {static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec};
+}
+
+bool takes_minutes(Verb v) {
+  return on_node(v) && v != Verb::drain_node && v != Verb::undrain_node;
+}
+
+std::chrono::nanoseconds chrono_of(Duration d) { return std::chrono::nanoseconds(std::max<std::int64_t>(d.ns, 0)); }
+
+}  // namespace
+
+Engine::Engine(Settings settings, const Site& site, std::string boot, Mailbox& mailbox)
+    : settings_(std::move(settings)),
+      site_(site),
+      boot_(std::move(boot)),
+      mailbox_(mailbox),
+      tools_(settings_.conf),
+      hands_(tools_, settings_, site_),
+      picture_(site_, settings_.partitions, settings_.otherwise) {}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard hold(lock_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (looker_.joinable()) looker_.join();
+  for (std::thread& t : workers_) t.join();
+}
+
+void Engine::begin(const State& known) {
+  picture_.know(known);
+  if (const auto config = tools_.config()) {
+    const auto number = [&](const char* key) {
+      const auto it = config->find(key);
+      return it == config->end() ? std::string() : it->second;
+    };
+    picture_.age_by({parse_double(number("PriorityWeightAge")).value_or(0), parse_span_s(number("PriorityMaxAge"))});
+  }
+  for (const std::string& key : known.open_orders) known_orders_[key] = known.orders.at(key).order;
+  turned_ = now().steady;
+  looker_ = std::thread([this] { look(); });
+  for (std::size_t i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { work(); });
+}
+
+Now Engine::now() const { return {read_clock(CLOCK_REALTIME), read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_BOOTTIME)}; }
+
+void Engine::emit(Body body) { ready_.push_back({{boot_, "engine", ++seq_}, now().utc, std::move(body), {}}); }
+
+void Engine::emit_all(std::vector<Body> bodies) {
+  for (Body& b : bodies) emit(std::move(b));
+  if (!bodies.empty()) mailbox_.wake();
+}
+
+// ---- looking
+
+void Engine::look() {
+  Time jobs_at{}, nodes_at{}, beat_at{};
+  for (;;) {
+    const Time t = now().steady;
+    if (t >= beat_at) {
+      beat();
+      beat_at = t + kBeatEvery;
+    }
+    if (t >= nodes_at) {
+      look_at_nodes();
+      nodes_at = t + kNodesEvery;
+    }
+    if (t >= jobs_at) {
+      look_at_jobs();
+      // Looking takes no more than its share of a core, however long the queue.
+      const Duration rest{static_cast<std::int64_t>(job_look_cost_s_ / settings_.poll_share * 1e9)};
+      jobs_at = t + std::max(settings_.poll, rest);
+    }
+    settle_waiting();
+    answer_inquiries();
+    std::unique_lock hold(lock_);
+    const Time next = std::min({jobs_at, nodes_at, beat_at});
+    const bool busy = !waiting_.empty();
+    const Duration most = busy ? std::min(next - now().steady, milliseconds(200)) : next - now().steady;
+    changed_.wait_for(hold, chrono_of(most), [&] { return stop_; });
+    if (stop_) return;
+    if (busy) jobs_at = std::min(jobs_at, now().steady + milliseconds(100));
+  }
+}
+
+void Engine::look_at_jobs() {
+  const double before = tools_.cpu_s();
+  auto rows = tools_.jobs();
+  if (!rows) {
+    const std::lock_guard hold(lock_);
+    wrong_ = rows.error().what;
+    return;
+  }
+  std::set<JobId> unclear;
+  {
+    const std::lock_guard hold(lock_);
+    emit_all(picture_.see_jobs(*rows, now().utc));
+    last_jobs_ = std::move(*rows);
+    heard_ = now().steady;
+    wrong_.clear();
+    looked_ = true;
+    unclear = picture_.unclear();
+  }
+  if (!unclear.empty()) ask_about_gates();
+  ask_about_slots();
+  job_look_cost_s_ = tools_.cpu_s() - before;
+}
+
+// Whether it is Muster's gate that lets a job wait: only its admin comment tells, and squeue does not have it.
+void Engine::ask_about_gates() {
+  std::set<JobId> ids;
+  {
+    const std::lock_guard hold(lock_);
+    ids = picture_.unclear();
+  }
+  std::map<std::string, std::string> comments;
+  if (ids.size() > kAskOneByOne) {
+    auto all = tools_.admin_comments();
+    if (!all) return;
+    comments = std::move(*all);
+  } else {
+    for (const JobId id : ids) {
+      const auto line = tools_.job(render(id));
+      if (!line) return;
+      comments[render(id)] = admin_comment_in(*line);
+    }
+  }
+  const std::lock_guard hold(lock_);
+  for (const JobId id : ids) picture_.told_gate(id, comments[render(id)].rfind(kGate, 0) == 0);
+  emit_all(picture_.see_jobs(last_jobs_, now().utc));
+}
+
+void Engine::ask_about_slots() {
+  std::set<JobId> ids;
+  {
+    const std::lock_guard hold(lock_);
+    ids = picture_.without_slots();
+  }
+  std::size_t asked = 0;
+  for (const JobId id : ids) {
+    if (++asked > kAskOneByOne) return;  // the rest at the next look
+    const auto line = tools_.job(render(id));
+    if (!line) return;
+    const std::lock_guard hold(lock_);
+    emit_all(picture_.told_slots(id, parse_slots(*line)));
+  }
+}
+
+void Engine::look_at_nodes() {
+  auto nodes = tools_.nodes();
+  auto reservations = tools_.reservations();
+  const std::lock_guard hold(lock_);
+  if (!nodes || !reservations) {
+    wrong_ = (nodes ? reservations.error() : nodes.error()).what;
+    return;
+  }
+  emit_all(picture_.see_nodes(*nodes, *reservations, now().utc));
+  heard_ = now().steady;
+  std::vector<Order> up;
+  for (const Waiting& w : waiting_) {
+    if (w.order.action.verb != Verb::reboot_node) continue;
+    const auto row = std::find_if(nodes->begin(), nodes->end(), [&](const NodeRow& n) { return n.name == picture_.name_of_node(w.order.action.node); });
+    const auto sent = known_orders_.find(w.order.key);
+    const bool back = row != nodes->end() && sent != known_orders_.end() && !row->has("REBOOT_ISSUED") && !row->has("REBOOT_REQUESTED") &&
+                      !row->has("NOT_RESPONDING") && row->booted.ns > 0;
+    if (back) up.push_back(w.order);
+  }
+  for (const Order& o : up) finish(o, {Status::done, "it has booted"});
+}
+
+// With lock_ held.
+void Engine::finish(const Order& o, const Outcome& x) {
+  std::erase_if(waiting_, [&](const Waiting& w) { return w.order.key == o.key; });
+  if (x.status == Status::pending) {
+    waiting_.push_back({o, now().steady + (o.action.verb == Verb::reboot_node ? kRebootWithin : kStartWithin)});
+    return;
+  }
+  picture_.let_go(o.action, x.status == Status::done);
+  emit(OrderEnded{o.key, x.status, x.detail});
+  mailbox_.wake();
+}
+
+// Starts that Slurm has carried out, and those it never will.
+void Engine::settle_waiting() {
+  std::vector<Order> late;
+  {
+    const std::lock_guard hold(lock_);
+    std::vector<Order> done;
+    for (const Waiting& w : waiting_) {
+      const Action& a = w.order.action;
+      const bool of_job = a.verb == Verb::start_job || a.verb == Verb::restart_job;
+      if (of_job && (picture_.running(a.job) >= std::max<std::uint32_t>(a.attempt, 1) || !picture_.knows(a.job))) {
+        done.push_back(w.order);
+      } else if (now().steady >= w.until) {
+        late.push_back(w.order);
+      }
+    }
+    for (const Order& o : done) finish(o, {Status::done, {}});
+  }
+  for (const Order& o : late) {
+    const Action& a = o.action;
+    if (a.verb == Verb::reboot_node) {
+      const std::lock_guard hold(lock_);
+      finish(o, {Status::failed, "it did not come back from its reboot"});
+      continue;
+    }
+    std::string why = "Slurm gives no reason";
+    if (const auto line = tools_.job(render(a.job))) {
+      const std::string_view reason = value_of(*line, "Reason");
+      if (!reason.empty()) why = "Slurm: " + std::string(reason.substr(0, reason.find(' ')));
+    }
+    const auto ok = hands_.gate_again(a.job);
+    const std::lock_guard hold(lock_);
+    if (ok) picture_.told_gate(a.job, true);
+    picture_.bar(a.job, fmt::format("it could not start on the nodes chosen for it ({})", why), now().utc + kBarred);
+    finish(o, {Status::failed, fmt::format("it did not start: {}", why)});
+  }
+}
+
+void Engine::answer_inquiries() {
+  std::vector<Order> asked;
+  std::vector<std::string> strange;
+  std::vector<JobRow> jobs;
+  {
+    const std::lock_guard hold(lock_);
+    if (!looked_) return;
+    for (const std::string& key : inquiries_) {
+      const auto it = known_orders_.find(key);
+      if (it == known_orders_.end()) {
+        strange.push_back(key);
+      } else {
+        asked.push_back(it->second);
+      }
+    }
+    inquiries_.clear();
+    jobs = last_jobs_;
+    for (const std::string& key : strange) emit(OrderEnded{key, Status::not_received, "this Slurm never saw it"});
+    if (!strange.empty()) mailbox_.wake();
+  }
+  for (const Order& o : asked) {
+    const Outcome x = hands_.look_back(o, jobs);
+    const std::lock_guard hold(lock_);
+    if (x.status != Status::unknown) finish(o, x);
+  }
+}
+
+// ---- the gate
+
+// Its age is what job_submit.lua and the release timer go by.
+void Engine::beat() {
+  if (settings_.heartbeat.empty()) return;
+  bool yes = false;
+  {
+    const std::lock_guard hold(lock_);
+    yes = open_ && looked_ && wrong_.empty() && now().steady - turned_ < kLoopAlive;
+  }
+  if (!yes) return;
+  // The time itself, which is all that job_submit.lua can read; replaced whole, so that nobody reads half of it.
+  const std::string fresh = settings_.heartbeat + ".new";
+  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const std::string text = fmt::format("{}\n", now().utc.ns / 1'000'000'000);
+  const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (fd >= 0) close(fd);
+  if (!written || rename(fresh.c_str(), settings_.heartbeat.c_str()) != 0)
+    log(LogLevel::warning, fmt::format("the heartbeat cannot be written, so no job is held for Muster: {}", settings_.heartbeat));
+}
+
+void Engine::open_for_business(bool yes) {
+  const std::lock_guard hold(lock_);
+  open_ = yes;
+}
+
+void Engine::leave(std::chrono::seconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  std::vector<JobId> ids;
+  {
+    const std::lock_guard hold(lock_);
+    open_ = false;
+    ids = picture_.gated_waiting();
+  }
+  if (!settings_.heartbeat.empty()) unlink(settings_.heartbeat.c_str());
+  // Many with one call: a queue of thousands must not take minutes.
+  constexpr std::size_t kAtOnce = 200;
+  for (std::size_t i = 0; i < ids.size() && std::chrono::steady_clock::now() < until; i += kAtOnce) {
+    std::string list;
+    for (std::size_t k = i; k < std::min(ids.size(), i + kAtOnce); ++k) list += (list.empty() ? "" : ",") + render(ids[k]);
+    if (auto ok = tools_.scontrol({"update", "JobId=" + list, "StartTime=now"}); !ok)
+      log(LogLevel::warning, fmt::format("jobs could not be handed to Slurm, its release timer will: {}", ok.error().what));
+  }
+}
+
+// ---- orders
+
+Result<void> Engine::submit(const Order& order) {
+  const std::lock_guard hold(lock_);
+  if (known_orders_.count(order.key) != 0) return {};
+  if (order.not_after < now().utc) return fail(Code::refused, "the order came too late");
+  known_orders_[order.key] = order;
+  picture_.take_in_hand(order.action);
+  orders_.push_back(order);
+  changed_.notify_all();
+  return {};
+}
+
+Result<void> Engine::inquire(const std::string& key) {
+  const std::lock_guard hold(lock_);
+  inquiries_.push_back(key);
+  changed_.notify_all();
+  return {};
+}
+
+void Engine::work() {
+  for (;;) {
+    Order o;
+    bool gated = false;
+    bool slow = false;
+    {
+      std::unique_lock hold(lock_);
+      const auto next = [&] {
+        return std::find_if(orders_.begin(), orders_.end(), [&](const Order& x) { return !takes_minutes(x.action.verb) || slow_at_work_ < kSlowMost; });
+      };
+      changed_.wait(hold, [&] { return stop_ || next() != orders_.end(); });
+      if (stop_) return;
+      const auto it = next();
+      o = std::move(*it);
+      orders_.erase(it);
+      slow = takes_minutes(o.action.verb);
+      slow_at_work_ += slow ? 1 : 0;
+      gated = picture_.gated(o.action.job);
+    }
+    const Outcome x = hands_.act(o, gated);
+    const std::lock_guard hold(lock_);
+    slow_at_work_ -= slow ? 1 : 0;
+    finish(o, x);
+    changed_.notify_all();
+  }
+}
+
+// ---- the loop's side
+
+void Engine::poll(Inbox& out) {
+  {
+    const std::lock_guard hold(lock_);
+    turned_ = now().steady;
+    out.events.insert(out.events.end(), std::make_move_iterator(ready_.begin()), std::make_move_iterator(ready_.end()));
+    ready_.clear();
+  }
+  mailbox_.collect(now().utc, out);
+}
+
+void Engine::wait(Time until) {
+  {
+    const std::lock_guard hold(lock_);
+    turned_ = now().steady;
+    if (!ready_.empty()) return;
+  }
+  mailbox_.wait_for(chrono_of(std::min(until - now().steady, seconds(1))));
+}
+
+std::string Engine::trouble() const {
+  const std::lock_guard hold(lock_);
+  if (wrong_.empty() || now().steady - heard_ < kSilent) return {};
+  return "Slurm does not answer: what is shown is what was last known, and nothing can be done (" + wrong_ + ")";
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,95 @@
+// Engine: a Slurm cluster behind the ports. One thread looks at Slurm and turns what changed into events, others carry out orders;
+// the loop never waits for either.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "adapters/mailbox/mailbox.h"
+#include "adapters/slurm/hands.h"
+#include "adapters/slurm/picture.h"
+#include "ingest/slurm_file.h"
+#include "adapters/slurm/tools.h"
+#include "model/site.h"
+#include "ports/actuator.h"
+#include "ports/clock.h"
+#include "ports/observatory.h"
+
+namespace muster::slurm {
+
+class Engine final : public Clock, public Observatory, public Actuator {
+ public:
+  // `site` must outlive this; `boot` names this run of the adapter.
+  Engine(Settings settings, const Site& site, std::string boot, Mailbox& mailbox);
+  ~Engine() override;
+
+  // Compares Slurm with what the journal knows, from now on.
+  void begin(const State& known);
+  // Whether jobs are to come through the gate: not in shadow mode, not while paused. From any thread.
+  void open_for_business(bool yes);
+  // No heartbeat any more; everything behind the gate goes to Slurm. Returns when that is done or `most` is over.
+  void leave(std::chrono::seconds most);
+
+  Now now() const override;
+  void poll(Inbox& out) override;
+  void wait(Time until) override;
+  Result<void> submit(const Order& order) override;
+  Result<void> inquire(const std::string& key) override;
+
+  // Empty while Slurm answers; otherwise what is wrong.
+  std::string trouble() const;
+  double looking_cpu_s() const { return tools_.cpu_s(); }
+
+ private:
+  struct Waiting {  // an order that the looks at Slurm will settle
+    Order order;
+    Time until;  // steady
+  };
+  void look();
+  void look_at_jobs();
+  void look_at_nodes();
+  void ask_about_gates();
+  void ask_about_slots();
+  void settle_waiting();
+  void beat();
+  void work();
+  void emit(Body body);              // with lock_ held
+  void emit_all(std::vector<Body> bodies);
+  void finish(const Order& o, const Outcome& x);
+  void answer_inquiries();
+
+  Settings settings_;
+  const Site& site_;
+  std::string boot_;
+  Mailbox& mailbox_;
+  Tools tools_;
+  Hands hands_;
+
+  mutable std::mutex lock_;
+  std::condition_variable changed_;
+  Picture picture_;
+  std::vector<JobRow> last_jobs_;
+  std::vector<Arrival> ready_;
+  std::uint64_t seq_ = 0;
+  std::deque<Order> orders_;
+  std::vector<Waiting> waiting_;
+  std::vector<std::string> inquiries_;
+  std::map<std::string, Order> known_orders_;  // by key: of this run, and those that an earlier one left open
+  std::size_t slow_at_work_ = 0;
+  bool looked_ = false;
+  bool open_ = false;
+  bool stop_ = false;
+  Time heard_;   // steady: when Slurm last answered
+  Time turned_;  // steady: when the loop last came by
+  std::string wrong_;
+  double job_look_cost_s_ = 0;
+  std::thread looker_;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace muster::slurm

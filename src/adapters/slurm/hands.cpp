@@ -1,0 +1,243 @@
+#include "adapters/slurm/hands.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "base/text.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::size_t kReasonMost = 200;
+constexpr std::size_t kCommentMost = 500;
+constexpr int kGateAgain_s = 3600;  // as long as the gate itself holds
+constexpr auto kRequeueWait = std::chrono::seconds(9);
+constexpr auto kProgramMost = std::chrono::minutes(60);
+
+Outcome outcome_of(const Error& e) {
+  if (e.code == Code::unreachable) return {Status::not_received, e.what};
+  if (e.code == Code::internal) return {Status::unknown, e.what};
+  return {Status::refused, e.what};
+}
+
+std::string cut(std::string s, std::size_t most) {
+  // One line of plain text: it is shown by squeue and sinfo.
+  for (char& c : s) {
+    if (c == '\n' || c == '"' || c == '\'') c = ' ';
+  }
+  if (s.size() > most) s.resize(most);
+  return to_valid_utf8(s);
+}
+
+std::string reason_text(const Order& o) {
+  const std::string what = o.reason.incident.some() ? fmt::format("incident {}: ", o.reason.incident.v) : std::string();
+  return cut(std::string(kOwnReason) + what + o.reason.sentence, kReasonMost);
+}
+
+bool drained(const NodeRow& n) { return n.has("DRAIN") || n.has("DRAINED") || n.has("DRAINING"); }
+bool own(const NodeRow& n) { return n.reason.rfind(kOwnReason, 0) == 0; }
+
+std::string replaced(std::string word, const Order& o, const Site& site) {
+  const Action& a = o.action;
+  const std::pair<std::string_view, std::string> all[] = {
+      {"{node}", a.node.some() ? site.nodes[a.node.v].name : std::string()},
+      {"{slot}", std::to_string(a.slot)},
+      {"{key}", o.key},
+      {"{version}", a.version},
+  };
+  for (const auto& [mark, value] : all) {
+    for (auto at = word.find(mark); at != std::string::npos; at = word.find(mark, at + value.size())) word.replace(at, mark.size(), value);
+  }
+  return word;
+}
+
+}  // namespace
+
+std::string Hands::nodes_of(const Action& a) const {
+  std::vector<std::string> names;
+  for (const NodeId n : a.nodes) names.push_back(site_.nodes[n.v].name);
+  return compress_names(std::move(names));
+}
+
+Result<NodeRow> Hands::read_node(NodeId n) {
+  auto rows = tools_.node(site_.nodes[n.v].name);
+  if (!rows) return tl::unexpected(rows.error());
+  if (rows->size() != 1) return fail(Code::refused, fmt::format("Slurm does not know node {}", site_.nodes[n.v].name));
+  return std::move(rows->front());
+}
+
+Outcome Hands::drain(const Order& o) {
+  const std::string& name = site_.nodes[o.action.node.v].name;
+  const auto before = read_node(o.action.node);
+  if (!before) return outcome_of(before.error());
+  if (drained(*before) && !own(*before)) return {Status::done, fmt::format("it is drained already: {}", before->reason)};
+  if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=DRAIN", "Reason=" + reason_text(o)}); !ok) return outcome_of(ok.error());
+  const auto after = read_node(o.action.node);
+  if (!after) return {Status::unknown, after.error().what};
+  if (!drained(*after)) return {Status::failed, fmt::format("Slurm took the drain and shows {}", join(after->state, "+"))};
+  return {Status::done, {}};
+}
+
+Outcome Hands::undrain(const Order& o) {
+  const std::string& name = site_.nodes[o.action.node.v].name;
+  const auto before = read_node(o.action.node);
+  if (!before) return outcome_of(before.error());
+  if (drained(*before) && !own(*before) && o.reason.wish.empty())
+    return {Status::refused, fmt::format("somebody else drained it: {}", before->reason)};
+  const bool down = before->state.front() == "DOWN";
+  if (!drained(*before) && !down) return {Status::done, "it is in service already"};
+  if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=RESUME"}); !ok) return outcome_of(ok.error());
+  const auto after = read_node(o.action.node);
+  if (!after) return {Status::unknown, after.error().what};
+  if (drained(*after)) return {Status::failed, fmt::format("Slurm took the return and shows {}", join(after->state, "+"))};
+  return {Status::done, {}};
+}
+
+Outcome Hands::reboot(const Order& o) {
+  if (settings_.hands.count(Verb::reboot_node) != 0) return program(o);
+  const std::string& name = site_.nodes[o.action.node.v].name;
+  // Down afterwards, not idle: it comes back into service by its test and nothing else.
+  if (auto ok = tools_.scontrol({"reboot", "ASAP", "nextstate=DOWN", "reason=" + reason_text(o), name}); !ok) return outcome_of(ok.error());
+  return {Status::pending, {}};
+}
+
+Outcome Hands::start(const Order& o) {
+  const std::string comment = cut("muster: " + o.reason.sentence, kCommentMost);
+  auto ok = tools_.scontrol({"update", "JobId=" + render(o.action.job), "NodeList=" + nodes_of(o.action), "StartTime=now",
+                             "AdminComment=" + comment});
+  if (!ok) return outcome_of(ok.error());
+  return {Status::pending, {}};
+}
+
+Outcome Hands::restart(const Order& o) {
+  const std::string id = render(o.action.job);
+  const auto line = tools_.job(id);
+  if (!line) return outcome_of(line.error());
+  if (line->empty()) return {Status::refused, "Slurm no longer knows the job"};
+  const std::string_view state = value_of(*line, "JobState");
+  if (state.rfind("PENDING", 0) != 0) {
+    if (auto ok = tools_.scontrol({"requeue", id}); !ok) return outcome_of(ok.error());
+  }
+  // Until its processes are gone it cannot be given nodes.
+  const auto until = std::chrono::steady_clock::now() + kRequeueWait;
+  for (;;) {
+    const Outcome x = start(o);
+    if (x.status != Status::refused || std::chrono::steady_clock::now() > until) return x;
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  }
+}
+
+Result<void> Hands::gate_again(JobId id) {
+  return tools_.scontrol({"update", "JobId=" + render(id), "NodeList=", fmt::format("StartTime=now+{}seconds", kGateAgain_s),
+                          "AdminComment=" + std::string(kGate)});
+}
+
+Result<void> Hands::hand_over(JobId id, const std::string& why) {
+  return tools_.scontrol({"update", "JobId=" + render(id), "NodeList=", "StartTime=now", "AdminComment=" + cut("muster: " + why, kCommentMost)});
+}
+
+Outcome Hands::requeue(const Order& o, bool gated) {
+  const std::string id = render(o.action.job);
+  if (auto ok = tools_.scontrol({"requeue", id}); !ok) return outcome_of(ok.error());
+  const auto until = std::chrono::steady_clock::now() + kRequeueWait;
+  for (;;) {
+    // Slurm would let it wait for two minutes; and where Muster places, it is not to start before it has nodes.
+    const auto ok = gated ? gate_again(o.action.job) : tools_.scontrol({"update", "JobId=" + id, "StartTime=now"});
+    if (ok || std::chrono::steady_clock::now() > until) return {Status::done, {}};
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  }
+}
+
+Outcome Hands::result_of(const std::string& key) const {
+  const std::string base = settings_.spool + "/" + key;
+  std::ifstream file(base + ".out");
+  if (!file) return {Status::not_received, {}};
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::ifstream code(base + ".exit");
+  int status = -1;
+  if (!(code >> status)) return {Status::pending, {}};
+  std::string line = printable(trim(text.substr(0, text.find('\n'))).substr(0, kCommentMost));
+  return {status == 0 ? Status::done : Status::failed, line.empty() && status != 0 ? fmt::format("exit code {}", status) : line};
+}
+
+// Through a shell that leaves what came of it in the spool: the program goes on when Muster is killed, and is not run twice.
+Outcome Hands::program(const Order& o) {
+  const auto it = settings_.hands.find(o.action.verb);
+  if (it == settings_.hands.end() || it->second.empty()) {
+    return {Status::refused, fmt::format("no program for {} is named: add to the Slurm file  hands: {{{}: [/path/to/program, \"{{node}}\"]}}",
+                                         name_of(o.action.verb), name_of(o.action.verb))};
+  }
+  const std::string base = settings_.spool + "/" + o.key;
+  Command c;
+  c.argv = {"setsid", "-w", "sh", "-c", R"(out=$1; shift; "$@" > "$out.out" 2>&1 < /dev/null; echo $? > "$out.part"; mv "$out.part" "$out.exit")", "sh", base};
+  for (const std::string& word : it->second) c.argv.push_back(replaced(word, o, site_));
+  c.timeout = kProgramMost;
+  const auto r = run(c);
+  if (!r) return r.error().code == Code::not_found ? Outcome{Status::refused, r.error().what} : Outcome{Status::unknown, r.error().what};
+  Outcome x = result_of(o.key);
+  if (x.status == Status::pending || x.status == Status::not_received) return {Status::unknown, "its result was not written"};
+  return x;
+}
+
+Outcome Hands::act(const Order& o, bool gated) {
+  switch (o.action.verb) {
+    case Verb::drain_node: return drain(o);
+    case Verb::undrain_node: return undrain(o);
+    case Verb::reboot_node: return reboot(o);
+    case Verb::start_job: return start(o);
+    case Verb::restart_job: return restart(o);
+    case Verb::requeue_job: return requeue(o, gated);
+    case Verb::fail_job:
+    case Verb::cancel_job: {
+      auto ok = tools_.scancel(render(o.action.job));
+      return ok ? Outcome{Status::done, {}} : outcome_of(ok.error());
+    }
+    case Verb::submit_job: return {Status::refused, "jobs are submitted to Slurm itself: sbatch"};
+    case Verb::pace_job: return {Status::refused, "a job of Slurm is told through the agent on its node"};
+    default: return program(o);
+  }
+}
+
+Outcome Hands::look_back(const Order& o, const std::vector<JobRow>& jobs) {
+  const Action& a = o.action;
+  switch (a.verb) {
+    case Verb::drain_node:
+    case Verb::undrain_node: {
+      const auto n = read_node(a.node);
+      if (!n) return {Status::unknown, n.error().what};
+      const bool as_wanted = drained(*n) == (a.verb == Verb::drain_node);
+      return {as_wanted ? Status::done : Status::not_received, {}};
+    }
+    case Verb::start_job:
+    case Verb::restart_job: {
+      for (const JobRow& r : jobs) {
+        if (r.id != a.job) continue;
+        const bool pinned = !r.required.empty() && compress_names(expand_names(r.required).value_or(std::vector<std::string>{})) == nodes_of(a);
+        if (pinned) return {Status::pending, {}};
+        return {r.state == "PENDING" ? Status::not_received : Status::done, {}};
+      }
+      return {Status::done, "Slurm no longer has it: it ran, or was cancelled"};
+    }
+    case Verb::requeue_job:
+    case Verb::fail_job:
+    case Verb::cancel_job: {
+      for (const JobRow& r : jobs) {
+        if (r.id == a.job && r.state == "RUNNING" && r.restarts < a.attempt) return {Status::not_received, {}};
+      }
+      return {Status::done, {}};
+    }
+    case Verb::reboot_node:
+      if (settings_.hands.count(Verb::reboot_node) == 0) return {Status::pending, {}};
+      [[fallthrough]];
+    default: return result_of(o.key);
+  }
+}
+
+}  // namespace muster::slurm

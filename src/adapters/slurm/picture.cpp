@@ -1,0 +1,365 @@
+#include "adapters/slurm/picture.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from before it is taken to be gone
+
+bool pends(const JobRow& r) {
+  return r.state == "PENDING" || r.state == "REQUEUED" || r.state == "REQUEUE_HOLD" || r.state == "REQUEUE_FED" ||
+         r.state == "RESV_DEL_HOLD" || r.state == "SPECIAL_EXIT";
+}
+// Its processes, or what is left of them, are on its nodes.
+bool runs(const JobRow& r) {
+  return r.state == "RUNNING" || r.state == "CONFIGURING" || r.state == "COMPLETING" || r.state == "SUSPENDED" ||
+         r.state == "STOPPED" || r.state == "SIGNALING" || r.state == "STAGE_OUT" || r.state == "RESIZING";
+}
+
+JobEnd end_of(const std::string& state) {
+  if (state == "COMPLETED") return JobEnd::completed;
+  if (state == "CANCELLED" || state == "REVOKED") return JobEnd::cancelled;
+  if (state == "TIMEOUT" || state == "DEADLINE") return JobEnd::timed_out;
+  if (state == "NODE_FAIL" || state == "BOOT_FAIL") return JobEnd::node_failed;
+  if (state == "PREEMPTED") return JobEnd::requeued;
+  return JobEnd::app_failed;  // FAILED, OUT_OF_MEMORY
+}
+
+bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld", 0) == 0; }
+
+NodeCondition condition_of(const NodeRow& r) {
+  const std::string& base = r.state.front();
+  for (const char* flag : {"REBOOT_ISSUED", "POWERING_UP"}) {
+    if (r.has(flag)) return NodeCondition::booting;
+  }
+  if (base == "DOWN" || base == "ERROR" || r.has("INVALID_REG") || r.has("INVAL") || r.has("FAIL")) return NodeCondition::down;
+  for (const char* flag : {"MAINTENANCE", "MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "FUTURE", "UNKNOWN"}) {
+    if (r.has(flag)) return NodeCondition::kept;
+  }
+  return NodeCondition::up;
+}
+
+}  // namespace
+
+Picture::Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise)
+    : site_(site), modes_(std::move(modes)), otherwise_(otherwise) {
+  for (std::uint32_t n = 0; n < site.nodes.size(); ++n) by_name_[site.nodes[n].name] = NodeId{n};
+  conditions_.assign(site.nodes.size(), NodeCondition::up);
+  details_.resize(site.nodes.size());
+  holds_.assign(site.nodes.size(), Hold::none);
+  nodes_missed_.assign(site.nodes.size(), 0);
+}
+
+void Picture::know(const State& s) {
+  for (const auto& [id, j] : s.jobs) {
+    if (ended(j.phase)) continue;
+    Known k;
+    k.spec = j.spec;
+    k.runs = j.phase == JobPhase::running;
+    k.attempt = j.attempt;
+    k.restarts = j.attempt > 0 ? j.attempt - 1 : 0;
+    k.nodes = j.nodes;
+    jobs_[id] = std::move(k);
+  }
+  for (std::uint32_t n = 0; n < s.nodes.size() && n < holds_.size(); ++n) {
+    conditions_[n] = s.nodes[n].condition;
+    holds_[n] = s.nodes[n].hold;
+  }
+  for (const std::string& key : s.open_orders) take_in_hand(s.orders.at(key).order.action);
+}
+
+Mode Picture::mode_of(const std::string& partition) const {
+  // A job may name several partitions: it is Muster's only where all of them are.
+  std::optional<Mode> all;
+  for (const std::string_view p : split(partition, ',')) {
+    const auto it = modes_.find(std::string(p));
+    const Mode m = it == modes_.end() ? otherwise_ : it->second;
+    if (all && *all != m) return Mode::advise;
+    all = m;
+  }
+  return all.value_or(otherwise_);
+}
+
+std::vector<NodeId> Picture::nodes_of(const std::string& list) const {
+  std::vector<NodeId> out;
+  const auto names = expand_names(list);
+  if (!names) return out;
+  for (const std::string& n : *names) {
+    if (const auto it = by_name_.find(n); it != by_name_.end()) out.push_back(it->second);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Why Muster may not start it; empty: it may.
+std::string Picture::bar_of(const JobRow& r, Time utc) const {
+  const Mode mode = mode_of(r.partition);
+  if (mode == Mode::off) return fmt::format("Slurm places it: Muster is off in partition {}", r.partition);
+  if (mode == Mode::advise) return fmt::format("Slurm places it: in partition {} Muster only advises", r.partition);
+  if (held(r)) return fmt::format("held in Slurm ({})", r.reason.empty() ? "its priority is 0" : r.reason);
+  if (!gated(r.id)) return "Slurm places it: it did not come through Muster's gate";
+  if (const auto b = bars_.find(r.id); b != bars_.end() && b->second.until > utc) return b->second.why;
+  return {};
+}
+
+JobSpec Picture::spec_of(const JobRow& r, Time utc) const {
+  JobSpec s;
+  s.name = r.name;
+  s.user = r.user;
+  s.account = r.account.empty() ? r.user : r.account;
+  s.queue = "slurm";  // Slurm's order holds, not Muster's among queues
+  s.nodes = std::max<std::uint32_t>(r.nodes, 1);
+  const std::uint32_t each = r.gpus_per_node > 0 ? r.gpus_per_node : (r.gpus + s.nodes - 1) / s.nodes;
+  // Without GPUs it has the node for Muster all the same: nothing is reset or rebooted under it.
+  s.gpus_per_node = each >= site_.gpus_per_node ? 0 : each;
+  double priority = static_cast<double>(std::min<std::uint64_t>(r.priority, INT32_MAX));
+  if (ageing_.longest_s > 0 && gated(r.id)) {
+    priority += ageing_.weight * std::clamp((reference_ - r.submitted).seconds() / ageing_.longest_s, -1e6, 1.0);
+  }
+  s.priority = static_cast<std::int32_t>(std::clamp(priority, -2e9, 2e9));
+  s.time_limit_s = r.time_limit_s;
+  s.steps = 0;                // nobody has said, nor
+  s.checkpoint_every_s = -1;  // this
+  s.no_requeue = !r.requeue;
+  if (pends(r)) s.barred = bar_of(r, utc);
+  return s;
+}
+
+void Picture::start(Known& k, const JobRow& r, std::vector<Body>& out) {
+  k.attempt = std::max({k.runs ? k.attempt + (r.restarts - k.restarts) : r.restarts + 1, k.ordered, k.attempt});
+  k.restarts = r.restarts;
+  k.runs = true;
+  k.nodes = nodes_of(r.node_list);
+  out.push_back(started(r.id, k));
+}
+
+JobStarted Picture::started(JobId id, const Known& k) {
+  JobStarted b{id, k.attempt, k.nodes, {}};
+  if (k.spec.gpus_per_node == 0) return b;
+  const auto known = slots_.find(id);
+  if (known == slots_.end()) without_slots_.insert(id);
+  for (const NodeId n : k.nodes) {
+    std::uint16_t mask = static_cast<std::uint16_t>((1U << k.spec.gpus_per_node) - 1);
+    if (known != slots_.end()) {
+      if (const auto at = known->second.find(site_.nodes[n.v].name); at != known->second.end()) mask = at->second;
+    }
+    b.slots.push_back(mask);
+  }
+  return b;
+}
+
+void Picture::end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out) {
+  const JobEnd how = end_of(r.state);
+  // Slurm is done with it: nobody is to decide whether it runs again.
+  if (k.runs) out.push_back(JobEnded{id, k.attempt, how, {}, fmt::format("Slurm: {}{}{}", r.state, r.reason.empty() ? "" : ", ", r.reason)});
+  if (!k.runs || how == JobEnd::app_failed || how == JobEnd::node_failed || how == JobEnd::requeued) out.push_back(JobGone{id, how});
+}
+
+void Picture::amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out) {
+  JobSpec now = spec_of(r, utc);
+  if (k.runs) now.barred = k.spec.barred;
+  const auto same = [&] {
+    return now.name == k.spec.name && now.nodes == k.spec.nodes && now.gpus_per_node == k.spec.gpus_per_node &&
+           now.priority == k.spec.priority && now.time_limit_s == k.spec.time_limit_s && now.barred == k.spec.barred &&
+           now.no_requeue == k.spec.no_requeue && now.account == k.spec.account;
+  };
+  if (same()) return;
+  k.spec = now;
+  out.push_back(JobAmended{id, std::move(now)});
+}
+
+void Picture::appear(const JobRow& r, Time utc, std::vector<Body>& out) {
+  if (!pends(r) && !runs(r) && (r.submitted < first_look_ || r.started.ns == 0)) return;  // long over, or never ran
+  Known k;
+  k.spec = spec_of(r, utc);
+  out.push_back(JobSubmitted{r.id, k.spec});
+  if (pends(r)) {
+    jobs_[r.id] = std::move(k);
+    return;
+  }
+  start(k, r, out);
+  if (runs(r)) {
+    jobs_[r.id] = std::move(k);
+  } else {
+    end(r.id, k, r, out);
+  }
+}
+
+void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
+  const auto it = jobs_.find(r.id);
+  if (it == jobs_.end()) return appear(r, utc, out);
+  Known& k = it->second;
+  k.missed = 0;
+  if (pends(r)) {
+    if (k.in_hand) return;  // on its way: a restart goes through this state
+    if (k.runs) {
+      const bool failed = r.reason.find("Node") != std::string::npos || r.reason == "BeginTime" || r.reason.empty();
+      out.push_back(JobEnded{r.id, k.attempt, failed ? JobEnd::node_failed : JobEnd::requeued, {}, "Slurm put it back into its queue"});
+      out.push_back(JobRequeued{r.id});
+      k.runs = false;
+      k.nodes.clear();
+    }
+    return amend(r.id, k, r, utc, out);
+  }
+  if (runs(r)) {
+    const bool again = k.runs && r.restarts > k.restarts;
+    if (again) out.push_back(JobEnded{r.id, k.attempt, JobEnd::requeued, {}, "Slurm started it again"});
+    if (again && !k.in_hand) out.push_back(JobRequeued{r.id});
+    if (again || !k.runs) start(k, r, out);
+    return;
+  }
+  if (!k.runs && r.started.ns > 0 && !r.node_list.empty()) start(k, r, out);  // it ran between two looks
+  end(r.id, k, r, out);
+  jobs_.erase(it);
+  gate_.erase(r.id);
+  bars_.erase(r.id);
+  slots_.erase(r.id);
+  without_slots_.erase(r.id);
+}
+
+void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    Known& k = it->second;
+    if (seen.count(it->first) != 0 || ++k.missed < kLooks || k.in_hand) {
+      ++it;
+      continue;
+    }
+    const JobId id = it->first;
+    if (k.runs) {
+      out.push_back(JobEnded{id, k.attempt, JobEnd::completed, {}, "Slurm no longer knows it: how it ended is not known"});
+    } else {
+      out.push_back(JobGone{id, JobEnd::cancelled});
+    }
+    gate_.erase(id);
+    bars_.erase(id);
+    slots_.erase(id);
+    without_slots_.erase(id);
+    it = jobs_.erase(it);
+  }
+}
+
+std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
+  std::vector<Body> out;
+  if (reference_.ns == 0) {
+    reference_ = utc;
+    first_look_ = utc;
+  }
+  unclear_.clear();
+  std::set<JobId> seen;
+  for (const JobRow& r : rows) {
+    if (!r.pending.empty() || r.het) continue;  // members of arrays are followed from their start; het jobs likewise never placed
+    seen.insert(r.id);
+    if (pends(r) && r.reason == "BeginTime" && gate_.count(r.id) == 0 && mode_of(r.partition) == Mode::place) unclear_.insert(r.id);
+    see(r, utc, out);
+  }
+  miss(out, seen);
+  return out;
+}
+
+std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc) {
+  std::vector<Body> out;
+  std::map<std::string, std::string> reserved;
+  for (const ReservationRow& r : reservations) {
+    if (r.from > utc || (r.until.ns > 0 && r.until < utc)) continue;
+    if (auto names = expand_names(r.nodes)) {
+      for (const std::string& n : *names) reserved[n] = r.name;
+    }
+  }
+  std::vector<bool> seen(site_.nodes.size());
+  for (const NodeRow& r : rows) {
+    const auto it = by_name_.find(r.name);
+    if (it == by_name_.end() || r.state.empty()) continue;
+    const NodeId n = it->second;
+    seen[n.v] = true;
+    nodes_missed_[n.v] = 0;
+    NodeCondition c = condition_of(r);
+    std::string detail = "Slurm: " + join(r.state, "+");
+    if (const auto res = reserved.find(r.name); res != reserved.end() && c == NodeCondition::up) {
+      c = NodeCondition::kept;
+      detail = fmt::format("Slurm: reservation {}", res->second);
+    }
+    if (c != conditions_[n.v]) {
+      conditions_[n.v] = c;
+      out.push_back(NodeChanged{n, c, c == NodeCondition::down && !r.reason.empty() ? detail + ": " + r.reason : detail});
+    }
+    if (nodes_in_hand_.count(n) != 0) continue;
+    const bool drained = r.has("DRAIN") || r.has("DRAINED") || r.has("DRAINING");
+    const bool own = drained && r.reason.rfind(kOwnReason, 0) == 0;
+    if (own && holds_[n.v] != Hold::none) continue;
+    if (drained && holds_[n.v] != Hold::person) {
+      holds_[n.v] = Hold::person;
+      // One of Muster's that this Muster knows nothing of: nobody but a person can say whether it may come back.
+      out.push_back(NodeHeld{n, true, own ? "an earlier Muster" : r.reason_by, r.reason});
+    } else if (!drained && holds_[n.v] != Hold::none) {
+      holds_[n.v] = Hold::none;
+      out.push_back(NodeHeld{n, false, "somebody, in Slurm", {}});
+    }
+  }
+  for (std::uint32_t n = 0; n < seen.size(); ++n) {
+    if (seen[n] || ++nodes_missed_[n] != kLooks || conditions_[n] == NodeCondition::down) continue;
+    conditions_[n] = NodeCondition::down;
+    out.push_back(NodeChanged{NodeId{n}, NodeCondition::down, "Slurm no longer has it in its configuration"});
+  }
+  return out;
+}
+
+void Picture::told_gate(JobId id, bool by_gate) {
+  gate_[id] = by_gate;
+  unclear_.erase(id);
+}
+
+void Picture::take_in_hand(const Action& a) {
+  if (a.job.some() && (a.verb == Verb::start_job || a.verb == Verb::restart_job)) {
+    if (const auto it = jobs_.find(a.job); it != jobs_.end()) {
+      it->second.in_hand = true;
+      it->second.ordered = a.attempt;
+    }
+  }
+  if (a.node.some() && (a.verb == Verb::drain_node || a.verb == Verb::undrain_node || a.verb == Verb::reboot_node))
+    nodes_in_hand_.insert(a.node);
+}
+
+void Picture::let_go(const Action& a, bool done) {
+  if (const auto it = jobs_.find(a.job); it != jobs_.end()) {
+    it->second.in_hand = false;
+    it->second.ordered = 0;
+  }
+  if (!a.node.some()) return;
+  nodes_in_hand_.erase(a.node);
+  if (done && a.verb == Verb::drain_node && holds_[a.node.v] == Hold::none) holds_[a.node.v] = Hold::muster;
+  if (done && a.verb == Verb::undrain_node) holds_[a.node.v] = Hold::none;
+}
+
+void Picture::bar(JobId id, std::string why, Time until) { bars_[id] = {std::move(why), until}; }
+
+std::vector<Body> Picture::told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots) {
+  without_slots_.erase(id);
+  const auto it = jobs_.find(id);
+  if (it == jobs_.end() || !it->second.runs) return {};
+  const JobStarted before = started(id, it->second);
+  slots_[id] = slots;
+  JobStarted now = started(id, it->second);
+  without_slots_.erase(id);
+  if (now.slots == before.slots) return {};
+  return {std::move(now)};
+}
+
+std::uint32_t Picture::running(JobId id) const {
+  const auto it = jobs_.find(id);
+  return it != jobs_.end() && it->second.runs ? it->second.attempt : 0;
+}
+
+std::vector<JobId> Picture::gated_waiting() const {
+  std::vector<JobId> out;
+  for (const auto& [id, k] : jobs_) {
+    if (!k.runs && gated(id)) out.push_back(id);
+  }
+  return out;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,109 @@
+// Picture: what was last known of a Slurm cluster. Each look at it gives what has changed since, as events. No I/O.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ingest/slurm_file.h"
+#include "ingest/slurm_text.h"
+#include "model/event.h"
+#include "model/state.h"
+
+namespace muster::slurm {
+
+
+// How Slurm's priority grows while a job waits. A job behind the gate does not age, so Muster adds it.
+struct Ageing {
+  double weight = 0;
+  double longest_s = 0;
+};
+
+// What the gate in job_submit.lua writes into the admin comment.
+constexpr std::string_view kGate = "muster: gate";
+// What Muster's own drains begin with.
+constexpr std::string_view kOwnReason = "muster: ";
+
+class Picture {
+ public:
+  // `site` must outlive this. A partition that is not named is in mode `otherwise`.
+  Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise);
+
+  void age_by(Ageing a) { ageing_ = a; }
+  void know(const State& s);  // what the journal knows: the first look is compared with that
+
+  // All jobs that Slurm knows. What is missing from two looks in a row is gone.
+  std::vector<Body> see_jobs(const std::vector<JobRow>& rows, Time utc);
+  std::vector<Body> see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc);
+
+  // Jobs of the last look that pend until a time, in a partition that Muster places in: whether by the gate, only their admin
+  // comment says. Asked for once a job.
+  const std::set<JobId>& unclear() const { return unclear_; }
+  void told_gate(JobId id, bool by_gate);
+  bool gated(JobId id) const { return gate_.count(id) != 0 && gate_.at(id); }
+
+  // Orders under way: what they bring about is not taken for somebody else's doing.
+  void take_in_hand(const Action& a);
+  void let_go(const Action& a, bool done);
+  // Slurm would not let it start: not tried again before `until` (utc).
+  void bar(JobId id, std::string why, Time until);
+  // GPUs of a job that has only parts of its nodes, by node. What that corrects, if anything.
+  std::vector<Body> told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots);
+  // Running jobs whose GPUs are not known yet.
+  const std::set<JobId>& without_slots() const { return without_slots_; }
+
+  // The attempt that runs; 0: none does. The engine's count of waiting jobs that Muster may start.
+  std::uint32_t running(JobId id) const;
+  std::vector<JobId> gated_waiting() const;
+  bool knows(JobId id) const { return jobs_.count(id) != 0; }
+
+  Mode mode_of(const std::string& partition) const;
+  const std::string& name_of_node(NodeId n) const { return site_.nodes[n.v].name; }
+
+ private:
+  struct Known {
+    JobSpec spec;
+    bool runs = false;
+    std::uint32_t attempt = 0;   // of the last start
+    std::uint32_t restarts = 0;  // by Slurm's count, at that start
+    std::uint32_t missed = 0;    // looks
+    std::vector<NodeId> nodes;
+    bool in_hand = false;
+    std::uint32_t ordered = 0;  // attempt of the order under way
+  };
+  struct Bar {
+    std::string why;
+    Time until;
+  };
+  JobSpec spec_of(const JobRow& r, Time utc) const;
+  std::string bar_of(const JobRow& r, Time utc) const;
+  void see(const JobRow& r, Time utc, std::vector<Body>& out);
+  void appear(const JobRow& r, Time utc, std::vector<Body>& out);
+  void start(Known& k, const JobRow& r, std::vector<Body>& out);
+  JobStarted started(JobId id, const Known& k);
+  void end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out);
+  void amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
+  std::vector<NodeId> nodes_of(const std::string& list) const;
+  void miss(std::vector<Body>& out, const std::set<JobId>& seen);
+
+  const Site& site_;
+  std::map<std::string, NodeId, std::less<>> by_name_;
+  std::map<std::string, Mode> modes_;
+  Mode otherwise_;
+  Ageing ageing_;
+  Time reference_;  // of ages: priorities must not change from look to look
+  std::map<JobId, Known> jobs_;
+  std::map<JobId, bool> gate_;
+  std::map<JobId, Bar> bars_;
+  std::map<JobId, std::map<std::string, std::uint16_t>> slots_;
+  std::set<JobId> unclear_;
+  std::set<JobId> without_slots_;
+  Time first_look_;
+  std::vector<NodeCondition> conditions_;
+  std::vector<std::string> details_;
+  std::vector<Hold> holds_;
+  std::vector<std::uint32_t> nodes_missed_;
+  std::set<NodeId> nodes_in_hand_;
+};
+
+}  // namespace muster::slurm

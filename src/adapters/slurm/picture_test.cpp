@@ -1,0 +1,298 @@
+#include "adapters/slurm/picture.h"
+
+#include <gtest/gtest.h>
+
+#include "adapters/slurm/site.h"
+#include "model/fold.h"
+#include "model/story.h"
+
+namespace muster::slurm {
+namespace {
+
+template <class T>
+std::vector<T> only(const std::vector<Body>& all) {
+  std::vector<T> out;
+  for (const Body& b : all) {
+    if (const auto* x = std::get_if<T>(&b)) out.push_back(*x);
+  }
+  return out;
+}
+
+class Pictured : public ::testing::Test {
+ protected:
+  Pictured() : site(small_site(8)), p(site, {{"batch", Mode::place}, {"debug", Mode::off}}, Mode::advise) {}
+  static JobRow row(std::uint32_t id, const std::string& state, const std::string& nodes = {}) {
+    JobRow r;
+    r.id = JobId{id, 0};
+    r.state = state;
+    r.nodes = 2;
+    r.gpus_per_node = 8;
+    r.node_list = nodes;
+    r.priority = 100;
+    r.partition = "batch";
+    r.user = "ada";
+    r.requeue = true;
+    r.submitted = Time{1000};
+    if (!nodes.empty()) r.started = Time{2000};
+    return r;
+  }
+  static JobRow gate(std::uint32_t id) {
+    JobRow r = row(id, "PENDING");
+    r.reason = "BeginTime";
+    return r;
+  }
+  // What Slurm shows now, and what the state makes of it.
+  std::vector<Body> look(const std::vector<JobRow>& rows) {
+    now = now + seconds(1);
+    std::vector<Body> out = p.see_jobs(rows, now);
+    for (const Body& b : out) t.tell(b);
+    return out;
+  }
+  std::vector<Body> look_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& res = {}) {
+    now = now + seconds(1);
+    return p.see_nodes(rows, res, now);
+  }
+  std::vector<NodeRow> all_nodes() const {
+    std::vector<NodeRow> out;
+    for (const NodeSpec& n : site.nodes) {
+      NodeRow r;
+      r.name = n.name;
+      r.state = {"IDLE"};
+      out.push_back(r);
+    }
+    return out;
+  }
+  JobPhase phase(std::uint32_t id) const { return t.s.jobs.at(JobId{id, 0}).phase; }
+  const std::string& barred(std::uint32_t id) const { return t.s.jobs.at(JobId{id, 0}).spec.barred; }
+
+  Site site;
+  Picture p;
+  Story t{8};
+  Time now{500};
+};
+
+TEST_F(Pictured, AJobIsFollowedFromItsSubmissionToItsEnd) {
+  look({row(1, "PENDING")});
+  EXPECT_EQ(phase(1), JobPhase::queued);
+  EXPECT_TRUE(look({row(1, "PENDING")}).empty()) << "nothing has changed";
+  look({row(1, "RUNNING", "n[0-1]")});
+  EXPECT_EQ(phase(1), JobPhase::running);
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).nodes, (std::vector<NodeId>{NodeId{0}, NodeId{1}}));
+  look({row(1, "COMPLETING", "n[0-1]")});
+  EXPECT_EQ(phase(1), JobPhase::running) << "what is left of it is on its nodes";
+  look({row(1, "COMPLETED", "n[0-1]")});
+  EXPECT_EQ(phase(1), JobPhase::completed);
+  EXPECT_TRUE(look({row(1, "COMPLETED", "n[0-1]")}).empty());
+}
+
+TEST_F(Pictured, OneThatRanBetweenTwoLooksIsNotLost) {
+  look({});
+  JobRow r = row(1, "COMPLETED", "n[0-1]");
+  r.submitted = now + seconds(1);
+  look({r});
+  EXPECT_EQ(phase(1), JobPhase::completed);
+  look({row(2, "COMPLETED", "n[0-1]")});
+  EXPECT_EQ(t.s.jobs.count(JobId{2, 0}), 0U) << "over before anybody looked";
+}
+
+TEST_F(Pictured, WhatSlurmIsDoneWithIsNotTriedAgain) {
+  look({row(1, "RUNNING", "n[0-1]"), row(2, "RUNNING", "n[2-3]")});
+  look({row(1, "FAILED", "n[0-1]"), row(2, "NODE_FAIL", "n[2-3]")});
+  EXPECT_EQ(phase(1), JobPhase::failed);
+  EXPECT_EQ(phase(2), JobPhase::failed);
+  EXPECT_TRUE(t.s.broken_jobs.empty() || ended(phase(1)));
+}
+
+TEST_F(Pictured, ARequeueBySlurmIsAnEndAndANewBeginning) {
+  look({row(1, "RUNNING", "n[0-1]")});
+  JobRow r = gate(1);
+  r.restarts = 1;
+  look({r});
+  EXPECT_EQ(phase(1), JobPhase::queued);
+  JobRow again = row(1, "RUNNING", "n[4-5]");
+  again.restarts = 1;
+  look({again});
+  EXPECT_EQ(phase(1), JobPhase::running);
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).attempt, 2U);
+  again.restarts = 2;
+  again.node_list = "n[6-7]";
+  const auto out = look({again});  // it was put back and started between two looks
+  EXPECT_EQ(only<JobEnded>(out).size(), 1U);
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).attempt, 3U);
+}
+
+TEST_F(Pictured, OnlyWhatTheGateHoldsIsMustersToStart) {
+  JobRow advised = gate(2);
+  advised.partition = "gpu";
+  JobRow off = gate(3);
+  off.partition = "debug";
+  look({gate(1), advised, off});
+  EXPECT_NE(barred(1).find("gate"), std::string::npos);
+  EXPECT_EQ(p.unclear(), (std::set<JobId>{JobId{1, 0}})) << "only there it matters";
+  p.told_gate(JobId{1, 0}, true);
+  look({gate(1), advised, off});
+  EXPECT_EQ(barred(1), "");
+  EXPECT_NE(barred(2).find("only advises"), std::string::npos);
+  EXPECT_NE(barred(3).find("off"), std::string::npos);
+  JobRow held = gate(1);
+  held.reason = "JobHeldUser";
+  held.priority = 0;
+  look({held, advised, off});
+  EXPECT_NE(barred(1).find("held"), std::string::npos);
+}
+
+TEST_F(Pictured, WhatCouldNotStartIsLeftAloneForAWhile) {
+  look({gate(1)});
+  p.told_gate(JobId{1, 0}, true);
+  p.bar(JobId{1, 0}, "QOSMaxGRESPerUser", now + minutes(1));
+  look({gate(1)});
+  EXPECT_EQ(barred(1), "QOSMaxGRESPerUser");
+  now = now + minutes(2);
+  look({gate(1)});
+  EXPECT_EQ(barred(1), "");
+}
+
+TEST_F(Pictured, AJobBehindTheGateAgesAsItWouldInSlurm) {
+  p.age_by({1000, 3600});
+  JobRow old = gate(1);
+  old.submitted = Time{0};
+  JobRow young = gate(2);
+  young.submitted = Time{0} + minutes(10);
+  now = Time{0} + minutes(30);
+  p.told_gate(JobId{1, 0}, true);
+  p.told_gate(JobId{2, 0}, true);
+  look({old, young});
+  const auto priority = [&](std::uint32_t id) { return t.s.jobs.at(JobId{id, 0}).spec.priority; };
+  EXPECT_NEAR(priority(1) - priority(2), 1000 / 6, 2) << "ten minutes of an hour";
+  now = now + minutes(20);
+  EXPECT_TRUE(look({old, young}).empty()) << "the order is the same: nothing to tell";
+}
+
+TEST_F(Pictured, ARestartUnderWayIsNotTakenForSomebodyElsesDoing) {
+  look({row(1, "RUNNING", "n[0-1]")});
+  Action a;
+  a.verb = Verb::restart_job;
+  a.job = JobId{1, 0};
+  a.attempt = 2;
+  p.take_in_hand(a);
+  JobRow r = gate(1);
+  r.restarts = 1;
+  EXPECT_TRUE(look({r}).empty());
+  JobRow again = row(1, "RUNNING", "n[4-5]");
+  again.restarts = 1;
+  const auto out = look({again});
+  EXPECT_TRUE(only<JobRequeued>(out).empty());
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).attempt, 2U);
+  EXPECT_EQ(p.running(JobId{1, 0}), 2U);
+}
+
+TEST_F(Pictured, APartialAnswerIsNoEnd) {
+  look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
+  EXPECT_TRUE(look({}).empty()) << "one look without them";
+  look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
+  EXPECT_TRUE(look({}).empty());
+  look({});
+  EXPECT_EQ(phase(1), JobPhase::completed);
+  EXPECT_EQ(phase(2), JobPhase::cancelled);
+}
+
+TEST_F(Pictured, WhoeverDrainedANodeHoldsIt) {
+  auto rows = all_nodes();
+  EXPECT_TRUE(look_nodes(rows).empty());
+  rows[2].state = {"IDLE", "DRAIN"};
+  rows[2].reason = "bad fan";
+  rows[2].reason_by = "ada";
+  auto held = only<NodeHeld>(look_nodes(rows));
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_TRUE(held[0].held && held[0].node == NodeId{2} && held[0].by == "ada" && held[0].why == "bad fan");
+  EXPECT_TRUE(look_nodes(rows).empty());
+  rows[2].state = {"IDLE"};
+  held = only<NodeHeld>(look_nodes(rows));
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_FALSE(held[0].held);
+}
+
+TEST_F(Pictured, MustersOwnDrainIsItsOwn) {
+  auto rows = all_nodes();
+  look_nodes(rows);
+  Action a;
+  a.verb = Verb::drain_node;
+  a.node = NodeId{3};
+  p.take_in_hand(a);
+  rows[3].state = {"IDLE", "DRAIN"};
+  rows[3].reason = "muster: incident 4: gpu_lost";
+  EXPECT_TRUE(look_nodes(rows).empty()) << "under way";
+  p.let_go(a, true);
+  EXPECT_TRUE(look_nodes(rows).empty()) << "done";
+  rows[3].reason = "I take over";
+  const auto held = only<NodeHeld>(look_nodes(rows));
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_TRUE(held[0].held) << "a person's from now on";
+}
+
+TEST_F(Pictured, ADrainOfAMusterNobodyRemembersIsForAPerson) {
+  auto rows = all_nodes();
+  rows[1].state = {"IDLE", "DRAIN"};
+  rows[1].reason = "muster: incident 9: node_silent";
+  const auto held = only<NodeHeld>(look_nodes(rows));
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_TRUE(held[0].held);
+}
+
+TEST_F(Pictured, ConditionsOfNodes) {
+  auto rows = all_nodes();
+  rows[0].state = {"DOWN", "NOT_RESPONDING"};
+  rows[1].state = {"DOWN", "REBOOT_ISSUED"};
+  rows[2].state = {"IDLE", "POWERED_DOWN"};
+  rows[3].state = {"IDLE", "PLANNED"};
+  ReservationRow maintenance{"maint", "n4", Time{1}, Time{0} + hours(1000), {"MAINT"}};
+  rows.pop_back();  // n7 is not in the configuration any more
+  look_nodes(rows, {maintenance});
+  std::map<std::uint32_t, NodeCondition> seen;
+  auto told = [&](const std::vector<Body>& all) {
+    for (const NodeChanged& c : only<NodeChanged>(all)) seen[c.node.v] = c.condition;
+  };
+  Picture fresh(site, {}, Mode::advise);
+  told(fresh.see_nodes(rows, {maintenance}, Time{0} + hours(1)));
+  EXPECT_EQ(seen.count(7), 0U) << "one look without it says nothing";
+  told(fresh.see_nodes(rows, {maintenance}, Time{0} + hours(1)));
+  EXPECT_EQ(seen.at(0), NodeCondition::down);
+  EXPECT_EQ(seen.at(1), NodeCondition::booting);
+  EXPECT_EQ(seen.at(2), NodeCondition::kept);
+  EXPECT_EQ(seen.count(3), 0U);
+  EXPECT_EQ(seen.at(4), NodeCondition::kept);
+  EXPECT_EQ(seen.at(7), NodeCondition::down);
+}
+
+TEST_F(Pictured, WhatTheJournalKnowsIsNotToldAgain) {
+  look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
+  Picture again(site, {{"batch", Mode::place}}, Mode::advise);
+  again.know(t.s);
+  EXPECT_TRUE(only<JobSubmitted>(again.see_jobs({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")}, now)).empty());
+  const auto out = again.see_jobs({row(1, "COMPLETED", "n[0-1]"), row(2, "RUNNING", "n[2-3]")}, now);
+  EXPECT_EQ(only<JobEnded>(out).size(), 1U) << "what happened meanwhile is";
+  EXPECT_EQ(only<JobStarted>(out).size(), 1U);
+}
+
+TEST(SlurmSite, LeavesAndPodsComeFromTheTopology) {
+  std::vector<NodeRow> nodes(5);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].name = "g" + std::to_string(i);
+    nodes[i].gpus = 8;
+  }
+  nodes[4].gpus = 0;
+  const std::vector<SwitchRow> switches = {{"l0", 0, "g[0-1]", ""}, {"l1", 0, "g[2-3]", ""}, {"s0", 1, "g[0-1]", "l0"}, {"s1", 1, "g[2-3]", "l1"}};
+  std::vector<std::string> left_out;
+  const auto site = site_of(nodes, switches, "c", &left_out);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->nodes.size(), 4U);
+  EXPECT_EQ(left_out, std::vector<std::string>{"g4"});
+  EXPECT_EQ(site->nodes[3].leaf, 1U);
+  EXPECT_EQ(site->nodes[3].pod, 1U);
+  EXPECT_EQ(site->pods, 2U);
+  EXPECT_EQ(site->gpus(), 32U);
+  EXPECT_FALSE(site_of({}, {}, "c"));
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,47 @@
+// Tools: Slurm's command line programs, as typed calls. Each is bounded; an answer that is cut off is an error, not a small answer.
+#pragma once
+#include <atomic>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/slurm/command.h"
+#include "ingest/slurm_text.h"
+
+namespace muster::slurm {
+
+class Tools {
+ public:
+  explicit Tools(std::string conf) : conf_(std::move(conf)) {}
+
+  Result<std::vector<JobRow>> jobs();
+  Result<std::vector<NodeRow>> nodes();
+  Result<std::vector<NodeRow>> node(const std::string& name);
+  Result<std::vector<PartitionRow>> partitions();
+  Result<std::vector<ReservationRow>> reservations();
+  Result<std::vector<SwitchRow>> topology();
+  Result<std::map<std::string, std::string>> config();
+  // A line of `scontrol -d -o show job`; empty: Slurm does not know it.
+  Result<std::string> job(const std::string& id);
+  Result<std::map<std::string, std::string>> admin_comments();  // of all jobs, by id, where there is one
+
+  // scontrol with these words. Refused: Slurm said no, and why. Unreachable: nobody answered, so surely nothing was done. Unknown
+  // what became of it: Code::internal.
+  Result<void> scontrol(std::vector<std::string> words);
+  Result<void> scancel(const std::string& id);
+
+  double cpu_s() const { return cpu_us_ / 1e6; }  // of all calls so far
+
+ private:
+  Result<Ran> call(std::vector<std::string> argv, int timeout_ms);
+  Result<std::string> text_of(std::vector<std::string> argv, int timeout_ms);
+
+  std::string conf_;
+  std::atomic<std::uint64_t> cpu_us_{0};
+};
+
+// The admin comment in a line of `scontrol -o show job`.
+std::string admin_comment_in(std::string_view line);
+
+}  // namespace muster::slurm
