@@ -52,7 +52,7 @@ update() {
 
 once() {
   is_fresh && return 0
-  if ! jobs=$(timeout 60 squeue -h -a -t PENDING -O 'JobID:|,Reason:|,ReqNodes:|,AdminComment:|' 2>&1); then
+  if ! jobs=$(timeout 60 squeue -h -a -t PENDING -O 'JobID:|,Reason:|,ReqNodes:|,admin_comment:256' 2>&1); then
     say "squeue does not answer: $jobs"
     return 1
   fi

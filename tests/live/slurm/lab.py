@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import random
+import re
 import shutil
 import signal
 import socket
@@ -195,10 +196,10 @@ class Lab:
     def job(self, number):
         """Fields of `scontrol show job` as a dict; empty once Slurm forgot the job."""
         done = self.run('scontrol', '-o', 'show', 'job', number)
-        return dict(word.split('=', 1) for word in done.stdout.split() if '=' in word) if done.returncode == 0 else {}
+        return fields(done.stdout) if done.returncode == 0 else {}
 
     def node(self, name):
-        return dict(word.split('=', 1) for word in self.out('scontrol', '-o', 'show', 'node', name).split() if '=' in word)
+        return fields(self.out('scontrol', '-o', 'show', 'node', name))
 
     def states(self):
         """{'idle': 14, 'down*': 2}"""
@@ -255,17 +256,17 @@ class Lab:
         self.detached(f'slurmd.{node}', 'slurmd', '-f', self.conf, '-N', node, *(['-b'] if booted else []), env={'MUSTER_LAB_NODE': node})
 
     def start_slurmrestd(self):
-        """As a user of no rights: it refuses to be root or SlurmUser. The unix socket needs no token, the port does."""
+        """As a user of no rights: it refuses to be root or SlurmUser. One behind the unix socket, which needs no token, one behind the
+        port, which does: in 22.05 a process that takes tokens (SLURM_JWT must then be set, to anything) fails over its socket."""
         if os.path.exists(self.about['rest_socket']):
             os.unlink(self.about['rest_socket'])
-        child = self.launch('slurmrestd', 'slurmrestd', '-f', self.conf, '-a', 'rest_auth/local,rest_auth/jwt', '-s', 'openapi/v0.0.38',
-                            f'unix:{self.about["rest_socket"]}', f'127.0.0.1:{self.about["rest_port"]}', user='nobody')
-
-        def answers():
-            with socket.socket() as s:
-                return s.connect_ex(('127.0.0.1', self.about['rest_port'])) == 0 or child.poll() is not None
-        if not until(answers, 20) or child.poll() is not None:
-            raise Failed(f'slurmrestd does not answer: see {self.dir}/log/slurmrestd.log')
+        common = ('slurmrestd', '-f', self.conf, '-s', 'openapi/v0.0.38', '-a')
+        self.launch('slurmrestd.unix', *common, 'rest_auth/local', f'unix:{self.about["rest_socket"]}', user='nobody')
+        self.launch('slurmrestd.tcp', *common, 'rest_auth/jwt', f'127.0.0.1:{self.about["rest_port"]}', user='nobody',
+                    env={'SLURM_JWT': 'daemon'})
+        with_port, with_path = ('127.0.0.1', self.about['rest_port']), self.about['rest_socket']
+        if not until(lambda: accepts(socket.AF_INET, with_port) and accepts(socket.AF_UNIX, with_path), 20):
+            raise Failed(f'slurmrestd does not answer: see {self.dir}/log/slurmrestd.*.log')
 
     def start_dbd(self):
         """MariaDB behind a socket of its own, slurmdbd before it, the cluster and the lab's user made known to both."""
@@ -284,16 +285,21 @@ class Lab:
 
     def kill(self, what, node=None, with_signal=signal.SIGKILL, wait_s=20):
         """kill -9 of slurmctld, slurmd (of a node), slurmrestd, munged, release, agent (of a node). Without it: an error."""
-        pid = self.pid(what, node)
-        if not pid:
+        parts = ('unix', 'tcp') if what == 'slurmrestd' and node is None else (node,)
+        pids = [pid for part in parts if (pid := self.pid(what, part))]
+        if not pids:
             raise Failed(f'{what}{" of " + node if node else ""} does not run')
-        os.kill(pid, with_signal)
-        if not until(lambda: not self.is_ours(pid), wait_s, 0.02):
-            raise Failed(f'{what} (process {pid}) did not end within {wait_s} s')
+        for pid in pids:
+            os.kill(pid, with_signal)
+        if not until(lambda: not any(map(self.is_ours, pids)), wait_s, 0.02):
+            raise Failed(f'{what} (process {pids[0]}) did not end within {wait_s} s')
+
+    def runs(self, what):
+        return any(name == what or name.startswith(f'{what}.') for name in self.daemons())
 
     def restart(self, what, node=None, booted=False):
         """Starts it, after ending it if it runs. `booted` tells slurmctld that the node was rebooted (slurmd -b)."""
-        if self.pid(what, node):
+        if self.pid(what, node) if node else self.runs(what):
             self.kill(what, node, signal.SIGTERM)
         if what == 'slurmd':
             self.start_slurmd(node, booted)
@@ -365,6 +371,19 @@ class Lab:
             pss = [line.split()[1] for line in read(f'/proc/{pid}/smaps_rollup').splitlines() if line.startswith('Pss:')]
             total[kind] = total.get(kind, 0) + (int(pss[0]) / 1024 if pss else 0)
         return total
+
+
+def accepts(family, address):
+    with socket.socket(family) as s:
+        try:
+            return s.connect_ex(address) == 0
+        except OSError:
+            return False
+
+
+def fields(line):
+    """{'JobId': '1', 'AdminComment': 'muster: gate', ...} of a line of `scontrol -o show`; values may have blanks."""
+    return {m[1]: m[2].strip() for m in re.finditer(r'(\S+?)=(.*?)(?=\s[A-Za-z][\w:/]*=|$)', line.strip())}
 
 
 def slurm_ids():

@@ -1,7 +1,8 @@
 """The files that the lab's daemons read: slurm.conf, gres.conf, topology.conf, job_submit.lua, the program that reboots a node."""
 import os
 
-# MinJobAge keeps ended jobs in squeue for a while; SlurmdTimeout makes a killed slurmd show as DOWN in under half a minute.
+# MinJobAge keeps ended jobs in squeue for a while; SlurmdTimeout makes a killed slurmd show as DOWN in half a minute; with many
+# hundreds of slurmd on one machine a busy moment would be taken for that, so it is longer there.
 SLURM = '''\
 ClusterName=lab
 SlurmctldHost=localhost(127.0.0.1)
@@ -44,7 +45,7 @@ SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
 SlurmctldTimeout=30
-SlurmdTimeout=15
+SlurmdTimeout={silent_s}
 SlurmdParameters=config_overrides
 InactiveLimit=0
 MinJobAge=300
@@ -158,6 +159,7 @@ def write_all(about, program, python):
     d, n = about['dir'], len(about['nodes'])
     first = about['first_node_port']
     slurm = SLURM.format(dir=d, port=about['slurmctld_port'], names=bracket(1, n, prefix='gpu'), gpus=about['gpus'],
+                         silent_s=10 if n <= 128 else 60,
                          ports=bracket(first, first + n - 1, 1))
     if about['dbd_port']:
         slurm += ACCOUNTING.format(dir=d, port=about['dbd_port'])
