@@ -1,5 +1,5 @@
--- Muster's gate for the site's own job_submit.lua. A job that Muster shall place waits with a start time an hour away; Muster then
--- names its nodes and starts it. In job_submit.lua, inside slurm_job_submit:
+-- Muster's gate for the site's own job_submit.lua. A job that Muster shall place waits with a start time an hour away; Muster
+-- then names its nodes and starts it. In job_submit.lua, inside slurm_job_submit:
 --
 --   pcall(function()
 --     local muster = dofile("/etc/slurm/muster.lua")
@@ -8,10 +8,10 @@
 --     muster.gate(job_desc, part_list, submit_uid)
 --   end)
 --
--- Whatever goes wrong here, the job goes to Slurm as it came: nothing in this file rejects a job, and the pcall above covers even a
--- file that is damaged or gone. A job waits only while Muster's heartbeat is fresh; muster-release.sh lets waiting jobs go once it is
--- not; and without either a job starts by Slurm's own scheduling when its hour is over. Needs no module beside Lua's own, starts no
--- program, and reads one line of one file.
+-- Whatever goes wrong here, the job goes to Slurm as it came: nothing in this file rejects a job, and the pcall above covers even
+-- a file that is damaged or gone. A job waits only while Muster's heartbeat is fresh; muster-release.sh lets waiting jobs go once
+-- it is not; and without either a job starts by Slurm's own scheduling when its hour is over. Needs no module beside Lua's own,
+-- starts no program, and reads one line of one file.
 
 local muster = {
   heartbeat = "/run/muster/heartbeat", -- Muster writes the time into it every few seconds: whole seconds since 1970, one line
@@ -60,7 +60,7 @@ local function left_to_slurm(job_desc)
   if given(job_desc.dependency) then return "dependency" end
   -- Its nodes are chosen already.
   if given(job_desc.reservation) then return "reservation" end
-  -- Parts of one job that start together: starting them one by one breaks them. 0 is the first part, so `given` is no test for it.
+  -- Parts of one job that start together: starting them one by one breaks them. 0 is the first part, so `given` would not see it.
   local part = tonumber(job_desc.het_job_offset)
   if part ~= nil and part ~= UNSET_32 then return "heterogeneous" end
   -- Starts now or not at all: a start time would refuse it.
@@ -84,13 +84,14 @@ local function gate(job_desc, part_list)
   local comment = job_desc.admin_comment
   job_desc.admin_comment = given(comment) and ("muster: gate; " .. comment) or "muster: gate"
   job_desc.begin_time = now + muster.wait_s
+  return true
 end
 
 -- True if the job waits for Muster now. Never an error.
 function muster.gate(job_desc, part_list, _)
-  local sound, problem = pcall(gate, job_desc, part_list)
-  if not sound then pcall(function() slurm.log_error("muster.lua: %s; the job is left to Slurm", tostring(problem)) end) end
-  return sound and given(job_desc.begin_time)
+  local sound, answer = pcall(gate, job_desc, part_list)
+  if not sound then pcall(function() slurm.log_error("muster.lua: %s; the job is left to Slurm", tostring(answer)) end) end
+  return sound and answer == true
 end
 
 return muster

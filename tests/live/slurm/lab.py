@@ -1,5 +1,5 @@
-"""A Slurm cluster on this machine for tests and for newcomers: munged, slurmctld, slurmrestd and one slurmd for each node, each node with
-fake GPUs of its own, in one folder, on the loopback interface only. `lab` is the same on the command line; README.md tells more."""
+"""A Slurm cluster on this machine for tests and for newcomers: munged, slurmctld, slurmrestd and one slurmd for each node, which
+has fake GPUs of its own, in one folder, on the loopback interface only. `lab` is the same on the command line."""
 import json
 import os
 import pwd
@@ -108,13 +108,14 @@ class Lab:
         if os.path.exists(f'{folder}/lab.json'):
             raise Failed(f'{folder} has a lab already: lab down {folder} ends it')
         if len(folder) > 70 or any(c in folder for c in ' "\'%,[]#\\'):
-            raise Failed(f'{folder}: a folder for a lab has at most 70 bytes (sockets) and no blanks, commas, brackets, % or quotes')
+            raise Failed(f'{folder}: the folder of a lab has at most 70 bytes and no blanks, commas, brackets, % or quotes')
         make_folders(folder, nodes, gpus, user)
         first = free_ports(nodes + 3)
         about = {'dir': folder, 'nodes': [node_name(i) for i in range(1, nodes + 1)], 'gpus': gpus, 'leaf': leaf, 'user': user,
                  'place': list(place), 'conf': f'{folder}/etc/slurm.conf', 'env': f'{folder}/env',
                  'slurmctld_port': first, 'rest_port': first + 1, 'rest_url': f'http://127.0.0.1:{first + 1}',
-                 'rest_socket': f'{folder}/rest/socket', 'token_file': f'{folder}/token', 'munge_socket': f'{folder}/run/munge.socket',
+                 'rest_socket': f'{folder}/rest/socket', 'token_file': f'{folder}/token',
+                 'munge_socket': f'{folder}/run/munge.socket',
                  'dbd_port': first + 2 if dbd else 0, 'first_node_port': first + 3, 'heartbeat': f'{folder}/run/heartbeat',
                  'pid_files': f'{folder}/run/*.pid', 'reboot_s': 1.0}
         lab_config.write(f'{folder}/lab.json', json.dumps(about, indent=1) + '\n')
@@ -170,7 +171,8 @@ class Lab:
     # Commands
 
     def environment(self, user=None):
-        env = {'PATH': PATH, 'SLURM_CONF': self.conf, 'LANG': 'C.UTF-8', 'TZ': os.environ.get('TZ', 'UTC'), 'HOME': f'{self.dir}/home'}
+        env = {'PATH': PATH, 'SLURM_CONF': self.conf, 'LANG': 'C.UTF-8', 'TZ': os.environ.get('TZ', 'UTC'),
+               'HOME': f'{self.dir}/home'}
         return {**env, 'USER': user} if user else env
 
     def run(self, *command, user=None, timeout=60, env=None, **more):
@@ -190,7 +192,8 @@ class Lab:
 
     def sbatch(self, *options, script='sleep 600', user=None, **more):
         """The number of a batch job of the lab's ordinary user, or of another; `script` is what its shell runs."""
-        text = self.out('sbatch', '--parsable', '--output=/dev/null', *options, '--wrap', script, user=user or self.about['user'], **more)
+        text = self.out('sbatch', '--parsable', '--output=/dev/null', *options, '--wrap', script, user=user or self.about['user'],
+                        **more)
         return int(text.strip().split(';')[0])
 
     def job(self, number):
@@ -224,8 +227,8 @@ class Lab:
             who = pwd.getpwnam(user)
             more = {'user': who.pw_uid, 'group': who.pw_gid, 'extra_groups': []}
         with open(log or f'{self.dir}/log/{name}.log', 'ab') as out:
-            child = subprocess.Popen(command, env={**self.environment(), **(env or {})}, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=out,
-                                     stderr=out, start_new_session=True, **more)
+            child = subprocess.Popen(command, env={**self.environment(), **(env or {})}, cwd=self.dir, stdin=subprocess.DEVNULL,
+                                     stdout=out, stderr=out, start_new_session=True, **more)
         lab_config.write(f'{self.dir}/run/{name}.pid', f'{child.pid}\n')
         return child
 
@@ -241,8 +244,8 @@ class Lab:
 
     def start_munged(self):
         self.detached('munged', 'munged', '--force', f'--key-file={self.dir}/munge/key', f'--socket={self.about["munge_socket"]}',
-                      f'--pid-file={self.dir}/run/munged.pid', f'--log-file={self.dir}/munge/log', f'--seed-file={self.dir}/munge/seed',
-                      '--num-threads=4')
+                      f'--pid-file={self.dir}/run/munged.pid', f'--log-file={self.dir}/munge/log',
+                      f'--seed-file={self.dir}/munge/seed', '--num-threads=4')
 
     def start_slurmctld(self):
         self.detached('slurmctld', 'slurmctld', '-f', self.conf)
@@ -253,11 +256,13 @@ class Lab:
             lab_config.write(f'{self.dir}/token', token, 0o600)
 
     def start_slurmd(self, node, booted=False):
-        self.detached(f'slurmd.{node}', 'slurmd', '-f', self.conf, '-N', node, *(['-b'] if booted else []), env={'MUSTER_LAB_NODE': node})
+        conf = f'{self.node_dir(node)}/etc/slurm.conf'
+        self.detached(f'slurmd.{node}', 'slurmd', '-f', conf, '-N', node, *(['-b'] if booted else []),
+                      env={'MUSTER_LAB_NODE': node})
 
     def start_slurmrestd(self):
-        """As a user of no rights: it refuses to be root or SlurmUser. One behind the unix socket, which needs no token, one behind the
-        port, which does: in 22.05 a process that takes tokens (SLURM_JWT must then be set, to anything) fails over its socket."""
+        """As a user of no rights: it refuses to be root or SlurmUser. One behind the unix socket, which needs no token, one
+        behind the port, which does: in 22.05 a process that takes tokens (SLURM_JWT must be set then) fails over its socket."""
         if os.path.exists(self.about['rest_socket']):
             os.unlink(self.about['rest_socket'])
         common = ('slurmrestd', '-f', self.conf, '-s', 'openapi/v0.0.38', '-a')
@@ -311,7 +316,7 @@ class Lab:
              'release': self.start_release}[what]()
 
     def stop_all(self):
-        """Ends what runs: jobs with their slurmstepd first, then those with pid files, munged last. The names of what had to be killed."""
+        """Ends what runs: jobs and those with pid files, munged last. The names of what had to be killed."""
         steps = self.step_processes()
         first = self.daemons()
         for name, pid in first.items():
@@ -342,8 +347,8 @@ class Lab:
         return killed
 
     def step_processes(self):
-        """slurmstepd of this lab and all that came of them. slurmstepd rewrites its command line and its parent is init: what tells it
-        is the log of its node, which it keeps open."""
+        """slurmstepd of this lab and all that came of them. slurmstepd rewrites its command line and its parent is init: what
+        tells it is the log of its node, which it keeps open."""
         parents, found = {}, []
         for pid in filter(str.isdigit, os.listdir('/proc')):
             stat = read(f'/proc/{pid}/stat')
@@ -379,6 +384,17 @@ def accepts(family, address):
             return s.connect_ex(address) == 0
         except OSError:
             return False
+
+
+def listening(pid):
+    """[('127.0.0.1', port), ...] of the sockets that a process listens on."""
+    try:
+        ends = {os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')}
+    except OSError:
+        return []
+    rows = [line.split() for version in ('', '6') for line in read(f'/proc/{pid}/net/tcp{version}').splitlines()[1:]]
+    local = [row[1].split(':') for row in rows if row[3] == '0A' and f'socket:[{row[9]}]' in ends]
+    return [('127.0.0.1' if address == '0100007F' else address, int(port, 16)) for address, port in local]
 
 
 def fields(line):

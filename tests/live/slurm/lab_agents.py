@@ -1,4 +1,4 @@
-"""What happens on the lab's nodes besides Slurm: one `muster agent` each, faults, and the programs a site names for Muster's hands."""
+"""What happens on the lab's nodes besides Slurm: a `muster agent` each, faults, and a site's programs for Muster's hands."""
 import json
 import os
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import lab_config
-from lab import HERE, Failed, Unavailable, make_device, read, until
+from lab import HERE, Failed, Unavailable, listening, make_device, read, until
 
 FAKE_NVML = os.path.normpath(os.path.join(HERE, '../agent/fake_nvml.c'))
 # From the mildest: a GPU that was lost with `cure` comes back by that verb and by every later one.
@@ -24,7 +24,8 @@ TEXTS = {
     79: "pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
     94: 'pid={pid}, name=python3, Contained: SM (0x1). RST: No, D-RST: No',
     95: 'pid={pid}, Uncontained: LTC TAG (0x2, 0x1). RST: Yes, D-RST: No',
-    119: 'pid={pid}, name=python3, Timeout after 6s of waiting for RPC response from GPU0 GSP! Expected function 76 (GSP_RM_CONTROL)',
+    119: 'pid={pid}, name=python3, '
+         'Timeout after 6s of waiting for RPC response from GPU0 GSP! Expected function 76 (GSP_RM_CONTROL)',
 }
 
 
@@ -83,17 +84,7 @@ def start_agent(lab, node):
 def agent_port(lab, node):
     """The port of an agent's page, chosen by the kernel: read from the sockets that its process listens on."""
     pid = lab.pid('agent', node)
-    if not pid:
-        return 0
-    try:
-        ends = {os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')}
-    except OSError:
-        return 0
-    for line in read(f'/proc/{pid}/net/tcp').splitlines()[1:]:
-        words = line.split()
-        if words[3] == '0A' and f'socket:[{words[9]}]' in ends:
-            return int(words[1].split(':')[1], 16)
-    return 0
+    return next((port for _, port in listening(pid)), 0) if pid else 0
 
 
 # Faults
@@ -107,7 +98,8 @@ def xid(lab, node, code, slot=0, lose=False, cure='reset_gpu', pid=4711):
     path = f'{lab.node_dir(node)}/kmsg'
     text = TEXTS.get(code, 'pid={pid}, name=python3, Ch 00000010').format(pid=pid)
     with open(path, 'a') as f:
-        f.write(f'3,{os.path.getsize(path)},{time.monotonic_ns() // 1000},-;NVRM: Xid (PCI:0000:{pci_bus(slot)}:00): {code}, {text}\n')
+        head = f'3,{os.path.getsize(path)},{time.monotonic_ns() // 1000},-'
+        f.write(f'{head};NVRM: Xid (PCI:0000:{pci_bus(slot)}:00): {code}, {text}\n')
 
 
 def lose_gpu(lab, node, slot, cure='reset_gpu'):
@@ -139,8 +131,8 @@ def restore(lab, node, verb, slot=None):
 
 
 def reboot(lab, node, verb):
-    """slurmd and the agent end, the devices come back, both start again. A slurmd that misses a device would not come up in 22.05, so
-    it stays away then, as a node does that hangs in its firmware."""
+    """slurmd and the agent end, the devices come back, both start again. A slurmd that misses a device would not come up in
+    22.05, so it stays away then, as a node does that hangs in its firmware."""
     had_agent = os.path.exists(f'{lab.dir}/agents.json')
     for what in ('agent', 'slurmd'):
         if lab.pid(what, node):

@@ -1,4 +1,4 @@
-"""The files that the lab's daemons read: slurm.conf, gres.conf, topology.conf, job_submit.lua, the program that reboots a node."""
+"""The files that the lab's daemons read: slurm.conf, gres.conf, topology.conf, job_submit.lua, the program that reboots."""
 import os
 
 # MinJobAge keeps ended jobs in squeue for a while; SlurmdTimeout makes a killed slurmd show as DOWN in half a minute; with many
@@ -93,7 +93,7 @@ StorageUser=root
 StorageLoc=slurm
 '''
 
-# The function is read anew for each job: a file with a mistake in it is never in the way of a job, and a mended one works at once.
+# Read anew for each job: a file with a mistake in it is never in the way of a job, and a mended one works at once.
 JOB_SUBMIT = '''\
 function slurm_job_submit(job_desc, part_list, submit_uid)
   pcall(function()
@@ -147,11 +147,19 @@ def topology(nodes, leaf):
     return '\n'.join(lines) + '\n'
 
 
-def gres(folder, nodes, gpus):
-    """A line for each node, so that one node's device can vanish. 22.05 counts a GPU only where a device file stands for it."""
-    devices = bracket(0, gpus - 1, 1, 'gpu')
-    return 'AutoDetect=off\n' + ''.join(f'NodeName={node_name(i)} Name=gpu Type=h200 File={folder}/nodes/{node_name(i)}/dev/{devices}\n'
-                                        for i in range(1, nodes + 1))
+def gres_line(folder, node, gpus):
+    """22.05 counts a GPU only where a device file stands for it; each node has its own, so that one node's device can vanish."""
+    return f'NodeName={node} Name=gpu Type=h200 File={folder}/nodes/{node}/dev/{bracket(0, gpus - 1, 1, "gpu")}\n'
+
+
+def write_node(folder, node, gpus):
+    """What a slurmd reads: the files of all, but of gres.conf its own line: a thousand readers of a thousand lines are slow."""
+    home = f'{folder}/nodes/{node}/etc'
+    os.makedirs(home, exist_ok=True)
+    for name in ('slurm.conf', 'topology.conf', 'cgroup.conf'):
+        if not os.path.islink(f'{home}/{name}'):
+            os.symlink(f'{folder}/etc/{name}', f'{home}/{name}')
+    write(f'{home}/gres.conf', 'AutoDetect=off\n' + gres_line(folder, node, gpus))
 
 
 def write_all(about, program, python):
@@ -165,7 +173,9 @@ def write_all(about, program, python):
         slurm += ACCOUNTING.format(dir=d, port=about['dbd_port'])
         write(f'{d}/etc/slurmdbd.conf', SLURMDBD.format(dir=d, port=about['dbd_port']), 0o600)
     write(f'{d}/etc/slurm.conf', slurm)
-    write(f'{d}/etc/gres.conf', gres(d, n, about['gpus']))
+    write(f'{d}/etc/gres.conf', 'AutoDetect=off\n' + ''.join(gres_line(d, node, about['gpus']) for node in about['nodes']))
+    for node in about['nodes']:
+        write_node(d, node, about['gpus'])
     write(f'{d}/etc/topology.conf', topology(n, about['leaf']))
     write(f'{d}/etc/cgroup.conf', 'CgroupAutomount=no\n')
     place = ', '.join(f'["{p}"] = true' for p in about['place'])

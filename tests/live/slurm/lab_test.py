@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 import lab_agents  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import EMIT, HERE, Lab, Unavailable, read, until  # noqa: E402
+from lab import EMIT, HERE, Lab, Unavailable, listening, read, until  # noqa: E402
 
 NODES = 16
 labs = []
@@ -58,13 +58,14 @@ def cluster(lab):
     check(sizes == [f'{n} gpu:h200:8(S:0-1) idle' for n in lab.nodes] or sizes == [f'{n} gpu:h200:8 idle' for n in lab.nodes],
           'every node is idle and has eight GPUs', sizes[:3])
     switches = lab.out('scontrol', 'show', 'topology').split()
-    check({'SwitchName=leaf001', 'SwitchName=leaf002', 'Switches=leaf[001-002]'} <= set(switches), 'two leaves and a spine', switches)
+    check({'SwitchName=leaf001', 'SwitchName=leaf002', 'Switches=leaf[001-002]'} <= set(switches),
+          'two leaves and a spine', switches)
     parts = lab.out('sinfo', '-h', '-o', '%P').split()
     check(sorted(parts) == ['batch*', 'debug', 'urgent'], 'the partitions batch, debug and urgent', parts)
-    pids, sockets = set(lab.daemons().values()), subprocess.run(['ss', '-Hltnp'], capture_output=True, text=True).stdout
-    ours = [line.split()[3] for line in sockets.splitlines() if any(f'pid={p},' in line for p in pids)]
-    check(len(ours) >= NODES + 2 and all(a.startswith('127.0.0.1:') for a in ours), 'all listen on the loopback interface only', ours)
-    noise = [line for line in read(f'{lab.dir}/log/slurmctld.log').splitlines() if 'fatal' in line or 'lua' in line and 'error' in line]
+    ours = [address for pid in lab.daemons().values() for address, _ in listening(pid)]
+    check(len(ours) == NODES + 2 and set(ours) == {'127.0.0.1'}, 'all listen on the loopback interface only', ours)
+    log = read(f'{lab.dir}/log/slurmctld.log').splitlines()
+    noise = [line for line in log if 'fatal' in line or 'lua' in line and 'error' in line]
     check(not noise, 'slurmctld complains of nothing in its files', noise)
     token = read(lab.about['token_file']).strip()
     url = '/slurm/v0.0.38/ping'
@@ -74,30 +75,36 @@ def cluster(lab):
 
 
 def ordinary_user(lab):
-    job = lab.sbatch('-p', 'debug', '-N2', '--gres=gpu:4', script='echo $CUDA_VISIBLE_DEVICES $(id -un) > $HOME/said; srun -N2 true')
+    script = 'echo $CUDA_VISIBLE_DEVICES $(id -un) > $HOME/said; srun -N2 true'
+    job = lab.sbatch('-p', 'debug', '-N2', '--gres=gpu:4', script=script)
     check(until(lambda: state(lab, job) == 'COMPLETED', 15) and read(f'{lab.dir}/home/said') == '0,1,2,3 nobody\n',
-          'an ordinary user sends a job, which gets its GPUs and runs a step on two nodes', (lab.job(job), read(f'{lab.dir}/home/said')))
+          'an ordinary user sends a job, which gets its GPUs and runs a step on two nodes',
+          (lab.job(job), read(f'{lab.dir}/home/said')))
 
 
 def gate(lab):
     """Returns jobs that wait for the timer, and one that its user told to wait."""
     lab.heartbeat()
     first = lab.sbatch('-N2', '--gres=gpu:8')
-    check(waits(lab, first), "a job waits at the gate while the heartbeat is fresh, with its priority and Muster's mark", lab.job(first))
+    check(waits(lab, first), "a job waits at the gate while the heartbeat is fresh, with its priority and Muster's mark",
+          lab.job(first))
     small, large = lab.sbatch('-N1'), lab.sbatch('-N12')
     order = [int(lab.job(j)['Priority']) for j in (small, large)]
     check(0 < order[0] < order[1], 'priorities at the gate are those that Slurm computes', order)
     lab.run('scontrol', 'update', f'JobId={first}', 'NodeList=gpu[0006,0008]', 'AdminComment=muster: place', 'StartTime=now')
-    check(runs(lab, first) and lab.job(first)['NodeList'] == 'gpu[0006,0008]', 'one update names its nodes and starts it', lab.job(first))
+    check(runs(lab, first) and lab.job(first)['NodeList'] == 'gpu[0006,0008]', 'one update names its nodes and starts it',
+          lab.job(first))
     lab.heartbeat()
     begin = lab.sbatch('-N1', '--begin=now+3hours')
     j = lab.job(begin)
     check(j['Reason'] == 'BeginTime' and 'AdminComment' not in j, "a start time that the user gave is the user's", j)
     array, dependent = lab.sbatch('--array=1-2'), lab.sbatch('-N1', '-d', f'afterany:{begin}')
     parts, other = lab.sbatch('-p', 'batch,debug'), lab.sbatch('-p', 'debug')
-    lab.out('scontrol', 'create', 'reservation', 'ReservationName=r1', 'Users=nobody,root', 'Nodes=gpu0016', 'StartTime=now', 'Duration=10')
+    lab.out('scontrol', 'create', 'reservation', 'ReservationName=r1', 'Users=nobody,root', 'Nodes=gpu0016', 'StartTime=now',
+            'Duration=10')
     reserved = lab.sbatch('--reservation=r1')
-    het = lab.run('sbatch', '--parsable', '--output=/dev/null', '-N1', ':', '-N1', '--wrap', 'sleep 600', user=lab.about['user']).stdout
+    het = lab.run('sbatch', '--parsable', '--output=/dev/null', '-N1', ':', '-N1', '--wrap', 'sleep 600',
+                  user=lab.about['user']).stdout
     for job, what in ((array, 'an array'), (parts, 'a job for several partitions'), (other, 'a job for another partition'),
                       (reserved, 'a job with a reservation')):
         check(runs(lab, job) and 'AdminComment' not in lab.job(job), f'{what} is left to Slurm', lab.job(job))
@@ -134,15 +141,18 @@ def mistakes(lab):
 
 
 def stale(lab):
-    for what, write in (('stale', lambda: lab.heartbeat(time.time() - 20)), ('of a time to come', lambda: lab.heartbeat(time.time() + 900)),
-                        ('empty', lambda: open(lab.about['heartbeat'], 'w').close()), ('gone', lambda: os.unlink(lab.about['heartbeat']))):
+    path = lab.about['heartbeat']
+    for what, write in (('stale', lambda: lab.heartbeat(time.time() - 20)),
+                        ('of a time to come', lambda: lab.heartbeat(time.time() + 900)),
+                        ('empty', lambda: open(path, 'w').close()), ('gone', lambda: os.unlink(path))):
         write()
         job = lab.sbatch('-N1')
-        check(runs(lab, job) and 'AdminComment' not in lab.job(job), f'a job starts at once while the heartbeat is {what}', lab.job(job))
+        check(runs(lab, job) and 'AdminComment' not in lab.job(job), f'a job starts at once while the heartbeat is {what}',
+              lab.job(job))
 
 
 def pinned(lab):
-    """A job that Muster gave nodes to, and that did not start, must not wait for them once Muster is gone. By the script, called once."""
+    """A job that has nodes from Muster and did not start must not wait for them once Muster is gone. The script, called once."""
     lab.kill('release')
     lab.heartbeat()
     job = lab.sbatch('-N1', '--exclusive')
@@ -155,7 +165,8 @@ def pinned(lab):
     lab.heartbeat(time.time() - 40)
     done = lab.run(*script)
     check(done.returncode == 0 and runs(lab, job) and lab.job(own)['ReqNodeList'] == 'gpu0006',
-          "a job that waited for nodes that Muster had named runs elsewhere; a user's own nodes stay", (done, lab.job(job), lab.job(own)))
+          "a job that waited for nodes that Muster had named runs elsewhere; a user's own nodes stay",
+          (done, lab.job(job), lab.job(own)))
     lab.restart('release')
 
 
@@ -169,7 +180,8 @@ def node_acts(lab, muster):
 
     def lost(name):
         page = urllib.request.urlopen(f'http://127.0.0.1:{lab_agents.agent_port(lab, name)}/metrics', timeout=5).read().decode()
-        return [line.split('gpu="')[1][0] for line in page.splitlines() if line.startswith('muster_gpu_lost{') and line.endswith(' 1')]
+        lines = [line for line in page.splitlines() if line.startswith('muster_gpu_lost{') and line.endswith(' 1')]
+        return [line.split('gpu="')[1][0] for line in lines]
     done = command('xid', lab.dir, node, '79', '--slot', '2', '--lose', '--cure', 'reboot_node')
     check(done.returncode == 0 and 'Xid (PCI:0000:3b:00): 79,' in read(f'{home}/kmsg') and not os.path.exists(f'{home}/dev/gpu2'),
           'a GPU falls off the bus: a line in the kernel log, and its device is gone', done)
@@ -196,7 +208,8 @@ def killed_controller(lab):
     lab.restart('slurmctld')
     lab.restart('slurmrestd')
     after = until(lambda: set(before.split()) <= set(lab.out('squeue', '-h', '-t', 'R', '-o', '%i').split()), 10)
-    check(after and state(lab, job) == 'RUNNING', 'jobs run on through kill -9 of slurmctld and slurmrestd', (before, lab.job(job)))
+    check(after and state(lab, job) == 'RUNNING', 'jobs run on through kill -9 of slurmctld and slurmrestd',
+          (before, lab.job(job)))
 
 
 def released(lab, jobs, begin, since):
@@ -214,7 +227,8 @@ def ends(lab, other):
     check(done.returncode == 0 and len(pids) > 2 * NODES and not left and not os.path.exists(lab.dir),
           f'down ends all {len(pids)} processes and removes the folder', (done, left))
     check(other.states() == {'idle': 2}, 'a lab beside it is not disturbed', other.states())
-    check(command('down', lab.dir).returncode == 1 and 'no lab' in command('status', lab.dir).stderr, 'what is no lab is said to be none')
+    check(command('down', lab.dir).returncode == 1 and 'no lab' in command('status', lab.dir).stderr,
+          'what is no lab is said to be none')
 
 
 def is_running(pid):
