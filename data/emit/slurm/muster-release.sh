@@ -2,8 +2,8 @@
 # muster-release.sh [--loop] [HEARTBEAT]: lets every job go that waits at Muster's gate once Muster's heartbeat is stale.
 #
 # Runs beside slurmctld, as root or SlurmUser, and needs nothing of Muster: from a systemd timer each 20 s (once a call), or with
-# --loop. Jobs at the gate are those that muster.lua marked ("muster: gate") and that pend for their start time; jobs that Muster had
-# given nodes to ("muster: place") and that have not started lose those nodes, or they would wait for them for ever. Nothing else
+# --loop. Jobs at the gate are those that muster.lua marked ("muster: gate") and that pend for their start time; jobs that Muster
+# had given nodes to ("muster: place") and that have not started lose those nodes, or they would wait for them for ever. Nothing else
 # is touched. Prints a line only when it acts or cannot.
 #
 #   MUSTER_STALE_S   a heartbeat older than this is stale [30]

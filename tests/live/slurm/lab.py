@@ -22,8 +22,9 @@ EMIT = os.path.normpath(os.path.join(HERE, '../../../data/emit/slurm'))
 PATH = os.environ.get('PATH', '') + ':/usr/sbin:/sbin'
 PACKAGES = {'munged': 'munge', 'slurmctld': 'slurmctld', 'slurmd': 'slurmd', 'slurmrestd': 'slurmrestd', 'sbatch': 'slurm-client',
             'scontrol': 'slurm-client', 'sinfo': 'slurm-client', 'squeue': 'slurm-client', 'scancel': 'slurm-client'}
-PACKAGES_DBD = {'slurmdbd': 'slurmdbd', 'mariadbd': 'mariadb-server', 'mariadb-install-db': 'mariadb-server'}
+PACKAGES_DBD = {'slurmdbd': 'slurmdbd', 'sacctmgr': 'slurm-client', 'mariadbd': 'mariadb-server', 'mariadb-install-db': 'mariadb-server'}
 PLUGINS = {'auth_jwt.so': 'slurm-wlm-jwt-plugin', 'job_submit_lua.so': 'slurm-wlm-basic-plugins'}
+PLUGINS_DBD = {'accounting_storage_mysql.so': 'slurm-wlm-mysql-plugin'}
 AT_ONCE = 2 * (os.cpu_count() or 2)
 
 
@@ -40,7 +41,7 @@ def check_available(dbd=False):
     missing = {p: package for p, package in wanted.items() if shutil.which(p, path=PATH) is None}
     folders = [os.path.join(f, 'slurm-wlm') for top in ('/usr/lib', '/usr/lib64') if os.path.isdir(top)
                for f in (top, *(os.path.join(top, d) for d in os.listdir(top) if '-linux-' in d))]
-    for plugin, package in PLUGINS.items():
+    for plugin, package in {**PLUGINS, **(PLUGINS_DBD if dbd else {})}.items():
         if not any(os.path.exists(os.path.join(f, plugin)) for f in folders):
             missing[plugin] = package
     if missing:
@@ -161,7 +162,11 @@ class Lab:
 
     def is_ours(self, pid):
         stat = read(f'/proc/{pid}/stat')
-        return bool(stat) and stat.rsplit(')', 1)[1].split()[0] not in 'ZX' and self.dir + '/' in read(f'/proc/{pid}/cmdline')
+        if not stat or stat.rsplit(')', 1)[1].split()[0] in 'ZX':
+            return False
+        # slurmdbd is told of its files by the environment alone.
+        named = read(f'/proc/{pid}/environ' if '(slurmdbd)' in stat else f'/proc/{pid}/cmdline')
+        return self.dir + '/' in named
 
     def daemons(self):
         """{'slurmctld': pid, 'slurmd.gpu0001': pid, ...} of all that run."""
@@ -240,7 +245,9 @@ class Lab:
         except subprocess.TimeoutExpired:
             raise Failed(f'{name} did not detach within 60 s') from None
         if done.returncode or not until(lambda: self.pid(name), 20):
-            raise Failed(f'{name} did not start: {done.stderr.strip() or "see its log"} ({self.dir})')
+            kind, _, node = name.partition('.')
+            log = read(f'{self.dir}/nodes/{node}/slurmd.log' if node else f'{self.dir}/log/{kind}.log').strip().splitlines()
+            raise Failed(f'{name} did not start: {done.stderr.strip()} {"; ".join(log[-3:])}')
 
     def start_munged(self):
         self.detached('munged', 'munged', '--force', f'--key-file={self.dir}/munge/key', f'--socket={self.about["munge_socket"]}',
@@ -274,16 +281,20 @@ class Lab:
             raise Failed(f'slurmrestd does not answer: see {self.dir}/log/slurmrestd.*.log')
 
     def start_dbd(self):
-        """MariaDB behind a socket of its own, slurmdbd before it, the cluster and the lab's user made known to both."""
+        """MariaDB behind a socket of its own, slurmdbd before it, and the cluster and the lab's user known to it."""
         d = self.dir
-        sql = ['--no-defaults', f'--datadir={d}/sql', f'--socket={d}/run/sql.socket', '--user=root']
-        self.out('mariadb-install-db', *sql[:2], '--user=root', '--auth-root-authentication-method=normal', timeout=120)
-        self.launch('mariadbd', 'mariadbd', *sql, '--skip-networking', f'--pid-file={d}/run/sql.pid.own')
-        if not until(lambda: os.path.exists(f'{d}/run/sql.socket'), 60):
+        self.out('mariadb-install-db', '--no-defaults', f'--datadir={d}/sql', '--user=root', '--skip-test-db',
+                 '--auth-root-authentication-method=normal', timeout=120)
+        self.launch('mariadbd', 'mariadbd', '--no-defaults', f'--datadir={d}/sql', f'--socket={d}/run/sql.socket', '--user=root',
+                    '--skip-networking', '--innodb-lock-wait-timeout=900')
+        if not until(lambda: accepts(socket.AF_UNIX, f'{d}/run/sql.socket'), 60):
             raise Failed(f'mariadbd does not answer: see {d}/log/mariadbd.log')
         os.chown(f'{d}/etc/slurmdbd.conf', *slurm_ids())
-        env = {'SLURM_CONF': self.conf, 'MYSQL_UNIX_PORT': f'{d}/run/sql.socket'}
-        self.launch('slurmdbd', 'slurmdbd', '-D', env={**env, 'MUSTER_LAB_MARK': d})
+        self.launch('slurmdbd', 'slurmdbd', '-D', env={'MYSQL_UNIX_PORT': f'{d}/run/sql.socket'})
+        if not until(lambda: accepts(socket.AF_INET, ('127.0.0.1', self.about['dbd_port'])), 60):
+            raise Failed(f'slurmdbd does not answer: see {d}/log/slurmdbd.log')
+        for words in (('cluster', 'lab'), ('account', 'users'), ('user', self.about['user'], 'account=users')):
+            self.out('sacctmgr', '-i', 'add', *words)
 
     def start_release(self):
         self.launch('release', '/bin/sh', f'{self.dir}/etc/muster-release.sh', '--loop', self.about['heartbeat'])
@@ -316,29 +327,26 @@ class Lab:
              'release': self.start_release}[what]()
 
     def stop_all(self):
-        """Ends what runs: jobs and those with pid files, munged last. The names of what had to be killed."""
-        steps = self.step_processes()
-        first = self.daemons()
-        for name, pid in first.items():
-            if name not in ('munged', 'mariadbd'):
-                signal_quietly(pid, signal.SIGTERM)
-        for pid in steps:
-            signal_quietly(pid, signal.SIGKILL)
-        until(lambda: not set(self.daemons()) - {'munged', 'mariadbd'}, 10 + 0.02 * len(first), 0.1)
-        killed = sorted(set(self.daemons()) - {'munged', 'mariadbd'})
-        for name in killed:
-            signal_quietly(self.pid(name), signal.SIGKILL)
-        for pid in self.step_processes():  # what a slurmd launched while it was being ended
-            signal_quietly(pid, signal.SIGKILL)
-        for name in ('munged', 'mariadbd'):
-            if pid := self.pid(name):
-                signal_quietly(pid, signal.SIGTERM)
-        if not until(lambda: not self.daemons() and not self.step_processes(), 20, 0.1):
-            for pid in (*self.daemons().values(), *self.step_processes()):
+        """Ends what runs, munged last. slurmd and agents have nothing to save here, and a thousand slurmd take their time to say
+        farewell to a slurmctld that is gone: they are killed. So is what does not end when told; its names are returned."""
+        last = {'munged', 'mariadbd'}
+
+        def end_first():
+            for pid in self.step_processes():
                 signal_quietly(pid, signal.SIGKILL)
-            if not until(lambda: not self.daemons() and not self.step_processes(), 10, 0.1):
-                raise Failed(f'still running: {self.daemons()} {self.step_processes()}')
-        return killed
+            return not set(self.daemons()) - last and not self.step_processes()
+        for name, pid in self.daemons().items():
+            if name not in last:
+                signal_quietly(pid, signal.SIGKILL if name.split('.')[0] in ('slurmd', 'agent') else signal.SIGTERM)
+        until(end_first, 15, 0.1)
+        killed = self.daemons()
+        for name in last & set(killed):
+            signal_quietly(killed.pop(name), signal.SIGTERM)
+        for pid in killed.values():
+            signal_quietly(pid, signal.SIGKILL)
+        if not until(lambda: end_first() and not self.daemons(), 20, 0.1):
+            raise Failed(f'still running: {self.daemons()} {self.step_processes()}')
+        return sorted(killed)
 
     def down(self, keep=False):
         killed = self.stop_all()

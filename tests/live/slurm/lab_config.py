@@ -177,7 +177,8 @@ def write_all(about, program, python):
     for node in about['nodes']:
         write_node(d, node, about['gpus'])
     write(f'{d}/etc/topology.conf', topology(n, about['leaf']))
-    write(f'{d}/etc/cgroup.conf', 'CgroupAutomount=no\n')
+    # Nothing here uses cgroups, but left to itself slurmd looks for them and ends where it finds none (containers, no systemd).
+    write(f'{d}/etc/cgroup.conf', 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n')
     place = ', '.join(f'["{p}"] = true' for p in about['place'])
     write(f'{d}/etc/job_submit.lua', JOB_SUBMIT.format(dir=d, place=place))
     write(f'{d}/etc/reboot', REBOOT.format(dir=d, program=program, python=python), 0o755)
