@@ -22,7 +22,8 @@ EMIT = os.path.normpath(os.path.join(HERE, '../../../data/emit/slurm'))
 PATH = os.environ.get('PATH', '') + ':/usr/sbin:/sbin'
 PACKAGES = {'munged': 'munge', 'slurmctld': 'slurmctld', 'slurmd': 'slurmd', 'slurmrestd': 'slurmrestd', 'sbatch': 'slurm-client',
             'scontrol': 'slurm-client', 'sinfo': 'slurm-client', 'squeue': 'slurm-client', 'scancel': 'slurm-client'}
-PACKAGES_DBD = {'slurmdbd': 'slurmdbd', 'sacctmgr': 'slurm-client', 'mariadbd': 'mariadb-server', 'mariadb-install-db': 'mariadb-server'}
+PACKAGES_DBD = {'slurmdbd': 'slurmdbd', 'sacctmgr': 'slurm-client',
+                'mariadbd': 'mariadb-server', 'mariadb-install-db': 'mariadb-server'}
 PLUGINS = {'auth_jwt.so': 'slurm-wlm-jwt-plugin', 'job_submit_lua.so': 'slurm-wlm-basic-plugins'}
 PLUGINS_DBD = {'accounting_storage_mysql.so': 'slurm-wlm-mysql-plugin'}
 AT_ONCE = 2 * (os.cpu_count() or 2)
@@ -100,8 +101,10 @@ class Lab:
         self.conf = f'{self.dir}/etc/slurm.conf'
 
     @classmethod
-    def start(cls, nodes=16, folder=None, leaf=16, gpus=8, user='nobody', place=(), dbd=False, say=lambda text: None):
-        """Ready when it returns: every node idle. `place` names the partitions whose jobs pass the gate of muster.lua."""
+    def start(cls, nodes=16, folder=None, leaf=16, gpus=8, user='nobody', place=(), dbd=False, tether=True,
+              say=lambda text: None):
+        """Ready when it returns: every node idle. `place` names the partitions whose jobs pass the gate of muster.lua. With
+        `tether` the lab ends with the process that started it, however that ends."""
         check_available(dbd)
         if not 1 <= nodes <= 9999 or leaf < 1 or gpus < 1:
             raise Failed('a lab has 1 to 9999 nodes, at least one node a leaf and at least one GPU a node')
@@ -110,7 +113,6 @@ class Lab:
             raise Failed(f'{folder} has a lab already: lab down {folder} ends it')
         if len(folder) > 70 or any(c in folder for c in ' "\'%,[]#\\'):
             raise Failed(f'{folder}: the folder of a lab has at most 70 bytes and no blanks, commas, brackets, % or quotes')
-        make_folders(folder, nodes, gpus, user)
         first = free_ports(nodes + 3)
         about = {'dir': folder, 'nodes': [node_name(i) for i in range(1, nodes + 1)], 'gpus': gpus, 'leaf': leaf, 'user': user,
                  'place': list(place), 'conf': f'{folder}/etc/slurm.conf', 'env': f'{folder}/env',
@@ -119,12 +121,19 @@ class Lab:
                  'munge_socket': f'{folder}/run/munge.socket',
                  'dbd_port': first + 2 if dbd else 0, 'first_node_port': first + 3, 'heartbeat': f'{folder}/run/heartbeat',
                  'pid_files': f'{folder}/run/*.pid', 'reboot_s': 1.0}
+        os.makedirs(folder, exist_ok=True)
         lab_config.write(f'{folder}/lab.json', json.dumps(about, indent=1) + '\n')
         lab = cls(folder)
         try:
+            make_folders(folder, nodes, gpus, user)
+            if tether:
+                lab.launch('tether', sys.executable, '-B', f'{HERE}/lab', 'tether', folder, str(os.getpid()))
             lab.bring_up(say)
-        except BaseException:
+        except Failed:  # the folder stays: it has the logs
             lab.stop_all()
+            raise
+        except BaseException:
+            lab.down()
             raise
         return lab
 
@@ -170,8 +179,9 @@ class Lab:
 
     def daemons(self):
         """{'slurmctld': pid, 'slurmd.gpu0001': pid, ...} of all that run."""
-        names = [f[:-4] for f in sorted(os.listdir(f'{self.dir}/run')) if f.endswith('.pid')]
-        return {name: pid for name in names if (pid := self.pid(name))}
+        files = sorted(os.listdir(f'{self.dir}/run')) if os.path.isdir(f'{self.dir}/run') else []
+        names = [f[:-4] for f in files if f.endswith('.pid')]
+        return {name: pid for name in names if (pid := self.pid(name)) and pid != os.getpid()}
 
     # Commands
 
@@ -297,7 +307,8 @@ class Lab:
             self.out('sacctmgr', '-i', 'add', *words)
 
     def start_release(self):
-        self.launch('release', '/bin/sh', f'{self.dir}/etc/muster-release.sh', '--loop', self.about['heartbeat'])
+        self.launch('release', '/bin/sh', f'{self.dir}/etc/muster-release.sh', '--loop', self.about['heartbeat'],
+                    env={'MUSTER_LOOP_S': '5'})
 
     def kill(self, what, node=None, with_signal=signal.SIGKILL, wait_s=20):
         """kill -9 of slurmctld, slurmd (of a node), slurmrestd, munged, release, agent (of a node). Without it: an error."""

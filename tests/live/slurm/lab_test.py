@@ -231,6 +231,18 @@ def ends(lab, other):
           'what is no lab is said to be none')
 
 
+def tethered():
+    """A test that is killed takes its lab with it."""
+    code = f'import sys; sys.path.insert(0, {HERE!r}); from lab import Lab; print(Lab.start(nodes=2).dir, flush=True); input()'
+    child = subprocess.Popen([sys.executable, '-B', '-c', code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    folder = child.stdout.readline().strip()
+    pids = Lab(folder).daemons().values()
+    child.kill()
+    child.wait()
+    gone = until(lambda: not os.path.exists(folder) and not any(map(is_running, pids)), 20)
+    check(gone and len(pids) >= 6, 'a lab ends with the program that started it, even if that is killed', folder)
+
+
 def is_running(pid):
     stat = read(f'/proc/{pid}/stat')
     return bool(stat) and stat.rsplit(')', 1)[1].split()[0] not in 'ZX'
@@ -249,6 +261,7 @@ def main():
     if shutil.which('shellcheck'):
         done = subprocess.run(['shellcheck', f'{EMIT}/muster-release.sh'], capture_output=True, text=True)
         check(done.returncode == 0, 'shellcheck finds nothing in the timer', done.stdout)
+    tethered()
     cluster(lab)
     ordinary_user(lab)
     jobs, begin = gate(lab)
