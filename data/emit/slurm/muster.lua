@@ -8,6 +8,8 @@
 --     muster.gate(job_desc, part_list, submit_uid)
 --   end)
 --
+-- Not as a bare dofile at the top of job_submit.lua: with a damaged file there, slurmctld 22.05 ends when it is next started.
+--
 -- Whatever goes wrong here, the job goes to Slurm as it came: nothing in this file rejects a job, and the pcall above covers even
 -- a file that is damaged or gone. A job waits only while Muster's heartbeat is fresh; muster-release.sh lets waiting jobs go once
 -- it is not; and without either a job starts by Slurm's own scheduling when its hour is over. Needs no module beside Lua's own,
