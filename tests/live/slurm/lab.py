@@ -229,6 +229,16 @@ class Lab:
     def wait_idle(self, seconds):
         return until(lambda: self.states() == {'idle': len(self.nodes)}, seconds, 0.1)
 
+    def saved(self, seconds=30):
+        """Waits until slurmctld has written what it knows of jobs. It does so some seconds after a change, and answers sbatch
+        before: with kill -9 in between a job is lost, or forgotten to run. True if it was written in time."""
+        path = f'{self.dir}/state/job_state'
+        stamp = read_stat(path)
+        numbers = self.out('squeue', '-h', '-a', '-t', 'PD,R', '-o', '%A').split()
+        if numbers:
+            self.out('scontrol', 'update', f'JobId={numbers[-1]}', f'Comment=saved-{time.time_ns()}')
+        return bool(not numbers or until(lambda: read_stat(path) != stamp, seconds))
+
     def heartbeat(self, at=None):
         """As Muster writes it: the second, whole or not at all."""
         lab_config.write(self.about['heartbeat'], f'{int(time.time() if at is None else at)}\n')
@@ -427,6 +437,14 @@ def slurm_ids():
     except KeyError:
         raise Unavailable('no user slurm: apt-get install slurmctld makes it') from None
     return who.pw_uid, who.pw_gid
+
+
+def read_stat(path):
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def signal_quietly(pid, what):

@@ -200,9 +200,10 @@ def node_acts(lab, muster):
 
 
 def killed_controller(lab):
-    job, before = lab.sbatch('-p', 'debug', '-N1'), lab.out('squeue', '-h', '-t', 'R', '-o', '%i')
+    job = lab.sbatch('-p', 'debug', '-N1')
     runs(lab, job)
-    time.sleep(3)  # slurmctld writes its state every few seconds; what came after is lost with kill -9
+    lab.saved()
+    before = lab.out('squeue', '-h', '-t', 'R', '-o', '%i')
     lab.kill('slurmctld')
     lab.kill('slurmrestd')
     lab.restart('slurmctld')
