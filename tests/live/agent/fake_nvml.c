@@ -1,5 +1,6 @@
 // A stand-in for NVIDIA's library: eight GPUs that answer, until the file named by FAKE_NVML_HANG exists; then a call never returns.
 // A file named by FAKE_NVML_XID, with a number in it, is an Xid of GPU 2; it is taken away when it was told of.
+// Where FAKE_NVML_DEV names a folder, GPU k is lost while there is no gpuk in it; FAKE_NVML_NODE makes UUIDs and serials those of one node.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,20 @@ static int text(char* out, unsigned size, const char* value) {
 
 static unsigned index_of(void* device) { return (unsigned)((char*)device - (char*)1000); }
 
+static const char* node(void) {
+  const char* name = getenv("FAKE_NVML_NODE");
+  return name == NULL ? "" : name;
+}
+
+// 15 is NVML's word for a GPU that fell off the bus.
+static int presence(unsigned i) {
+  const char* folder = getenv("FAKE_NVML_DEV");
+  char path[512];
+  if (folder == NULL) return 0;
+  snprintf(path, sizeof path, "%s/gpu%u", folder, i);
+  return access(path, F_OK) == 0 ? 0 : 15;
+}
+
 int nvmlInit_v2(void) { return 0; }
 int nvmlSystemGetDriverVersion(char* out, unsigned size) { return text(out, size, "999.1"); }
 int nvmlDeviceGetCount_v2(unsigned* count) {
@@ -32,10 +47,10 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void** device) {
   *device = (char*)1000 + i;
-  return 0;
+  return presence(i);
 }
 int nvmlDeviceGetUUID(void* device, char* out, unsigned size) {
-  snprintf(out, size, "GPU-fake-%u", index_of(device));
+  snprintf(out, size, "GPU-fake-%s%s%u", node(), *node() ? "-" : "", index_of(device));
   return 0;
 }
 int nvmlDeviceGetName(void* device, char* out, unsigned size) {
@@ -43,7 +58,7 @@ int nvmlDeviceGetName(void* device, char* out, unsigned size) {
   return text(out, size, "NVIDIA H200");
 }
 int nvmlDeviceGetSerial(void* device, char* out, unsigned size) {
-  snprintf(out, size, "16500000%u", index_of(device));
+  snprintf(out, size, "%s16500000%u", node(), index_of(device));
   return 0;
 }
 int nvmlDeviceGetVbiosVersion(void* device, char* out, unsigned size) {
@@ -57,11 +72,10 @@ int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
 }
 int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* out) {
   const char* hang = getenv("FAKE_NVML_HANG");
-  (void)device;
   (void)sensor;
   while (hang != NULL && access(hang, F_OK) == 0) pause();
   *out = 41;
-  return 0;
+  return presence(index_of(device));
 }
 int nvmlDeviceGetPowerUsage(void* device, unsigned* out) {
   (void)device;
