@@ -10,11 +10,12 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::array<std::string_view, 27> kColumns = {
+// Then the admin comment and the name, which may hold anything.
+constexpr std::array<std::string_view, 26> kColumns = {
     "State",     "Reason",     "NumNodes",  "tres-per-node", "tres-per-job", "tres-alloc",  "NodeList",
     "ReqNodes",  "PriorityLong", "SubmitTime", "StartTime",   "EndTime",      "EligibleTime", "TimeLimit",
     "Partition", "QOS",        "Account",   "UserName",      "Dependency",   "Feature",     "OverSubscribe",
-    "Reservation", "RestartCnt", "Requeue", "ReqSwitch",     "HetJobID",     "Name"};
+    "Reservation", "RestartCnt", "Requeue", "ReqSwitch",     "HetJobID"};
 
 std::string_view some(std::string_view s) {  // Slurm's words for nothing
   return s == "(null)" || s == "N/A" || s == "None" || s == "NONE" || s == "Unknown" ? std::string_view() : s;
@@ -160,7 +161,7 @@ std::string compress_names(std::vector<std::string> names) {
 std::string squeue_format(std::string_view nonce) {
   std::string out = fmt::format("JobArrayID:#{}#", nonce);
   for (const std::string_view c : kColumns) out += fmt::format(",{}:|", c);
-  return out;
+  return out + fmt::format(",admin_comment:%{}%,Name:|", nonce);
 }
 
 Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view nonce) {
@@ -180,14 +181,17 @@ Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view
     if (end <= at || !read_id(trim(text.substr(begin, at - begin)), row)) return partial();
     std::string_view rest = text.substr(at + mark.size(), end - at - mark.size());
     std::array<std::string_view, kColumns.size()> v;
-    for (std::size_t c = 0; c + 1 < v.size(); ++c) {
+    for (std::size_t c = 0; c < v.size(); ++c) {
       const auto bar = rest.find('|');
       if (bar == std::string_view::npos) return partial();
       v[c] = rest.substr(0, bar);
       rest.remove_prefix(bar + 1);
     }
-    if (rest.size() < 2) return partial();
-    v.back() = rest.substr(0, rest.size() - 2);  // the name, without its bar and line break
+    const std::string after = fmt::format("%{}%", nonce);
+    const std::size_t comment = rest.find(after);
+    if (comment == std::string_view::npos || rest.size() < comment + after.size() + 2) return partial();
+    row.admin_comment = to_valid_utf8(some(rest.substr(0, comment)));
+    rest.remove_prefix(comment + after.size());
     row.state = v[0];
     row.reason = some(v[1]);
     row.nodes = count_of(v[2]);
@@ -213,7 +217,7 @@ Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view
     row.requeue = v[23] == "1";
     row.switches = count_of(v[24]);
     row.het = row.het || !some(v[25]).empty();
-    row.name = to_valid_utf8(v.back());
+    row.name = to_valid_utf8(rest.substr(0, rest.size() - 2));  // without its bar and line break
     out.push_back(std::move(row));
     at = next;
     begin = end;

@@ -32,6 +32,7 @@ struct JobRow {
   Time submitted, started, ended, eligible;  // utc; 0: not known
   double time_limit_s = 0;                   // 0: none
   std::string partition, qos, account, user, dependency, features, reservation, sharing, name;
+  std::string admin_comment;
   std::uint32_t restarts = 0;
   std::uint32_t switches = 0;  // --switches
   bool requeue = false;

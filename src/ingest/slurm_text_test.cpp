@@ -39,8 +39,8 @@ TEST(SlurmNames, NamesBecomeTheShortestListAndBack) {
 std::string row(const std::string& id, const std::string& state, const std::string& name, const std::string& nonce = "k3") {
   return fmt::format(
       "{}#{}#{}|None|2|gres:gpu:8||cpu=2,node=2,billing=2|gpu[0005,0007]||1126|1794794752|1794794753|NONE|1794794753|1-00:00:00|batch|"
-      "(null)|ml|ada|(null)|(null)|OK|(null)|1|1|0|N/A|{}|\n",
-      id, nonce, state, name);
+      "(null)|ml|ada|(null)|(null)|OK|(null)|1|1|0|N/A|muster: gate%{}%{}|\n",
+      id, nonce, state, nonce, name);
 }
 
 TEST(Squeue, ARowIsRead) {
@@ -65,6 +65,7 @@ TEST(Squeue, ARowIsRead) {
   EXPECT_TRUE(r.requeue);
   EXPECT_FALSE(r.het);
   EXPECT_EQ(r.name, "train");
+  EXPECT_EQ(r.admin_comment, "muster: gate");
 }
 
 TEST(Squeue, NobodyNamesAJobSoThatItIsTakenForAnother) {

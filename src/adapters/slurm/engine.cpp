@@ -65,7 +65,9 @@ void Engine::begin(const State& known) {
       const auto it = config->find(key);
       return it == config->end() ? std::string() : it->second;
     };
-    picture_.age_by({parse_double(number("PriorityWeightAge")).value_or(0), parse_span_s(number("PriorityMaxAge"))});
+    // Without a database Slurm itself does not let jobs age.
+    if (number("AccountingStorageType").find("slurmdbd") != std::string::npos)
+      picture_.age_by({parse_double(number("PriorityWeightAge")).value_or(0), parse_span_s(number("PriorityMaxAge"))});
   }
   for (const std::string& key : known.open_orders) known_orders_[key] = known.orders.at(key).order;
   turned_ = now().steady;
@@ -122,7 +124,6 @@ void Engine::look_at_jobs() {
     wrong_ = rows.error().what;
     return;
   }
-  std::set<JobId> unclear;
   {
     const std::lock_guard hold(lock_);
     emit_all(picture_.see_jobs(*rows, now().utc));
@@ -130,35 +131,9 @@ void Engine::look_at_jobs() {
     heard_ = now().steady;
     wrong_.clear();
     looked_ = true;
-    unclear = picture_.unclear();
   }
-  if (!unclear.empty()) ask_about_gates();
   ask_about_slots();
   job_look_cost_s_ = tools_.cpu_s() - before;
-}
-
-// Whether it is Muster's gate that lets a job wait: only its admin comment tells, and squeue does not have it.
-void Engine::ask_about_gates() {
-  std::set<JobId> ids;
-  {
-    const std::lock_guard hold(lock_);
-    ids = picture_.unclear();
-  }
-  std::map<std::string, std::string> comments;
-  if (ids.size() > kAskOneByOne) {
-    auto all = tools_.admin_comments();
-    if (!all) return;
-    comments = std::move(*all);
-  } else {
-    for (const JobId id : ids) {
-      const auto line = tools_.job(render(id));
-      if (!line) return;
-      comments[render(id)] = admin_comment_in(*line);
-    }
-  }
-  const std::lock_guard hold(lock_);
-  for (const JobId id : ids) picture_.told_gate(id, comments[render(id)].rfind(kGate, 0) == 0);
-  emit_all(picture_.see_jobs(last_jobs_, now().utc));
 }
 
 void Engine::ask_about_slots() {
@@ -240,9 +215,8 @@ void Engine::settle_waiting() {
       const std::string_view reason = value_of(*line, "Reason");
       if (!reason.empty()) why = "Slurm: " + std::string(reason.substr(0, reason.find(' ')));
     }
-    const auto ok = hands_.gate_again(a.job);
+    if (const auto ok = hands_.gate_again(a.job); !ok) log(LogLevel::warning, ok.error().what);
     const std::lock_guard hold(lock_);
-    if (ok) picture_.told_gate(a.job, true);
     picture_.bar(a.job, fmt::format("it could not start on the nodes chosen for it ({})", why), now().utc + kBarred);
     finish(o, {Status::failed, fmt::format("it did not start: {}", why)});
   }

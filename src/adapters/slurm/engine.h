@@ -53,7 +53,6 @@ class Engine final : public Clock, public Observatory, public Actuator {
   void look();
   void look_at_jobs();
   void look_at_nodes();
-  void ask_about_gates();
   void ask_about_slots();
   void settle_waiting();
   void beat();

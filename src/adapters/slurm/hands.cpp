@@ -109,7 +109,7 @@ Outcome Hands::reboot(const Order& o) {
 }
 
 Outcome Hands::start(const Order& o) {
-  const std::string comment = cut("muster: " + o.reason.sentence, kCommentMost);
+  const std::string comment = cut(fmt::format("{}: {}", kPlace, o.reason.sentence), kCommentMost);
   auto ok = tools_.scontrol({"update", "JobId=" + render(o.action.job), "NodeList=" + nodes_of(o.action), "StartTime=now",
                              "AdminComment=" + comment});
   if (!ok) return outcome_of(ok.error());

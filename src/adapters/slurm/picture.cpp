@@ -249,12 +249,15 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
     reference_ = utc;
     first_look_ = utc;
   }
-  unclear_.clear();
   std::set<JobId> seen;
   for (const JobRow& r : rows) {
     if (!r.pending.empty() || r.het) continue;  // members of arrays are followed from their start; het jobs likewise never placed
     seen.insert(r.id);
-    if (pends(r) && r.reason == "BeginTime" && gate_.count(r.id) == 0 && mode_of(r.partition) == Mode::place) unclear_.insert(r.id);
+    if (pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0) {
+      gate_.insert(r.id);
+    } else if (pends(r)) {
+      gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
+    }
     see(r, utc, out);
   }
   miss(out, seen);
@@ -306,11 +309,6 @@ std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std
     out.push_back(NodeChanged{NodeId{n}, NodeCondition::down, "Slurm no longer has it in its configuration"});
   }
   return out;
-}
-
-void Picture::told_gate(JobId id, bool by_gate) {
-  gate_[id] = by_gate;
-  unclear_.erase(id);
 }
 
 void Picture::take_in_hand(const Action& a) {

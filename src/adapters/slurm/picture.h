@@ -19,8 +19,10 @@ struct Ageing {
   double longest_s = 0;
 };
 
-// What the gate in job_submit.lua writes into the admin comment.
+// What the gate in job_submit.lua writes into the admin comment, and what Muster does when it has chosen nodes: the release timer
+// lets go of both.
 constexpr std::string_view kGate = "muster: gate";
+constexpr std::string_view kPlace = "muster: place";
 // What Muster's own drains begin with.
 constexpr std::string_view kOwnReason = "muster: ";
 
@@ -36,11 +38,7 @@ class Picture {
   std::vector<Body> see_jobs(const std::vector<JobRow>& rows, Time utc);
   std::vector<Body> see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc);
 
-  // Jobs of the last look that pend until a time, in a partition that Muster places in: whether by the gate, only their admin
-  // comment says. Asked for once a job.
-  const std::set<JobId>& unclear() const { return unclear_; }
-  void told_gate(JobId id, bool by_gate);
-  bool gated(JobId id) const { return gate_.count(id) != 0 && gate_.at(id); }
+  bool gated(JobId id) const { return gate_.count(id) != 0; }
 
   // Orders under way: what they bring about is not taken for somebody else's doing.
   void take_in_hand(const Action& a);
@@ -93,10 +91,9 @@ class Picture {
   Ageing ageing_;
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
-  std::map<JobId, bool> gate_;
+  std::set<JobId> gate_;  // jobs that wait for Muster, by their admin comment
   std::map<JobId, Bar> bars_;
   std::map<JobId, std::map<std::string, std::uint16_t>> slots_;
-  std::set<JobId> unclear_;
   std::set<JobId> without_slots_;
   Time first_look_;
   std::vector<NodeCondition> conditions_;

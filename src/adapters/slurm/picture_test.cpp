@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "adapters/slurm/site.h"
-#include "model/fold.h"
 #include "model/story.h"
 
 namespace muster::slurm {
@@ -39,6 +38,7 @@ class Pictured : public ::testing::Test {
   static JobRow gate(std::uint32_t id) {
     JobRow r = row(id, "PENDING");
     r.reason = "BeginTime";
+    r.admin_comment = "muster: gate";
     return r;
   }
   // What Slurm shows now, and what the state makes of it.
@@ -126,10 +126,10 @@ TEST_F(Pictured, OnlyWhatTheGateHoldsIsMustersToStart) {
   advised.partition = "gpu";
   JobRow off = gate(3);
   off.partition = "debug";
-  look({gate(1), advised, off});
-  EXPECT_NE(barred(1).find("gate"), std::string::npos);
-  EXPECT_EQ(p.unclear(), (std::set<JobId>{JobId{1, 0}})) << "only there it matters";
-  p.told_gate(JobId{1, 0}, true);
+  JobRow begin = gate(1);
+  begin.admin_comment.clear();
+  look({begin, advised, off});
+  EXPECT_NE(barred(1).find("gate"), std::string::npos) << "its owner said --begin";
   look({gate(1), advised, off});
   EXPECT_EQ(barred(1), "");
   EXPECT_NE(barred(2).find("only advises"), std::string::npos);
@@ -143,7 +143,6 @@ TEST_F(Pictured, OnlyWhatTheGateHoldsIsMustersToStart) {
 
 TEST_F(Pictured, WhatCouldNotStartIsLeftAloneForAWhile) {
   look({gate(1)});
-  p.told_gate(JobId{1, 0}, true);
   p.bar(JobId{1, 0}, "QOSMaxGRESPerUser", now + minutes(1));
   look({gate(1)});
   EXPECT_EQ(barred(1), "QOSMaxGRESPerUser");
@@ -159,8 +158,6 @@ TEST_F(Pictured, AJobBehindTheGateAgesAsItWouldInSlurm) {
   JobRow young = gate(2);
   young.submitted = Time{0} + minutes(10);
   now = Time{0} + minutes(30);
-  p.told_gate(JobId{1, 0}, true);
-  p.told_gate(JobId{2, 0}, true);
   look({old, young});
   const auto priority = [&](std::uint32_t id) { return t.s.jobs.at(JobId{id, 0}).spec.priority; };
   EXPECT_NEAR(priority(1) - priority(2), 1000 / 6, 2) << "ten minutes of an hour";

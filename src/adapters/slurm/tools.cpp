@@ -110,27 +110,6 @@ Result<std::string> Tools::job(const std::string& id) {
   return text;
 }
 
-std::string admin_comment_in(std::string_view line) {
-  // After it stand paths and the user's own comment; before it the paths of the script and its folder.
-  const std::string_view v = value_of(line, "AdminComment");
-  for (const std::string_view next : {" SystemComment=", " Comment=", " StdErr="}) {
-    if (const auto at = v.find(next); at != std::string_view::npos) return std::string(trim(v.substr(0, at)));
-  }
-  return std::string(trim(v.substr(0, v.find('\n'))));
-}
-
-Result<std::map<std::string, std::string>> Tools::admin_comments() {
-  auto text = text_of({"scontrol", "-o", "show", "jobs"}, kLook_ms);
-  if (!text) return tl::unexpected(text.error());
-  std::map<std::string, std::string> out;
-  for (const std::string_view line : split(*text, '\n')) {
-    if (line.rfind("JobId=", 0) != 0) continue;
-    std::string comment = admin_comment_in(line);
-    if (!comment.empty()) out[std::string(line.substr(6, line.find(' ') - 6))] = std::move(comment);
-  }
-  return out;
-}
-
 Result<void> Tools::scontrol(std::vector<std::string> words) {
   words.insert(words.begin(), "scontrol");
   auto r = call(std::move(words), kAct_ms);

@@ -24,7 +24,6 @@ class Tools {
   Result<std::map<std::string, std::string>> config();
   // A line of `scontrol -d -o show job`; empty: Slurm does not know it.
   Result<std::string> job(const std::string& id);
-  Result<std::map<std::string, std::string>> admin_comments();  // of all jobs, by id, where there is one
 
   // scontrol with these words. Refused: Slurm said no, and why. Unreachable: nobody answered, so surely nothing was done. Unknown
   // what became of it: Code::internal.
@@ -40,8 +39,5 @@ class Tools {
   std::string conf_;
   std::atomic<std::uint64_t> cpu_us_{0};
 };
-
-// The admin comment in a line of `scontrol -o show job`.
-std::string admin_comment_in(std::string_view line);
 
 }  // namespace muster::slurm
