@@ -70,7 +70,7 @@ void Engine::begin(const State& known) {
       picture_.age_by({parse_double(number("PriorityWeightAge")).value_or(0), parse_span_s(number("PriorityMaxAge"))});
   }
   for (const std::string& key : known.open_orders) known_orders_[key] = known.orders.at(key).order;
-  turned_ = now().steady;
+  turned_ = heard_ = now().steady;
   looker_ = std::thread([this] { look(); });
   for (std::size_t i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { work(); });
 }
@@ -364,8 +364,10 @@ void Engine::wait(Time until) {
 
 std::string Engine::trouble() const {
   const std::lock_guard hold(lock_);
-  if (wrong_.empty() || now().steady - heard_ < kSilent) return {};
-  return "Slurm does not answer: what is shown is what was last known, and nothing can be done (" + wrong_ + ")";
+  if (now().steady - heard_ < kSilent) return {};
+  // A tool that waits for slurmctld says nothing for half a minute: silence is trouble as much as an error.
+  return "Slurm does not answer: what is shown is what was last known, and nothing can be done" +
+         (wrong_.empty() ? std::string() : " (" + wrong_ + ")");
 }
 
 }  // namespace muster::slurm

@@ -1,0 +1,161 @@
+"""engine_test.py MUSTER: `muster up --slurm` on a real Slurm of 16 nodes: jobs of an ordinary user are placed, a person's drain is
+left alone, Muster goes and comes back, Slurm goes and comes back."""
+import atexit
+import os
+import shutil
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
+from controller import Controller, wait_for  # noqa: E402
+from held import check, finish  # noqa: E402
+from lab import Lab, Unavailable  # noqa: E402
+
+labs = []
+controllers = []
+
+
+@atexit.register
+def clean():
+    for c in controllers:
+        c.stop()
+    for one in labs:
+        if os.path.exists(one.dir):
+            one.down()
+
+
+def state(lab, job):
+    return lab.job(job).get('JobState', '')
+
+
+def submit(lab, nodes, *more, seconds=30, **words):
+    return lab.sbatch('-N', str(nodes), '--gpus-per-node=8', '-t', '10', *more, script=f'sleep {seconds}', **words)
+
+
+def running(lab, job, seconds=10):
+    return wait_for(lambda: state(lab, job) == 'RUNNING', seconds)
+
+
+def placing(lab, muster):
+    job = submit(lab, 4)
+    began = time.monotonic()
+    check(running(lab, job), 'a job of four nodes by plain sbatch runs', lab.job(job))
+    print(f'# sbatch to running: {time.monotonic() - began:.1f} s')
+    j = lab.job(job)
+    check(j.get('AdminComment', '').startswith('muster: place'), 'its admin comment says that Muster placed it', j.get('AdminComment'))
+    explained = muster.run('explain', 'job', str(job)).stdout
+    sentence = j['AdminComment'].split(': ', 2)[2].split(';')[0]
+    check(sentence in explained, 'and muster explain says the same', (sentence, explained[:300]))
+    off = lab.sbatch('-p', 'debug', '-N', '1', '--gpus-per-node=8', '-t', '10', script='sleep 5')
+    check(running(lab, off), 'a job of a partition in which Muster is off runs by Slurm alone')
+    check(not lab.job(off).get('AdminComment', '').startswith('muster'), 'and has no word of Muster', lab.job(off).get('AdminComment'))
+    late = submit(lab, 1, '--begin=now+1hour')
+    time.sleep(2)
+    check(state(lab, late) == 'PENDING' and not lab.job(late).get('ReqNodeList', '(null)').startswith('gpu'),
+          "a job whose owner said --begin is left to Slurm")
+    lab.run('scancel', str(late))
+    shared = lab.sbatch('-N', '1', '--gpus-per-node=2', '-t', '10', script='sleep 20')
+    check(running(lab, shared), 'a job of two GPUs runs')
+    started = wait_for(lambda: [e['body'] for e in muster.of('job_started') if e['body']['job'] == str(shared)], 10)
+    check(started and [bin(s).count('1') for s in started[-1]['slots']] == [2], 'and Muster knows which two', started)
+    return job
+
+
+def holding(lab, muster):
+    node = lab.nodes[-1]
+    lab.run('scontrol', 'update', f'NodeName={node}', 'State=DRAIN', 'Reason=bad fan')
+    held = wait_for(lambda: [e['body'] for e in muster.of('node_held') if e['body']['held']], 10)
+    check(held and held[-1]['why'] == 'bad fan', "a person's drain is seen, with its reason", held)
+    job = submit(lab, len(lab.nodes) - 5, seconds=5)
+    check(running(lab, job, 60), 'a large job runs on the other nodes')
+    check(node not in lab.out('scontrol', 'show', 'hostnames', lab.job(job)['NodeList']).split(), 'and not on that one')
+    check('DRAIN' in lab.node(node)['State'] and lab.node(node)['Reason'].startswith('bad fan'), 'which is drained as before',
+          lab.node(node))
+    return node
+
+
+def going(lab, muster, drained):
+    # All nodes but the drained one are taken for a while, so that the next ones wait behind the gate.
+    free = len(lab.nodes) - 1
+    wait_for(lambda: not lab.out('squeue', '-h', '-t', 'R').strip(), 60)
+    full = submit(lab, free, seconds=90)
+    check(running(lab, full, 20), 'a job takes all nodes that are in service')
+    waiting = [submit(lab, 2, seconds=2) for _ in range(4)]
+    time.sleep(3)
+    check(all(state(lab, j) == 'PENDING' for j in waiting), 'further ones wait behind the gate')
+    muster.kill()
+    lab.run('scancel', str(full))
+    began = time.monotonic()
+    flowed = wait_for(lambda: all(state(lab, j) in ('RUNNING', 'COMPLETED', 'COMPLETING') for j in waiting), 60, 0.3)
+    check(flowed, 'after kill -9 of Muster all of them flow within 60 s', [state(lab, j) for j in waiting])
+    print(f'# kill -9 to all flowing: {time.monotonic() - began:.1f} s')
+    long = submit(lab, 3, seconds=60)
+    check(running(lab, long, 10), 'and new jobs start at once under Slurm alone')
+    nodes = lab.job(long)['NodeList']
+    muster.start()
+    time.sleep(4)  # its heart beats every two seconds, after its first look
+    again = submit(lab, 2, seconds=5)
+    check(running(lab, again), 'started again, it places')
+    check(lab.job(again).get('AdminComment', '').startswith('muster: place'), 'by itself', lab.job(again).get('AdminComment'))
+    j = lab.job(long)
+    check(j['JobState'] == 'RUNNING' and j['NodeList'] == nodes and j['Restarts'] == '0', 'without disturbing what runs', j['JobState'])
+    check('DRAIN' in lab.node(drained)['State'], "and the person's node is still theirs")
+    known = {e['body']['job'] for e in muster.of('job_submitted')}
+    check(all(str(j) in known for j in [full, long, again, *waiting]), 'its journal has all of them', sorted(known))
+    # Stopped in the clean way, what waits goes at once.
+    full = submit(lab, free - 3, seconds=60)
+    running(lab, full, 20)
+    last = submit(lab, 4, seconds=2)
+    time.sleep(2)
+    check(state(lab, last) == 'PENDING', 'one more waits')
+    check(muster.stop() == 0, 'Muster is stopped')
+    lab.run('scancel', str(full))
+    check(wait_for(lambda: state(lab, last) in ('RUNNING', 'COMPLETED', 'COMPLETING'), 15), 'and what waited behind it runs')
+    muster.start()
+
+
+def slurm_goes(lab, muster):
+    wait_for(lambda: not lab.out('squeue', '-h', '-t', 'R').strip(), 80)
+    job = submit(lab, 4, seconds=45)
+    check(running(lab, job), 'a job runs')
+    lab.saved()
+    lab.kill('slurmctld')
+    time.sleep(8)
+    check(muster.child.poll() is None, 'without slurmctld Muster goes on')
+    check(wait_for(lambda: 'Slurm does not answer' in muster.said(), 10), 'and says that Slurm does not answer', muster.said()[-300:])
+    lab.restart('slurmctld')
+    check(wait_for(lambda: state(lab, job) in ('RUNNING', 'COMPLETED'), 30), 'slurmctld is back and has the job')
+    after = submit(lab, 2, seconds=2)
+    check(running(lab, after, 30) or state(lab, after) == 'COMPLETED', 'jobs are placed again')
+    ends = [e['body'] for e in muster.of('job_ended', 'job_gone') if e['body']['job'] == str(job)]
+    check(not ends or state(lab, job) != 'RUNNING', 'nobody took its silence for the end of a job', ends)
+    acts = [e['body']['order']['action'] for e in muster.of('order_intended')]
+    check(not [a for a in acts if a['verb'] in ('drain_node', 'requeue_job', 'restart_job')], 'no node was drained and no job stopped', acts[-3:])
+
+
+def main():
+    muster_program = os.path.abspath(sys.argv[1])
+    if os.geteuid() != 0:
+        print('skip - live_slurm_engine: it needs root for a Slurm of its own')
+        sys.exit(77)
+    try:
+        lab = Lab.start(nodes=16, leaf=4, place=('batch',))
+    except Unavailable as why:
+        print(f'skip - live_slurm_engine: {why}')
+        sys.exit(77)
+    labs.append(lab)
+    muster = Controller(muster_program, lab)
+    controllers.append(muster)
+    muster.start()
+    time.sleep(3)
+    placing(lab, muster)
+    drained = holding(lab, muster)
+    going(lab, muster, drained)
+    slurm_goes(lab, muster)
+    check(muster.stop() == 0, 'Muster ends in the clean way')
+    shutil.rmtree(muster.state, ignore_errors=True)
+    finish()
+
+
+main()
