@@ -41,7 +41,8 @@ int run_up_slurm(const UpOptions& o) {
   if (!policy) return say_error(policy.error());
   if (o.policy.empty()) {
     policy->shadow = true;
-    say("shadow     nothing is done to this cluster; `muster shadow report` tells what would have been. To act: --policy default");
+    say("shadow     nothing is done to this cluster; `muster shadow report` tells what would have been. To act: --policy "
+        "default");
   }
   slurm::Tools tools(settings->conf);
   auto site = slurm::discover_site(tools);

@@ -13,9 +13,7 @@ constexpr std::size_t kWordsMost = 64;
 constexpr std::size_t kPathMost = 4096;
 
 // What Slurm itself does, or nobody but a job's owner.
-bool by_program(Verb v) {
-  return on_node(v) && v != Verb::drain_node && v != Verb::undrain_node;
-}
+bool by_program(Verb v) { return on_node(v) && v != Verb::drain_node && v != Verb::undrain_node; }
 
 void read_hand(Form& outer, const Value& of, Verb verb, Settings& s) {
   const Value::Array* words = of.array();
@@ -29,7 +27,8 @@ void read_hand(Form& outer, const Value& of, Verb verb, Settings& s) {
     argv.push_back(*w.string());
   }
   if (argv[0].empty() || argv[0].front() != '/')
-    return outer.error(of, fmt::format("hands.{}: the program must be an absolute path, is \"{}\"", name_of(verb), printable(argv[0])));
+    return outer.error(
+        of, fmt::format("hands.{}: the program must be an absolute path, is \"{}\"", name_of(verb), printable(argv[0])));
   s.hands[verb] = std::move(argv);
 }
 
@@ -43,7 +42,8 @@ void read_hands(Form& outer, Settings& s) {
       for (std::size_t i = 0; i < names(Verb{}).size(); ++i) {
         if (by_program(static_cast<Verb>(i))) all.emplace_back(names(Verb{})[i]);
       }
-      return outer.error(of, fmt::format("hands.{}: no act on a node that a program does; one of {}", printable(key), join(all, ", ")));
+      return outer.error(
+          of, fmt::format("hands.{}: no act on a node that a program does; one of {}", printable(key), join(all, ", ")));
     }
     read_hand(outer, of, verb, s);
   }
@@ -74,7 +74,8 @@ Result<Settings> parse_settings(const std::string& text, const std::string& file
   f.number("poll_share", s.poll_share, 0.001, 1);
   read_partitions(f, s);
   read_hands(f, s);
-  const bool places = std::any_of(s.partitions.begin(), s.partitions.end(), [](const auto& p) { return p.second == Mode::place; });
+  const bool places =
+      std::any_of(s.partitions.begin(), s.partitions.end(), [](const auto& p) { return p.second == Mode::place; });
   if (f.ok() && (places || s.otherwise == Mode::place) && s.heartbeat.empty())
     f.error(*root, "a partition in mode place needs `heartbeat`, the file that the gate in job_submit.lua looks at");
   if (const auto r = f.finish(); !r) return tl::unexpected(r.error());

@@ -12,10 +12,10 @@ namespace {
 
 // Then the admin comment and the name, which may hold anything.
 constexpr std::array<std::string_view, 26> kColumns = {
-    "State",     "Reason",     "NumNodes",  "tres-per-node", "tres-per-job", "tres-alloc",  "NodeList",
-    "ReqNodes",  "PriorityLong", "SubmitTime", "StartTime",   "EndTime",      "EligibleTime", "TimeLimit",
-    "Partition", "QOS",        "Account",   "UserName",      "Dependency",   "Feature",     "OverSubscribe",
-    "Reservation", "RestartCnt", "Requeue", "ReqSwitch",     "HetJobID"};
+    "State",       "Reason",       "NumNodes",   "tres-per-node", "tres-per-job", "tres-alloc",   "NodeList",
+    "ReqNodes",    "PriorityLong", "SubmitTime", "StartTime",     "EndTime",      "EligibleTime", "TimeLimit",
+    "Partition",   "QOS",          "Account",    "UserName",      "Dependency",   "Feature",      "OverSubscribe",
+    "Reservation", "RestartCnt",   "Requeue",    "ReqSwitch",     "HetJobID"};
 
 std::string_view some(std::string_view s) {  // Slurm's words for nothing
   return s == "(null)" || s == "N/A" || s == "None" || s == "NONE" || s == "Unknown" ? std::string_view() : s;
@@ -72,7 +72,8 @@ Numbered numbered(const std::string& name) {
 }
 
 Error bad_list(std::string_view list) {
-  return {Code::bad_input, fmt::format("no list of nodes: {}", printable(list.substr(0, 100))), "write it like gpu[0001-0004,0007]"};
+  return {Code::bad_input, fmt::format("no list of nodes: {}", printable(list.substr(0, 100))),
+          "write it like gpu[0001-0004,0007]"};
 }
 
 // One bracket, "0001-0004,0007", after `prefix`.

@@ -19,10 +19,10 @@ Result<std::vector<std::string>> expand_names(std::string_view list, std::size_t
 std::string compress_names(std::vector<std::string> names);
 
 struct JobRow {
-  JobId id;              // member of an array: number is the array's
-  std::string pending;   // of an array: members that have no record of their own yet, "3-9,12"; then id.array_index is 0
-  std::string state;     // "PENDING", "RUNNING", "COMPLETING"
-  std::string reason;    // why it pends, or why it failed
+  JobId id;             // member of an array: number is the array's
+  std::string pending;  // of an array: members that have no record of their own yet, "3-9,12"; then id.array_index is 0
+  std::string state;    // "PENDING", "RUNNING", "COMPLETING"
+  std::string reason;   // why it pends, or why it failed
   std::uint32_t nodes = 0;
   std::uint32_t gpus_per_node = 0;  // 0: not said, see gpus
   std::uint32_t gpus = 0;           // in all, where that is how it was asked for, or what it has
@@ -64,8 +64,8 @@ struct PartitionRow {
   std::string nodes;  // a list
   std::uint32_t tier = 0;
   bool up = true;
-  bool preempts = false;   // its jobs may be stopped for others, or stop others
-  std::string sharing;     // OverSubscribe
+  bool preempts = false;  // its jobs may be stopped for others, or stop others
+  std::string sharing;    // OverSubscribe
 };
 Result<std::vector<PartitionRow>> parse_partitions(std::string_view text);  // scontrol -o show partitions
 

@@ -18,8 +18,8 @@ TEST(SlurmNames, AListIsExpanded) {
 }
 
 TEST(SlurmNames, WhatIsNoListIsSaidSo) {
-  for (const char* bad : {"gpu[1-", "gpu[]", "gpu[2-1]", "gpu[a-b]", ",", "a,", "a,,b", "gpu[1]x", "gpu[1],", "gpu]", "a b", "n[1-999999999]",
-                          "n[99999999999999999999]"}) {
+  for (const char* bad : {"gpu[1-", "gpu[]", "gpu[2-1]", "gpu[a-b]", ",", "a,", "a,,b", "gpu[1]x", "gpu[1],", "gpu]", "a b",
+                          "n[1-999999999]", "n[99999999999999999999]"}) {
     const auto r = expand_names(bad);
     ASSERT_FALSE(r) << bad;
     EXPECT_NE(r.error().what.find("no list of nodes"), std::string::npos);
@@ -38,7 +38,8 @@ TEST(SlurmNames, NamesBecomeTheShortestListAndBack) {
 
 std::string row(const std::string& id, const std::string& state, const std::string& name, const std::string& nonce = "k3") {
   return fmt::format(
-      "{}#{}#{}|None|2|gres:gpu:8||cpu=2,node=2,billing=2|gpu[0005,0007]||1126|1794794752|1794794753|NONE|1794794753|1-00:00:00|batch|"
+      "{}#{}#{}|None|2|gres:gpu:8||cpu=2,node=2,billing=2|gpu[0005,0007]||1126|1794794752|1794794753|NONE|1794794753|1-00:00:00|"
+      "batch|"
       "(null)|ml|ada|(null)|(null)|OK|(null)|1|1|0|N/A|muster: gate%{}%{}|\n",
       id, nonce, state, nonce, name);
 }
@@ -97,7 +98,8 @@ TEST(Squeue, MembersOfAnArrayThatWaitAreOneRow) {
 
 TEST(Scontrol, NodesAreRead) {
   const auto nodes = parse_nodes(
-      "NodeName=gpu0001 Arch=aarch64 CoresPerSocket=48  CPUAlloc=0 AvailableFeatures=h200,ib Gres=gpu:h200:8(S:0-1) Version=22.05.8 "
+      "NodeName=gpu0001 Arch=aarch64 CoresPerSocket=48  CPUAlloc=0 AvailableFeatures=h200,ib Gres=gpu:h200:8(S:0-1) "
+      "Version=22.05.8 "
       "OS=Linux 6.1 #1 SMP State=DOWN*+DRAIN+REBOOT_ISSUED ThreadsPerCore=1 Partitions=batch,urgent  BootTime=1794708093 "
       "Reason=bad fan State=IDLE [root@1794795095]\n"
       "NodeName=cpu1 Gres=(null) State=IDLE Partitions=batch BootTime=None \n");
@@ -119,15 +121,18 @@ TEST(Scontrol, NodesAreRead) {
 }
 
 TEST(Scontrol, SwitchesPartitionsReservationsAndTimes) {
-  const auto t = parse_topology("SwitchName=leaf001 Level=0 LinkSpeed=1 Nodes=gpu[0001-0004]\nSwitchName=spine Level=1 Switches=leaf[001-002]\n# x\n");
+  const auto t = parse_topology(
+      "SwitchName=leaf001 Level=0 LinkSpeed=1 Nodes=gpu[0001-0004]\nSwitchName=spine Level=1 Switches=leaf[001-002]\n# x\n");
   ASSERT_TRUE(t);
   EXPECT_EQ(t->at(0).nodes, "gpu[0001-0004]");
   EXPECT_EQ(t->at(1).switches, "leaf[001-002]");
-  const auto p = parse_partitions("PartitionName=batch Default=YES Nodes=gpu[0001-0008] PriorityTier=10 OverSubscribe=NO PreemptMode=REQUEUE State=UP\n");
+  const auto p = parse_partitions(
+      "PartitionName=batch Default=YES Nodes=gpu[0001-0008] PriorityTier=10 OverSubscribe=NO PreemptMode=REQUEUE State=UP\n");
   ASSERT_TRUE(p);
   EXPECT_EQ(p->front().tier, 10U);
   EXPECT_TRUE(p->front().preempts && p->front().up);
-  const auto r = parse_reservations("ReservationName=maint StartTime=1794708093 EndTime=1794795095 Nodes=gpu0001 Flags=MAINT,IGNORE_JOBS,SPEC_NODES\n");
+  const auto r = parse_reservations(
+      "ReservationName=maint StartTime=1794708093 EndTime=1794795095 Nodes=gpu0001 Flags=MAINT,IGNORE_JOBS,SPEC_NODES\n");
   ASSERT_TRUE(r);
   EXPECT_EQ(r->front().flags.front(), "MAINT");
   EXPECT_TRUE(parse_reservations("No reservations in the system\n")->empty());
@@ -148,8 +153,9 @@ TEST(Scontrol, GpusInAllTheirSpellings) {
   EXPECT_EQ(gpus_in("gpu:a100:2,gpu:h200:6"), 8U);
   EXPECT_EQ(gpus_in("gpumem:80,license=3"), 0U);
   EXPECT_EQ(gpus_in("gpu:99999999999999999999"), 1U);
-  const auto slots = parse_slots("JobId=4 JOB_GRES=gpu:h200:6   Nodes=gpu[0003-0004] CPU_IDs=0 Mem=1 GRES=gpu:h200:2(IDX:0-1)   "
-                                 "Nodes=gpu0005 CPU_IDs=0 Mem=1 GRES=gpu:h200:2(IDX:3,7)");
+  const auto slots = parse_slots(
+      "JobId=4 JOB_GRES=gpu:h200:6   Nodes=gpu[0003-0004] CPU_IDs=0 Mem=1 GRES=gpu:h200:2(IDX:0-1)   "
+      "Nodes=gpu0005 CPU_IDs=0 Mem=1 GRES=gpu:h200:2(IDX:3,7)");
   EXPECT_EQ(slots.at("gpu0003"), 3);
   EXPECT_EQ(slots.at("gpu0004"), 3);
   EXPECT_EQ(slots.at("gpu0005"), 0x88);

@@ -138,7 +138,8 @@ Result<Ran> run(const Command& c) {
   const auto seconds_of = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
   ran.cpu_s = seconds_of(use.ru_utime) + seconds_of(use.ru_stime);
   if (!whole) {
-    return fail(Code::unreachable, fmt::format("{} did not end within {} ms and was stopped", printable(c.argv[0]), c.timeout.count()));
+    return fail(Code::unreachable,
+                fmt::format("{} did not end within {} ms and was stopped", printable(c.argv[0]), c.timeout.count()));
   }
   ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return ran;

@@ -10,7 +10,7 @@
 namespace muster::slurm {
 
 struct Command {
-  std::vector<std::string> argv;                      // looked up in PATH
+  std::vector<std::string> argv;                         // looked up in PATH
   std::vector<std::pair<std::string, std::string>> env;  // beside what this process has
   std::chrono::milliseconds timeout{10'000};
 };

@@ -15,15 +15,15 @@ namespace muster::slurm {
 namespace {
 
 constexpr std::size_t kWorkers = 12;
-constexpr std::size_t kSlowMost = 8;             // of them, at most: acts that take minutes must not keep drains waiting
-constexpr Duration kStartWithin = seconds(15);   // a job that has its nodes runs by then, or Slurm does not want it to
+constexpr std::size_t kSlowMost = 8;            // of them, at most: acts that take minutes must not keep drains waiting
+constexpr Duration kStartWithin = seconds(15);  // a job that has its nodes runs by then, or Slurm does not want it to
 constexpr Duration kRebootWithin = minutes(30);
-constexpr Duration kBarred = minutes(1);         // a job that Slurm did not let start
+constexpr Duration kBarred = minutes(1);  // a job that Slurm did not let start
 constexpr Duration kNodesEvery = seconds(1);
 constexpr Duration kBeatEvery = seconds(2);
-constexpr Duration kLoopAlive = seconds(20);     // no turn for so long: nobody would place what the gate holds
+constexpr Duration kLoopAlive = seconds(20);  // no turn for so long: nobody would place what the gate holds
 constexpr Duration kSilent = seconds(5);
-constexpr std::size_t kAskOneByOne = 16;         // jobs; more are read with one list
+constexpr std::size_t kAskOneByOne = 16;  // jobs; more are read with one list
 
 Time read_clock(clockid_t id) {
   timespec t{};
@@ -31,9 +31,7 @@ Time read_clock(clockid_t id) {
   return {static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec};
 }
 
-bool takes_minutes(Verb v) {
-  return on_node(v) && v != Verb::drain_node && v != Verb::undrain_node;
-}
+bool takes_minutes(Verb v) { return on_node(v) && v != Verb::drain_node && v != Verb::undrain_node; }
 
 std::chrono::nanoseconds chrono_of(Duration d) { return std::chrono::nanoseconds(std::max<std::int64_t>(d.ns, 0)); }
 
@@ -165,10 +163,11 @@ void Engine::look_at_nodes() {
   std::vector<Order> up;
   for (const Waiting& w : waiting_) {
     if (w.order.action.verb != Verb::reboot_node) continue;
-    const auto row = std::find_if(nodes->begin(), nodes->end(), [&](const NodeRow& n) { return n.name == picture_.name_of_node(w.order.action.node); });
+    const auto row = std::find_if(nodes->begin(), nodes->end(),
+                                  [&](const NodeRow& n) { return n.name == picture_.name_of_node(w.order.action.node); });
     const auto sent = known_orders_.find(w.order.key);
-    const bool back = row != nodes->end() && sent != known_orders_.end() && !row->has("REBOOT_ISSUED") && !row->has("REBOOT_REQUESTED") &&
-                      !row->has("NOT_RESPONDING") && row->booted.ns > 0;
+    const bool back = row != nodes->end() && sent != known_orders_.end() && !row->has("REBOOT_ISSUED") &&
+                      !row->has("REBOOT_REQUESTED") && !row->has("NOT_RESPONDING") && row->booted.ns > 0;
     if (back) up.push_back(w.order);
   }
   for (const Order& o : up) finish(o, {Status::done, "it has booted"});
@@ -322,7 +321,8 @@ void Engine::work() {
     {
       std::unique_lock hold(lock_);
       const auto next = [&] {
-        return std::find_if(orders_.begin(), orders_.end(), [&](const Order& x) { return !takes_minutes(x.action.verb) || slow_at_work_ < kSlowMost; });
+        return std::find_if(orders_.begin(), orders_.end(),
+                            [&](const Order& x) { return !takes_minutes(x.action.verb) || slow_at_work_ < kSlowMost; });
       };
       changed_.wait(hold, [&] { return stop_ || next() != orders_.end(); });
       if (stop_) return;

@@ -1,5 +1,5 @@
-// Engine: a Slurm cluster behind the ports. One thread looks at Slurm and turns what changed into events, others carry out orders;
-// the loop never waits for either.
+// Engine: a Slurm cluster behind the ports. One thread looks at Slurm and turns what changed into events, others carry out
+// orders; the loop never waits for either.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -13,8 +13,8 @@
 #include "adapters/mailbox/mailbox.h"
 #include "adapters/slurm/hands.h"
 #include "adapters/slurm/picture.h"
-#include "ingest/slurm_file.h"
 #include "adapters/slurm/tools.h"
+#include "ingest/slurm_file.h"
 #include "model/site.h"
 #include "ports/actuator.h"
 #include "ports/clock.h"
@@ -57,7 +57,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   void settle_waiting();
   void beat();
   void work();
-  void emit(Body body);              // with lock_ held
+  void emit(Body body);  // with lock_ held
   void emit_all(std::vector<Body> bodies);
   void finish(const Order& o, const Outcome& x);
   void answer_inquiries();

@@ -53,7 +53,8 @@ std::string replaced(std::string word, const Order& o, const Site& site) {
       {"{version}", a.version},
   };
   for (const auto& [mark, value] : all) {
-    for (auto at = word.find(mark); at != std::string::npos; at = word.find(mark, at + value.size())) word.replace(at, mark.size(), value);
+    for (auto at = word.find(mark); at != std::string::npos; at = word.find(mark, at + value.size()))
+      word.replace(at, mark.size(), value);
   }
   return word;
 }
@@ -78,7 +79,8 @@ Outcome Hands::drain(const Order& o) {
   const auto before = read_node(o.action.node);
   if (!before) return outcome_of(before.error());
   if (drained(*before) && !own(*before)) return {Status::done, fmt::format("it is drained already: {}", before->reason)};
-  if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=DRAIN", "Reason=" + reason_text(o)}); !ok) return outcome_of(ok.error());
+  if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=DRAIN", "Reason=" + reason_text(o)}); !ok)
+    return outcome_of(ok.error());
   const auto after = read_node(o.action.node);
   if (!after) return {Status::unknown, after.error().what};
   if (!drained(*after)) return {Status::failed, fmt::format("Slurm took the drain and shows {}", join(after->state, "+"))};
@@ -104,14 +106,15 @@ Outcome Hands::reboot(const Order& o) {
   if (settings_.hands.count(Verb::reboot_node) != 0) return program(o);
   const std::string& name = site_.nodes[o.action.node.v].name;
   // Down afterwards, not idle: it comes back into service by its test and nothing else.
-  if (auto ok = tools_.scontrol({"reboot", "ASAP", "nextstate=DOWN", "reason=" + reason_text(o), name}); !ok) return outcome_of(ok.error());
+  if (auto ok = tools_.scontrol({"reboot", "ASAP", "nextstate=DOWN", "reason=" + reason_text(o), name}); !ok)
+    return outcome_of(ok.error());
   return {Status::pending, {}};
 }
 
 Outcome Hands::start(const Order& o) {
   const std::string comment = cut(fmt::format("{}: {}", kPlace, o.reason.sentence), kCommentMost);
-  auto ok = tools_.scontrol({"update", "JobId=" + render(o.action.job), "NodeList=" + nodes_of(o.action), "StartTime=now",
-                             "AdminComment=" + comment});
+  auto ok = tools_.scontrol(
+      {"update", "JobId=" + render(o.action.job), "NodeList=" + nodes_of(o.action), "StartTime=now", "AdminComment=" + comment});
   if (!ok) return outcome_of(ok.error());
   return {Status::pending, {}};
 }
@@ -140,7 +143,8 @@ Result<void> Hands::gate_again(JobId id) {
 }
 
 Result<void> Hands::hand_over(JobId id, const std::string& why) {
-  return tools_.scontrol({"update", "JobId=" + render(id), "NodeList=", "StartTime=now", "AdminComment=" + cut("muster: " + why, kCommentMost)});
+  return tools_.scontrol(
+      {"update", "JobId=" + render(id), "NodeList=", "StartTime=now", "AdminComment=" + cut("muster: " + why, kCommentMost)});
 }
 
 Outcome Hands::requeue(const Order& o, bool gated) {
@@ -171,16 +175,25 @@ Outcome Hands::result_of(const std::string& key) const {
 Outcome Hands::program(const Order& o) {
   const auto it = settings_.hands.find(o.action.verb);
   if (it == settings_.hands.end() || it->second.empty()) {
-    return {Status::refused, fmt::format("no program for {} is named: add to the Slurm file  hands: {{{}: [/path/to/program, \"{{node}}\"]}}",
-                                         name_of(o.action.verb), name_of(o.action.verb))};
+    return {Status::refused,
+            fmt::format("no program for {} is named: add to the Slurm file  hands: {{{}: [/path/to/program, \"{{node}}\"]}}",
+                        name_of(o.action.verb), name_of(o.action.verb))};
   }
   const std::string base = settings_.spool + "/" + o.key;
   Command c;
-  c.argv = {"setsid", "-w", "sh", "-c", R"(out=$1; shift; "$@" > "$out.out" 2>&1 < /dev/null; echo $? > "$out.part"; mv "$out.part" "$out.exit")", "sh", base};
+  c.argv = {"setsid",
+            "-w",
+            "sh",
+            "-c",
+            R"(out=$1; shift; "$@" > "$out.out" 2>&1 < /dev/null; echo $? > "$out.part"; mv "$out.part" "$out.exit")",
+            "sh",
+            base};
   for (const std::string& word : it->second) c.argv.push_back(replaced(word, o, site_));
   c.timeout = kProgramMost;
   const auto r = run(c);
-  if (!r) return r.error().code == Code::not_found ? Outcome{Status::refused, r.error().what} : Outcome{Status::unknown, r.error().what};
+  if (!r)
+    return r.error().code == Code::not_found ? Outcome{Status::refused, r.error().what}
+                                             : Outcome{Status::unknown, r.error().what};
   Outcome x = result_of(o.key);
   if (x.status == Status::pending || x.status == Status::not_received) return {Status::unknown, "its result was not written"};
   return x;
@@ -219,7 +232,8 @@ Outcome Hands::look_back(const Order& o, const std::vector<JobRow>& jobs) {
     case Verb::restart_job: {
       for (const JobRow& r : jobs) {
         if (r.id != a.job) continue;
-        const bool pinned = !r.required.empty() && compress_names(expand_names(r.required).value_or(std::vector<std::string>{})) == nodes_of(a);
+        const bool pinned =
+            !r.required.empty() && compress_names(expand_names(r.required).value_or(std::vector<std::string>{})) == nodes_of(a);
         if (pinned) return {Status::pending, {}};
         return {r.state == "PENDING" ? Status::not_received : Status::done, {}};
       }

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "adapters/slurm/picture.h"
-#include "ingest/slurm_file.h"
 #include "adapters/slurm/tools.h"
+#include "ingest/slurm_file.h"
 #include "model/action.h"
 #include "model/site.h"
 

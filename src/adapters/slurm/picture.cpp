@@ -38,7 +38,8 @@ NodeCondition condition_of(const NodeRow& r) {
     if (r.has(flag)) return NodeCondition::booting;
   }
   if (base == "DOWN" || base == "ERROR" || r.has("INVALID_REG") || r.has("INVAL") || r.has("FAIL")) return NodeCondition::down;
-  for (const char* flag : {"MAINTENANCE", "MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "FUTURE", "UNKNOWN"}) {
+  for (const char* flag :
+       {"MAINTENANCE", "MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "FUTURE", "UNKNOWN"}) {
     if (r.has(flag)) return NodeCondition::kept;
   }
   return NodeCondition::up;
@@ -156,8 +157,11 @@ JobStarted Picture::started(JobId id, const Known& k) {
 void Picture::end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out) {
   const JobEnd how = end_of(r.state);
   // Slurm is done with it: nobody is to decide whether it runs again.
-  if (k.runs) out.push_back(JobEnded{id, k.attempt, how, {}, fmt::format("Slurm: {}{}{}", r.state, r.reason.empty() ? "" : ", ", r.reason)});
-  if (!k.runs || how == JobEnd::app_failed || how == JobEnd::node_failed || how == JobEnd::requeued) out.push_back(JobGone{id, how});
+  if (k.runs)
+    out.push_back(
+        JobEnded{id, k.attempt, how, {}, fmt::format("Slurm: {}{}{}", r.state, r.reason.empty() ? "" : ", ", r.reason)});
+  if (!k.runs || how == JobEnd::app_failed || how == JobEnd::node_failed || how == JobEnd::requeued)
+    out.push_back(JobGone{id, how});
 }
 
 void Picture::amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out) {
@@ -199,7 +203,8 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
     if (k.in_hand) return;  // on its way: a restart goes through this state
     if (k.runs) {
       const bool failed = r.reason.find("Node") != std::string::npos || r.reason == "BeginTime" || r.reason.empty();
-      out.push_back(JobEnded{r.id, k.attempt, failed ? JobEnd::node_failed : JobEnd::requeued, {}, "Slurm put it back into its queue"});
+      out.push_back(
+          JobEnded{r.id, k.attempt, failed ? JobEnd::node_failed : JobEnd::requeued, {}, "Slurm put it back into its queue"});
       out.push_back(JobRequeued{r.id});
       k.runs = false;
       k.nodes.clear();
@@ -264,7 +269,8 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
   return out;
 }
 
-std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc) {
+std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations,
+                                     Time utc) {
   std::vector<Body> out;
   std::map<std::string, std::string> reserved;
   for (const ReservationRow& r : reservations) {

@@ -12,7 +12,6 @@
 
 namespace muster::slurm {
 
-
 // How Slurm's priority grows while a job waits. A job behind the gate does not age, so Muster adds it.
 struct Ageing {
   double weight = 0;

@@ -278,7 +278,8 @@ TEST(SlurmSite, LeavesAndPodsComeFromTheTopology) {
     nodes[i].gpus = 8;
   }
   nodes[4].gpus = 0;
-  const std::vector<SwitchRow> switches = {{"l0", 0, "g[0-1]", ""}, {"l1", 0, "g[2-3]", ""}, {"s0", 1, "g[0-1]", "l0"}, {"s1", 1, "g[2-3]", "l1"}};
+  const std::vector<SwitchRow> switches = {
+      {"l0", 0, "g[0-1]", ""}, {"l1", 0, "g[2-3]", ""}, {"s0", 1, "g[0-1]", "l0"}, {"s1", 1, "g[2-3]", "l1"}};
   std::vector<std::string> left_out;
   const auto site = site_of(nodes, switches, "c", &left_out);
   ASSERT_TRUE(site);

@@ -62,7 +62,8 @@ Result<Site> site_of(const std::vector<NodeRow>& nodes, const std::vector<Switch
     return fail(Code::bad_input, "Slurm has no node with GPUs",
                 "GPUs are known to Slurm by GresTypes=gpu, Gres=gpu:N on the nodes and gres.conf");
   }
-  const auto usual = std::max_element(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+  const auto usual =
+      std::max_element(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
   auto site = plain_cluster(usual * static_cast<std::uint32_t>(sizes[usual]));
   if (!site) return site;
   Site out = std::move(*site);
@@ -103,7 +104,8 @@ Result<Site> discover_site(Tools& tools) {
   if (!switches) log(LogLevel::warning, fmt::format("Slurm tells nothing of switches: {}", switches.error().what));
   const auto name = config->find("ClusterName");
   std::vector<std::string> left_out;
-  auto site = site_of(*nodes, switches ? *switches : std::vector<SwitchRow>(), name == config->end() ? "slurm" : name->second, &left_out);
+  auto site =
+      site_of(*nodes, switches ? *switches : std::vector<SwitchRow>(), name == config->end() ? "slurm" : name->second, &left_out);
   if (site && !left_out.empty()) {
     log(LogLevel::warning, fmt::format("{} nodes are left aside: they have another number of GPUs than most, or none: {}",
                                        left_out.size(), compress_names(left_out).substr(0, 200)));

@@ -23,9 +23,10 @@ std::string first_line(std::string_view text) {
 }
 
 bool nobody_answered(std::string_view text) {
-  for (const std::string_view words : {"Unable to contact slurm controller", "Connection refused", "Socket timed out", "Connection timed out",
-                                       "Zero Bytes were transmitted", "Unexpected message received", "Unable to establish",
-                                       "Slurm controller is in standby", "Protocol authentication error", "Communication"}) {
+  for (const std::string_view words :
+       {"Unable to contact slurm controller", "Connection refused", "Socket timed out", "Connection timed out",
+        "Zero Bytes were transmitted", "Unexpected message received", "Unable to establish", "Slurm controller is in standby",
+        "Protocol authentication error", "Communication"}) {
     if (text.find(words) != std::string_view::npos) return true;
   }
   return false;

@@ -1,4 +1,5 @@
-// Tools: Slurm's command line programs, as typed calls. Each is bounded; an answer that is cut off is an error, not a small answer.
+// Tools: Slurm's command line programs, as typed calls. Each is bounded; an answer that is cut off is an error, not a small
+// answer.
 #pragma once
 #include <atomic>
 #include <map>

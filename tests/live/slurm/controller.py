@@ -66,7 +66,8 @@ class Controller:
 
     def events(self):
         """Everything in the journal, oldest first; a reader of its own, so it may be asked at any time."""
-        r = subprocess.run([self.muster, 'journal', 'export', os.path.join(self.state, 'journal.db')], capture_output=True, text=True,
+        r = subprocess.run([self.muster, 'journal', 'export', os.path.join(self.state, 'journal.db')], capture_output=True,
+                           text=True,
                            timeout=120)
         return [json.loads(line) for line in r.stdout.splitlines()]
 

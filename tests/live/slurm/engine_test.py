@@ -1,4 +1,5 @@
-"""engine_test.py MUSTER: `muster up --slurm` on a real Slurm of 16 nodes: jobs of an ordinary user are placed, a person's drain is
+"""engine_test.py MUSTER: `muster up --slurm` on a real Slurm of 16 nodes: jobs of an ordinary user are placed, a person's drain
+is
 left alone, Muster goes and comes back, Slurm goes and comes back."""
 import atexit
 import os
@@ -43,13 +44,15 @@ def placing(lab, muster):
     check(running(lab, job), 'a job of four nodes by plain sbatch runs', lab.job(job))
     print(f'# sbatch to running: {time.monotonic() - began:.1f} s')
     j = lab.job(job)
-    check(j.get('AdminComment', '').startswith('muster: place'), 'its admin comment says that Muster placed it', j.get('AdminComment'))
+    check(j.get('AdminComment', '').startswith('muster: place'), 'its admin comment says that Muster placed it',
+          j.get('AdminComment'))
     explained = muster.run('explain', 'job', str(job)).stdout
     sentence = j['AdminComment'].split(': ', 2)[2].split(';')[0]
     check(sentence in explained, 'and muster explain says the same', (sentence, explained[:300]))
     off = lab.sbatch('-p', 'debug', '-N', '1', '--gpus-per-node=8', '-t', '10', script='sleep 5')
     check(running(lab, off), 'a job of a partition in which Muster is off runs by Slurm alone')
-    check(not lab.job(off).get('AdminComment', '').startswith('muster'), 'and has no word of Muster', lab.job(off).get('AdminComment'))
+    check(not lab.job(off).get('AdminComment', '').startswith('muster'), 'and has no word of Muster',
+          lab.job(off).get('AdminComment'))
     late = submit(lab, 1, '--begin=now+1hour')
     time.sleep(2)
     check(state(lab, late) == 'PENDING' and not lab.job(late).get('ReqNodeList', '(null)').startswith('gpu'),
@@ -99,7 +102,8 @@ def going(lab, muster, drained):
     check(running(lab, again), 'started again, it places')
     check(lab.job(again).get('AdminComment', '').startswith('muster: place'), 'by itself', lab.job(again).get('AdminComment'))
     j = lab.job(long)
-    check(j['JobState'] == 'RUNNING' and j['NodeList'] == nodes and j['Restarts'] == '0', 'without disturbing what runs', j['JobState'])
+    check(j['JobState'] == 'RUNNING' and j['NodeList'] == nodes and j['Restarts'] == '0', 'without disturbing what runs',
+          j['JobState'])
     check('DRAIN' in lab.node(drained)['State'], "and the person's node is still theirs")
     known = {e['body']['job'] for e in muster.of('job_submitted')}
     check(all(str(j) in known for j in [full, long, again, *waiting]), 'its journal has all of them', sorted(known))
@@ -123,7 +127,8 @@ def slurm_goes(lab, muster):
     lab.kill('slurmctld')
     time.sleep(8)
     check(muster.child.poll() is None, 'without slurmctld Muster goes on')
-    check(wait_for(lambda: 'Slurm does not answer' in muster.said(), 10), 'and says that Slurm does not answer', muster.said()[-300:])
+    check(wait_for(lambda: 'Slurm does not answer' in muster.said(), 10), 'and says that Slurm does not answer',
+          muster.said()[-300:])
     lab.restart('slurmctld')
     check(wait_for(lambda: state(lab, job) in ('RUNNING', 'COMPLETED'), 30), 'slurmctld is back and has the job')
     after = submit(lab, 2, seconds=2)
@@ -131,7 +136,8 @@ def slurm_goes(lab, muster):
     ends = [e['body'] for e in muster.of('job_ended', 'job_gone') if e['body']['job'] == str(job)]
     check(not ends or state(lab, job) != 'RUNNING', 'nobody took its silence for the end of a job', ends)
     acts = [e['body']['order']['action'] for e in muster.of('order_intended')]
-    check(not [a for a in acts if a['verb'] in ('drain_node', 'requeue_job', 'restart_job')], 'no node was drained and no job stopped', acts[-3:])
+    check(not [a for a in acts if a['verb'] in ('drain_node', 'requeue_job', 'restart_job')],
+          'no node was drained and no job stopped', acts[-3:])
 
 
 def main():
