@@ -130,8 +130,23 @@ void Engine::look_at_jobs() {
     wrong_.clear();
     looked_ = true;
   }
+  gate_strays();
   ask_about_slots();
   job_look_cost_s_ = tools_.cpu_s() - before;
+}
+
+void Engine::gate_strays() {
+  std::set<JobId> ids;
+  {
+    const std::lock_guard hold(lock_);
+    if (open_) ids = picture_.strays();
+  }
+  std::size_t done = 0;
+  for (const JobId id : ids) {
+    if (++done > kAskOneByOne) return;  // the rest at the next look
+    if (auto ok = hands_.gate_again(id); !ok)
+      log(LogLevel::warning, fmt::format("job {} could not be put behind the gate again: {}", render(id), ok.error().what));
+  }
 }
 
 void Engine::ask_about_slots() {

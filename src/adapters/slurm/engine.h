@@ -53,6 +53,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   void look();
   void look_at_jobs();
   void look_at_nodes();
+  void gate_strays();
   void ask_about_slots();
   void settle_waiting();
   void beat();

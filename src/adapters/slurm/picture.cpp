@@ -255,15 +255,18 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
     first_look_ = utc;
   }
   std::set<JobId> seen;
+  strays_.clear();
   for (const JobRow& r : rows) {
     if (!r.pending.empty() || r.het) continue;  // members of arrays are followed from their start; het jobs likewise never placed
     seen.insert(r.id);
-    if (pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0) {
-      gate_.insert(r.id);
-    } else if (pends(r)) {
-      gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
-    }
+    const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0;
+    if (gate) gate_.insert(r.id);
+    if (pends(r) && !gate) gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
     see(r, utc, out);
+    const auto known = jobs_.find(r.id);
+    const bool in_hand = known != jobs_.end() && known->second.in_hand;
+    if (pends(r) && !in_hand && r.admin_comment.rfind(kPlace, 0) == 0 && mode_of(r.partition) == Mode::place)
+      strays_.insert(r.id);
   }
   miss(out, seen);
   return out;

@@ -38,6 +38,9 @@ class Picture {
   std::vector<Body> see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc);
 
   bool gated(JobId id) const { return gate_.count(id) != 0; }
+  // Jobs that pend on nodes Muster once chose for them, and that no order has in hand: Slurm put them back, or an earlier Muster
+  // did not live to see them start. They are to go behind the gate again, or they wait for those nodes for ever.
+  const std::set<JobId>& strays() const { return strays_; }
 
   // Orders under way: what they bring about is not taken for somebody else's doing.
   void take_in_hand(const Action& a);
@@ -91,6 +94,7 @@ class Picture {
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
   std::set<JobId> gate_;  // jobs that wait for Muster, by their admin comment
+  std::set<JobId> strays_;
   std::map<JobId, Bar> bars_;
   std::map<JobId, std::map<std::string, std::uint16_t>> slots_;
   std::set<JobId> without_slots_;

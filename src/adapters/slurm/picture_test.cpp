@@ -183,6 +183,30 @@ TEST_F(Pictured, ARestartUnderWayIsNotTakenForSomebodyElsesDoing) {
   EXPECT_EQ(p.running(JobId{1, 0}), 2U);
 }
 
+TEST_F(Pictured, WhatSlurmPutBackGoesBehindTheGateAgain) {
+  look({row(1, "RUNNING", "n[0-1]")});
+  JobRow r = row(1, "PENDING");
+  r.reason = "BeginTime";
+  r.required = "n[0-1]";
+  r.admin_comment = "muster: place: 2 nodes on 1 leaf switch";
+  r.restarts = 1;
+  look({r});
+  EXPECT_EQ(p.strays(), (std::set<JobId>{JobId{1, 0}})) << "or it waits for those nodes for ever";
+  EXPECT_NE(barred(1), "");
+  r.admin_comment = "muster: gate";
+  r.required.clear();
+  look({r});
+  EXPECT_TRUE(p.strays().empty());
+  EXPECT_EQ(barred(1), "");
+  Action a;
+  a.verb = Verb::start_job;
+  a.job = JobId{1, 0};
+  p.take_in_hand(a);
+  r.admin_comment = "muster: place: 2 nodes on 1 leaf switch";
+  look({r});
+  EXPECT_TRUE(p.strays().empty()) << "on its way";
+}
+
 TEST_F(Pictured, APartialAnswerIsNoEnd) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
   EXPECT_TRUE(look({}).empty()) << "one look without them";
