@@ -120,6 +120,13 @@ struct Folder {
     charge(id, -milli);
   }
   void release(Job& j) { release(j.id, j.nodes); }
+  void leave_place(Job& j) {
+    release(j);
+    j.nodes.clear();
+    j.slots.clear();
+    s.placed.erase(j.id);
+    s.queue_dirty = true;
+  }
   // GPUs of nodes become the job's. What it had of them already is replaced.
   void occupy(const Job& j, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots) {
     std::int64_t more = 0;
@@ -134,7 +141,7 @@ struct Folder {
         const auto rival = [&](const Share& x) { return (x.slots & mask) != 0; };
         const JobId loser = std::find_if(ns->shares.begin(), ns->shares.end(), rival)->job;
         charge(loser, -drop(*ns, loser));
-        s.queue_dirty = true;
+        if (Job* o = job(loser)) leave_place(*o);
       }
       ns->shares.push_back({j.id, mask, milli});
       more += std::int64_t{milli} * std::popcount(mask);
@@ -337,10 +344,7 @@ struct Folder {
     if (n == nullptr) return;
     n->condition = b.condition;
     touch(b.node);
-    const auto row = s.hot_rows.find(row_of(s.site, b.node));
-    if (row == s.hot_rows.end() || b.condition != NodeCondition::up || row->second.limit_pct >= 100) return;
-    row->second.again = true;
-    s.dirty_rows.insert(row->first);
+    if (b.condition == NodeCondition::up) limit_again(s, row_of(s.site, b.node));
   }
   void operator()(const RowMeasured& b) { measure_row(s, b); }
   void operator()(const GpuSwapped& b) {

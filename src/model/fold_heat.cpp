@@ -27,6 +27,13 @@ void limit_intended(State& s, const Action& a) {
   r->again = false;
 }
 
+void limit_again(State& s, std::uint32_t row) {
+  const auto it = s.hot_rows.find(row);
+  if (it == s.hot_rows.end() || it->second.limit_pct >= 100) return;
+  it->second.again = true;
+  s.dirty_rows.insert(row);
+}
+
 void limit_ended(State& s, const Action& a, bool done) {
   RowHeat* r = a.nodes.empty() ? nullptr : hot_row(s, a.nodes.front());
   if (r == nullptr) return;

@@ -56,6 +56,18 @@ TEST(FoldJobs, WhatAJobAsksForIsWhatTheEngineSaidLast) {
   EXPECT_EQ(t.s.jobs.at(j).spec.barred, "held by its owner") << "what has ended stays as it was";
 }
 
+TEST(FoldJobs, WhoseNodesTheEngineGaveAwayHasNoneLeft) {
+  Story t;
+  const JobId a = t.submit(2);
+  t.order_start(a, {kN0, kN1});
+  const JobId b = t.submit(1);
+  t.tell(JobStarted{b, 1, {kN1}});
+  EXPECT_TRUE(t.s.jobs.at(a).nodes.empty()) << "or it would give them back a second time";
+  EXPECT_EQ(t.s.placed.count(a), 0U);
+  EXPECT_TRUE(room_for(t.s, kN0, 255, 1000));
+  EXPECT_FALSE(room_for(t.s, kN1, 255, 1000));
+}
+
 TEST(FoldJobs, ARestartKeepsNewNodesForTheGangUntilItRunsThere) {
   Story t;
   const JobId j = t.running({kN0, kN1});

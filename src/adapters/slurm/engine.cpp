@@ -149,6 +149,7 @@ void Engine::gate_strays() {
   }
 }
 
+// Jobs on parts of nodes: which GPUs they have is not in squeue's list.
 void Engine::ask_about_slots() {
   std::set<JobId> ids;
   {
@@ -157,12 +158,15 @@ void Engine::ask_about_slots() {
   }
   std::size_t asked = 0;
   for (const JobId id : ids) {
-    if (++asked > kAskOneByOne) return;  // the rest at the next look
+    if (++asked > kAskOneByOne) break;  // the rest at the next look
     const auto line = tools_.job(render(id));
     if (!line) return;
     const std::lock_guard hold(lock_);
-    emit_all(picture_.told_slots(id, parse_slots(*line)));
+    picture_.told_slots(id, parse_slots(*line));
   }
+  if (ids.empty()) return;
+  const std::lock_guard hold(lock_);
+  emit_all(picture_.see_jobs(last_jobs_, now().utc));
 }
 
 void Engine::look_at_nodes() {

@@ -65,6 +65,7 @@ void Picture::know(const State& s) {
     k.attempt = j.attempt;
     k.restarts = j.attempt > 0 ? j.attempt - 1 : 0;
     k.nodes = j.nodes;
+    k.slots = j.slots;
     jobs_[id] = std::move(k);
   }
   for (std::uint32_t n = 0; n < s.nodes.size() && n < holds_.size(); ++n) {
@@ -136,22 +137,61 @@ void Picture::start(Known& k, const JobRow& r, std::vector<Body>& out) {
   k.restarts = r.restarts;
   k.runs = true;
   k.nodes = nodes_of(r.node_list);
-  out.push_back(started(r.id, k));
+  JobStarted b{r.id, k.attempt, k.nodes, {}};
+  for (const NodeId n : k.nodes) {
+    if (k.spec.gpus_per_node > 0) b.slots.push_back(slots_on(r.id, k, n));
+  }
+  k.slots = b.slots;
+  make_way(r.id, b, out);
+  out.push_back(std::move(b));
 }
 
-JobStarted Picture::started(JobId id, const Known& k) {
-  JobStarted b{id, k.attempt, k.nodes, {}};
-  if (k.spec.gpus_per_node == 0) return b;
-  const auto known = slots_.find(id);
-  if (known == slots_.end()) without_slots_.insert(id);
-  for (const NodeId n : k.nodes) {
-    std::uint16_t mask = static_cast<std::uint16_t>((1U << k.spec.gpus_per_node) - 1);
-    if (known != slots_.end()) {
-      if (const auto at = known->second.find(site_.nodes[n.v].name); at != known->second.end()) mask = at->second;
-    }
-    b.slots.push_back(mask);
+// Which GPUs of the node it has. Where Slurm does not tell, the lowest that nobody else has.
+std::uint16_t Picture::slots_on(JobId id, const Known& k, NodeId n) const {
+  if (const auto known = slots_.find(id); known != slots_.end()) {
+    if (const auto at = known->second.find(site_.nodes[n.v].name); at != known->second.end()) return at->second;
   }
-  return b;
+  std::uint32_t taken = 0;
+  for (const auto& [other, o] : jobs_) {
+    const auto at = std::lower_bound(o.nodes.begin(), o.nodes.end(), n);
+    if (other == id || !o.runs || at == o.nodes.end() || *at != n) continue;
+    taken |= o.slots.empty() ? all_slots(site_) : o.slots[static_cast<std::size_t>(at - o.nodes.begin())];
+  }
+  std::uint32_t mask = 0;
+  for (std::uint32_t slot = 0, left = k.spec.gpus_per_node; slot < site_.gpus_per_node && left > 0; ++slot) {
+    if ((taken >> slot & 1) != 0) continue;
+    mask |= 1U << slot;
+    --left;
+  }
+  return static_cast<std::uint16_t>(mask != 0 ? mask : 1);
+}
+
+bool Picture::knows_slots(const JobRow& r, std::uint32_t gpus_per_node) {
+  if (gpus_per_node == 0 || slots_.count(r.id) != 0) return true;
+  without_slots_.insert(r.id);
+  return false;
+}
+
+// Slurm gives no GPU twice: whoever was last known there has left it, though Slurm has not said so yet.
+void Picture::make_way(JobId id, const JobStarted& b, std::vector<Body>& out) {
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    Known& o = it->second;
+    bool meets = false;
+    for (std::size_t i = 0; i < b.nodes.size() && o.runs && it->first != id && !meets; ++i) {
+      const auto at = std::lower_bound(o.nodes.begin(), o.nodes.end(), b.nodes[i]);
+      if (at == o.nodes.end() || *at != b.nodes[i]) continue;
+      const std::uint16_t mine = b.slots.empty() ? all_slots(site_) : b.slots[i];
+      const std::uint16_t theirs = o.slots.empty() ? all_slots(site_) : o.slots[static_cast<std::size_t>(at - o.nodes.begin())];
+      meets = (mine & theirs) != 0;
+    }
+    if (!meets) {
+      ++it;
+      continue;
+    }
+    out.push_back(
+        JobEnded{it->first, o.attempt, JobEnd::completed, {}, fmt::format("Slurm gave its nodes to job {}", render(id))});
+    it = jobs_.erase(it);
+  }
 }
 
 void Picture::end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out) {
@@ -181,6 +221,7 @@ void Picture::appear(const JobRow& r, Time utc, std::vector<Body>& out) {
   if (!pends(r) && !runs(r) && (r.submitted < first_look_ || r.started.ns == 0)) return;  // long over, or never ran
   Known k;
   k.spec = spec_of(r, utc);
+  if (runs(r) && !knows_slots(r, k.spec.gpus_per_node)) return;
   out.push_back(JobSubmitted{r.id, k.spec});
   if (pends(r)) {
     jobs_[r.id] = std::move(k);
@@ -208,11 +249,13 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
       out.push_back(JobRequeued{r.id});
       k.runs = false;
       k.nodes.clear();
+      k.slots.clear();
     }
     return amend(r.id, k, r, utc, out);
   }
   if (runs(r)) {
     const bool again = k.runs && r.restarts > k.restarts;
+    if ((again || !k.runs) && !knows_slots(r, k.spec.gpus_per_node)) return;
     if (again) out.push_back(JobEnded{r.id, k.attempt, JobEnd::requeued, {}, "Slurm started it again"});
     if (again && !k.in_hand) out.push_back(JobRequeued{r.id});
     if (again || !k.runs) start(k, r, out);
@@ -256,8 +299,16 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
   }
   std::set<JobId> seen;
   strays_.clear();
-  for (const JobRow& r : rows) {
-    if (!r.pending.empty() || r.het) continue;  // members of arrays are followed from their start; het jobs likewise never placed
+  // Who leaves before who comes: a node may have gone from one to the other since the last look.
+  std::vector<const JobRow*> in_order;
+  for (const bool running : {false, true}) {
+    for (const JobRow& r : rows) {
+      // Members of arrays are followed from their start.
+      if (r.pending.empty() && !r.het && runs(r) == running) in_order.push_back(&r);
+    }
+  }
+  for (const JobRow* at : in_order) {
+    const JobRow& r = *at;
     seen.insert(r.id);
     const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0;
     if (gate) gate_.insert(r.id);
@@ -344,16 +395,9 @@ void Picture::let_go(const Action& a, bool done) {
 
 void Picture::bar(JobId id, std::string why, Time until) { bars_[id] = {std::move(why), until}; }
 
-std::vector<Body> Picture::told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots) {
+void Picture::told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots) {
   without_slots_.erase(id);
-  const auto it = jobs_.find(id);
-  if (it == jobs_.end() || !it->second.runs) return {};
-  const JobStarted before = started(id, it->second);
   slots_[id] = slots;
-  JobStarted now = started(id, it->second);
-  without_slots_.erase(id);
-  if (now.slots == before.slots) return {};
-  return {std::move(now)};
 }
 
 std::uint32_t Picture::running(JobId id) const {

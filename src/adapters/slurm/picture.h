@@ -47,10 +47,9 @@ class Picture {
   void let_go(const Action& a, bool done);
   // Slurm would not let it start: not tried again before `until` (utc).
   void bar(JobId id, std::string why, Time until);
-  // GPUs of a job that has only parts of its nodes, by node. What that corrects, if anything.
-  std::vector<Body> told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots);
-  // Running jobs whose GPUs are not known yet.
+  // Jobs that run on parts of nodes, of which squeue does not tell: their start is told at the look after their GPUs are known.
   const std::set<JobId>& without_slots() const { return without_slots_; }
+  void told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots);
 
   // The attempt that runs; 0: none does. The engine's count of waiting jobs that Muster may start.
   std::uint32_t running(JobId id) const;
@@ -68,6 +67,7 @@ class Picture {
     std::uint32_t restarts = 0;  // by Slurm's count, at that start
     std::uint32_t missed = 0;    // looks
     std::vector<NodeId> nodes;
+    std::vector<std::uint16_t> slots;  // empty: all of each
     bool in_hand = false;
     std::uint32_t ordered = 0;  // attempt of the order under way
   };
@@ -80,7 +80,9 @@ class Picture {
   void see(const JobRow& r, Time utc, std::vector<Body>& out);
   void appear(const JobRow& r, Time utc, std::vector<Body>& out);
   void start(Known& k, const JobRow& r, std::vector<Body>& out);
-  JobStarted started(JobId id, const Known& k);
+  std::uint16_t slots_on(JobId id, const Known& k, NodeId n) const;
+  bool knows_slots(const JobRow& r, std::uint32_t gpus_per_node);
+  void make_way(JobId id, const JobStarted& b, std::vector<Body>& out);
   void end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out);
   void amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   std::vector<NodeId> nodes_of(const std::string& list) const;

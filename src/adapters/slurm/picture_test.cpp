@@ -207,6 +207,34 @@ TEST_F(Pictured, WhatSlurmPutBackGoesBehindTheGateAgain) {
   EXPECT_TRUE(p.strays().empty()) << "on its way";
 }
 
+TEST_F(Pictured, NoGpuIsEverSomebodysTwice) {
+  look({row(1, "RUNNING", "n[0-1]"), row(2, "RUNNING", "n[2-3]")});
+  // Job 2 has ended and job 3 has its nodes: told in whatever order. Of job 1 nothing is heard, and job 4 is on one of its nodes.
+  look({row(3, "RUNNING", "n[2-3]"), row(2, "COMPLETED", "n[2-3]"), row(4, "RUNNING", "n[1,4]")});
+  EXPECT_EQ(phase(2), JobPhase::completed);
+  EXPECT_EQ(phase(3), JobPhase::running);
+  EXPECT_EQ(phase(1), JobPhase::completed) << "Slurm gave its node away";
+  EXPECT_EQ(phase(4), JobPhase::running);
+  for (const NodeState& n : t.s.nodes) EXPECT_LE(n.shares.size(), 1U);
+}
+
+TEST_F(Pictured, PartsOfNodesAreToldWhenItIsKnownWhich) {
+  const auto part = [&](std::uint32_t id) {
+    JobRow r = row(id, "RUNNING", "n0");
+    r.nodes = 1;
+    r.gpus_per_node = 2;
+    return r;
+  };
+  EXPECT_TRUE(look({part(1), part(2)}).empty());
+  EXPECT_EQ(p.without_slots().size(), 2U);
+  p.told_slots(JobId{1, 0}, {{"n0", 0x0c}});
+  p.told_slots(JobId{2, 0}, {});
+  look({part(1), part(2)});
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).slots, std::vector<std::uint16_t>{0x0c});
+  EXPECT_EQ(t.s.jobs.at(JobId{2, 0}).slots, std::vector<std::uint16_t>{0x03})
+      << "the lowest that are free, where Slurm does not tell";
+}
+
 TEST_F(Pictured, APartialAnswerIsNoEnd) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
   EXPECT_TRUE(look({}).empty()) << "one look without them";

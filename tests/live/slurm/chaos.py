@@ -1,0 +1,160 @@
+"""chaos.py MUSTER [--minutes 10] [--nodes 16] [--seed 1]: kill -9 of slurmd, slurmctld (back after two minutes in long runs), slurmrestd
+and Muster in random order under load. At the end every job that Slurm had on disk has ended once, as often run as Slurm says; no
+order was carried out twice; no node was drained without evidence; all nodes are back. Exit 1 where that does not hold."""
+import argparse
+import atexit
+import os
+import random
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
+from controller import Controller, wait_for  # noqa: E402
+from held import check, finish  # noqa: E402
+from lab import Failed, Lab, Unavailable  # noqa: E402
+from stream import collect  # noqa: E402
+
+OVER = ('COMPLETED', 'FAILED', 'CANCELLED', 'TIMEOUT', 'NODE_FAIL')
+running = []
+
+
+@atexit.register
+def clean():
+    for one in running:
+        one()
+
+
+class Chaos:
+    def __init__(self, lab, muster, o):
+        self.lab, self.muster, self.rng = lab, muster, random.Random(o.seed)
+        self.ran = os.path.join(lab.dir, 'home', 'ran')
+        open(self.ran, 'w').close()
+        os.chmod(self.ran, 0o666)
+        self.jobs, self.known, self.kills = {}, {}, {}
+        self.back = []  # (moment, what, node): to be started again then
+        self.away = set()
+        self.ctld_away_s = 120 if o.minutes >= 8 else 12
+
+    def submit(self):
+        nodes = self.rng.choice((1, 1, 2, 2, 3, 4))
+        if 'slurmctld' in self.away:
+            return
+        try:
+            job = self.lab.sbatch('-N', str(nodes), '--gpus-per-node=8', '-t', '5',
+                                  script=f'echo $SLURM_JOB_ID >> {self.ran}; sleep {self.rng.uniform(2, 12):.1f}')
+        except Failed:
+            return
+        self.jobs[job] = time.monotonic()
+
+    def strike(self):
+        what = self.rng.choice(('slurmd', 'slurmd', 'muster', 'muster', 'slurmctld', 'slurmrestd'))
+        node = self.rng.choice(self.lab.nodes) if what == 'slurmd' else None
+        if (what, node) in [(w, n) for _, w, n in self.back]:
+            return
+        self.kills[what] = self.kills.get(what, 0) + 1
+        if what == 'muster':
+            self.muster.kill()
+        else:
+            if what == 'slurmctld':
+                # A job that it answered for and has not saved is lost by Slurm itself.
+                fresh = [j for j, at in self.jobs.items() if time.monotonic() - at < 6]
+                for j in fresh:
+                    del self.jobs[j]
+                self.away.add(what)
+            self.lab.kill(what, node)
+        away_s = self.ctld_away_s if what == 'slurmctld' else self.rng.uniform(3, 30)
+        self.back.append((time.monotonic() + away_s, what, node))
+
+    def mend(self, all_of_it=False):
+        for entry in list(self.back):
+            at, what, node = entry
+            if at > time.monotonic() and not all_of_it:
+                continue
+            self.back.remove(entry)
+            if what == 'muster':
+                self.muster.start()
+            else:
+                self.lab.restart(what, node)
+                self.away.discard(what)
+
+    def play(self, seconds):
+        end = time.monotonic() + seconds
+        strike_at = time.monotonic() + 5
+        while time.monotonic() < end:
+            self.submit()
+            if time.monotonic() > strike_at:
+                self.strike()
+                strike_at = time.monotonic() + self.rng.uniform(4, 15)
+            self.mend()
+            if 'slurmctld' not in self.away:
+                self.note()
+            time.sleep(self.rng.uniform(0.2, 1.2))
+        self.mend(all_of_it=True)
+
+    def note(self):
+        try:
+            collect(self.lab, self.known)
+        except Failed:
+            pass
+
+    def settle(self, seconds):
+        def over():
+            self.note()
+            return all(self.known.get(j, {}).get('JobState') in OVER for j in self.jobs)
+        return wait_for(over, seconds, 2)
+
+
+def judge(c, lab, muster):
+    with open(c.ran) as f:
+        times = {}
+        for line in f:
+            if line.strip().isdigit():
+                times[int(line)] = times.get(int(line), 0) + 1
+    lost = [j for j in c.jobs if c.known.get(j, {}).get('JobState') != 'COMPLETED']
+    check(not lost, f'all {len(c.jobs)} jobs have completed', [(j, c.known.get(j, {}).get('JobState')) for j in lost[:5]])
+    # The script's first line runs once an attempt; an attempt that a kill met before it runs none.
+    often = [j for j in c.jobs if times.get(j, 0) > int(c.known.get(j, {}).get('Restarts', 0)) + 1 or times.get(j, 0) == 0]
+    check(not often, 'none ran more often than Slurm started it', [(j, times.get(j), c.known[j].get('Restarts')) for j in often[:5]])
+    events = muster.events()
+    orders = [e['body']['order'] for e in events if e['type'] == 'order_intended']
+    keys = [o['key'] for o in orders]
+    check(len(keys) == len(set(keys)), f'no order was given twice ({len(keys)} orders)')
+    drains = [o for o in orders if o['action']['verb'] == 'drain_node']
+    check(all(o['reason']['findings'] for o in drains), f'no node was drained without evidence ({len(drains)} drains)', drains[:1])
+    ended = [e['body'] for e in events if e['type'] == 'order_ended']
+    open_ = set(keys) - {b['key'] for b in ended if b['status'] not in ('unknown', 'pending')}
+    check(not open_, 'no order is left without an outcome', sorted(open_)[:5])
+    back = wait_for(lambda: all(s.startswith('idle') for s in lab.states().values()), 60, 1)
+    check(back, 'all nodes are back', {n: s for n, s in lab.states().items() if not s.startswith('idle')})
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('muster')
+    p.add_argument('--minutes', type=float, default=10)
+    p.add_argument('--nodes', type=int, default=16)
+    p.add_argument('--seed', type=int, default=1)
+    o = p.parse_args()
+    if os.geteuid() != 0:
+        print('skip - live_slurm_chaos: it needs root for a Slurm of its own')
+        sys.exit(77)
+    try:
+        lab = Lab.start(nodes=o.nodes, leaf=4, place=('batch',))
+    except Unavailable as why:
+        print(f'skip - live_slurm_chaos: {why}')
+        sys.exit(77)
+    running.append(lambda: os.path.exists(lab.dir) and lab.down())
+    muster = Controller(os.path.abspath(o.muster), lab).start()
+    running.insert(0, muster.stop)
+    wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 10)
+    c = Chaos(lab, muster, o)
+    c.play(60 * o.minutes)
+    print(f'# killed: {c.kills}; {len(c.jobs)} jobs')
+    check(c.settle(300), 'the queue runs empty', [(j, c.known.get(j, {}).get('JobState'), c.known.get(j, {}).get('Reason')) for j in c.jobs
+                                                  if c.known.get(j, {}).get('JobState') not in OVER][:6])
+    judge(c, lab, muster)
+    finish()
+
+
+main()
