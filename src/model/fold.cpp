@@ -5,6 +5,7 @@
 #include "model/codec.h"
 #include "model/fold_clock.h"
 #include "model/fold_heat.h"
+#include "model/fold_jobs.h"
 #include "model/fold_recovery.h"
 #include "model/fold_upgrade.h"
 #include "model/state.h"
@@ -120,13 +121,6 @@ struct Folder {
     charge(id, -milli);
   }
   void release(Job& j) { release(j.id, j.nodes); }
-  void leave_place(Job& j) {
-    release(j);
-    j.nodes.clear();
-    j.slots.clear();
-    s.placed.erase(j.id);
-    s.queue_dirty = true;
-  }
   // GPUs of nodes become the job's. What it had of them already is replaced.
   void occupy(const Job& j, const std::vector<NodeId>& nodes, const std::vector<std::uint16_t>& slots) {
     std::int64_t more = 0;
@@ -141,7 +135,10 @@ struct Folder {
         const auto rival = [&](const Share& x) { return (x.slots & mask) != 0; };
         const JobId loser = std::find_if(ns->shares.begin(), ns->shares.end(), rival)->job;
         charge(loser, -drop(*ns, loser));
-        if (Job* o = job(loser)) leave_place(*o);
+        if (Job* o = job(loser)) {
+          release(*o);
+          forget_place(s, *o);
+        }
       }
       ns->shares.push_back({j.id, mask, milli});
       more += std::int64_t{milli} * std::popcount(mask);
@@ -241,12 +238,7 @@ struct Folder {
     ++s.totals.jobs_submitted;
     enqueue(s.jobs[b.job] = std::move(j));
   }
-  void operator()(const JobAmended& b) {
-    Job* j = job(b.job);
-    if (j == nullptr || ended(j->phase)) return;
-    j->spec = b.spec;
-    if (j->phase == JobPhase::queued) s.queue_dirty = true;
-  }
+  void operator()(const JobAmended& b) { amend_job(s, b); }
   void operator()(const JobStarted& b) {
     Job* j = job(b.job);
     if (j == nullptr || ended(j->phase)) return;

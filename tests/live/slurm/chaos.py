@@ -125,8 +125,8 @@ def judge(c, lab, muster):
     ended = [e['body'] for e in events if e['type'] == 'order_ended']
     open_ = set(keys) - {b['key'] for b in ended if b['status'] not in ('unknown', 'pending')}
     check(not open_, 'no order is left without an outcome', sorted(open_)[:5])
-    back = wait_for(lambda: all(s.startswith('idle') for s in lab.states().values()), 60, 1)
-    check(back, 'all nodes are back', {n: s for n, s in lab.states().items() if not s.startswith('idle')})
+    back = wait_for(lambda: lab.states() == {'idle': len(lab.nodes)}, 60, 1)
+    check(back, 'all nodes are back', lab.states())
 
 
 def main():
