@@ -49,7 +49,7 @@ void Parser::add_twin() {
   value(soak, "--seeds", "N", "How many seeds [20]", [this](const std::string& s) {
     twin_soak_.seeds = static_cast<std::uint32_t>(checked(parse_count("--seeds", s, 1, 1'000'000)));
   });
-  value(soak, "--faults", "N", "Go on with more seeds until so many faults have struck",
+  value(soak, "--faults", "N", "Go on with more seeds until so many faults have struck; needs weather",
         [this](const std::string& s) { twin_soak_.faults = checked(parse_count("--faults", s, 1, 1'000'000'000)); });
   value(soak, "--first-seed", "K", "The first of them [1]", [this](const std::string& s) {
     twin_soak_.first_seed = checked(parse_count("--first-seed", s, 0, UINT64_MAX - 1'000'000));
