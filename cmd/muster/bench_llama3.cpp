@@ -170,6 +170,7 @@ Result<trial::Llama3Options> options_of(const BenchLlama3Options& o, const std::
   b.causes = std::move(*causes);
   auto loaded = load_policy(policy);
   if (!loaded) return tl::unexpected(loaded.error());
+  if (auto ok = fit_policy(*loaded, b.site, policy); !ok) return tl::unexpected(ok.error());
   b.policy = std::move(*loaded);
   trial::Llama3Setting& s = b.setting;
   s.stall_s = stall_s;
