@@ -185,7 +185,7 @@ class Parser {
   }
 
   void add_twin_choice(CLI::App* sub, TwinChoice& t, bool with_seed = true, bool with_policy = true) {
-    auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [1024]",
+    auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [" + std::to_string(t.gpus) + "]",
                        [&t](const std::string& s) { t.gpus = checked(parse_gpus(s)); });
     add_cluster(sub, t.cluster)->excludes(gpus);
     value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed, mix:shared or a workload file [mix:mixed]",

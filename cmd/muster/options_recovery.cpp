@@ -35,7 +35,7 @@ void Parser::add_runbook() {
   several(check, runbook_check_, "FILE", "Files", {WordKind::file, {}});
   chosen(check, runbook_check_);
   auto* diff =
-      add(runbook_diff_, RunbookOptions::What::diff, "diff", "In what the runbooks of two policies differ; exit code 6: they do",
+      add(runbook_diff_, RunbookOptions::What::diff, "diff", "In what the runbooks of two policies differ, groups of nodes included; exit code 6: they do",
           "  muster runbook diff default ours.yaml\n  muster runbook diff last-week.yaml ours.yaml -o json");
   several(diff, runbook_diff_, "POLICY", "Two policies: names or files", {WordKind::file, preset_policy_names()});
   chosen(diff, runbook_diff_);

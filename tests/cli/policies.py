@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where a policy meets a cluster: groups whose nodes are not there; what a soak says of faults that a policy leaves to people."""
+"""Where a policy meets a cluster: groups whose nodes are not there, faults that a policy leaves to people; what one run can tell."""
 import json
 
 from checks import STATE, check, finish, run
@@ -43,5 +43,20 @@ ran = run('twin', 'soak', '--seeds', '2', '--gpus', '256', '--policy', 'cautious
 got = json.loads(ran.out)
 check(ran.code == 0 and got['broken']['unfinished'] == 0 and got['left_to_people'] > 0,
       'what a policy does not act on is in the hands of people, and counted apart', ran)
+
+# ---- benches: one run has no interval
+ran = run('bench', 'upgrade', '--seeds', '1', '--gpus', '256', '--progress', 'never')
+check('(one run: no interval); by 2 % or more in 0 of 1 seeds' in ran.out and '95 % interval' not in ran.out,
+      'bench upgrade: one run has no interval, and how many seeds are above the bound', ran)
+got = json.loads(run('bench', 'upgrade', '--seeds', '2', '--gpus', '64', '--progress', 'never', '-o', 'json').out)
+check(got['seeds_above'] == sum(r['loss_pct'] >= 2 for r in got['runs']) and got['useful_loss_low'] < got['useful_loss_high'],
+      'bench upgrade -o json: the same', got)
+ONE = ('bench', 'llama3', '--seeds', '1', '--gpus', '2048', '--days', '2', '--policy', 'default', '--stall', '1')
+ran = run(*ONE, '--progress', 'never')
+check('(one run: no interval)' in ran.out and '+-' not in ran.out, 'bench llama3: likewise', ran)
+got = json.loads(run(*ONE, '--progress', 'never', '-o', 'json').out)
+check(got['runs'][0]['effective_ci95'] is None and got['runs'][0]['interruptions_ci95'] is None, 'and null in JSON', got)
+ran = run('bench', 'upgrade', '--help')
+check('8 in a node [2048]' in ran.out, 'bench upgrade --help: the GPUs it runs with', ran)
 
 finish()

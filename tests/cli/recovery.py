@@ -41,6 +41,17 @@ ran = ask('runbook', 'diff', 'default', ours)
 check(ran.code == 6 and 'gpu_lost: steps reboot_node, power_cycle_node, replace_node -> replace_node' in ran.out and
       'version 1 -> 2' in ran.out, 'diff says in what they differ: exit 6', ran)
 check(ask('runbook', 'diff', 'default', 'default').code == 0, 'and 0 where they do not')
+grouped = write('grouped.yaml', 'groups:\n  - {name: racks, nodes: "node[0001-0004]", runbooks: {gpu_lost: {act: false}}}\n'
+                '  - {name: new, nodes: node0005, shadow: true}\n')
+ran = ask('runbook', 'diff', 'default', grouped)
+check(ran.code == 6 and ran.out.splitlines() == ['group racks: nodes absent -> node[0001-0004]', 'group racks: gpu_lost: act yes -> no',
+                                                 'group new: nodes absent -> node0005', 'group new: shadow no -> yes'],
+      'diff compares groups of nodes and their runbooks', ran)
+both = write('both.yaml', 'runbooks: {gpu_lost: {job: wait}}\ngroups:\n  - {name: racks, nodes: "node[0001-0004]", '
+             'runbooks: {gpu_lost: {act: false}}}\n  - {name: new, nodes: node0005}\n')
+ran = ask('runbook', 'diff', grouped, both, '-o', 'json')
+check(ran.code == 6 and [(c['group'], c['runbook'], c['what'], c['after']) for c in json.loads(ran.out)] ==
+      [('', 'gpu_lost', 'job', 'wait'), ('new', '', 'shadow', 'no')], 'what holds for all nodes is not told again for groups', ran)
 zone = write('zone.yaml', 'windows:\n  - {from: "22:00", to: "05:00", zone: Europe/Berlni}\n')
 ran = ask('runbook', 'check', zone)
 check(ran.code != 0 and 'Europe/Berlni' in ran.err, 'a zone that is none is refused', ran)
@@ -137,5 +148,16 @@ with Demo(shadow) as d:
 other = d.journal().replace('shadow.yaml', 'careful.yaml')
 check('Shadow mode held nothing back' in ask('shadow', 'report', '--journal', other).out, 'nothing where nothing was in shadow')
 check(ask('shadow', 'report', '--journal', STATE + '/none.db').code != 0, 'a journal that is not there is an error')
+
+plain = write('plain.yaml', 'name: plain\n')
+with Demo(plain) as d:
+    check(d.guard()['engine_away'] is None and 'engine' not in d.ask('guard', 'status').out, 'an engine that answers is not spoken of')
+    d.ask('twin', 'inject', 'engine_away', '--lasts', '20h')
+    for node in d.ask('get', 'nodes', '-o', 'name').out.split()[:3]:  # work for it: three orders must go unheard
+        d.ask('twin', 'inject', 'gpu_off_bus', node)
+    away = d.wait(lambda: d.guard()['engine_away'])
+    check(away and away['since'] and away['finding'], 'guard status: the engine is away', away)
+    words = d.ask('guard', 'status').out
+    check('acting     no: the scheduler engine does not answer' in words and 'nothing is ordered' in words, 'in words', words)
 
 finish()
