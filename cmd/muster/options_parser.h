@@ -164,10 +164,10 @@ class Parser {
     sub->get_option("--token-file")->group(kConnecting);
   }
 
-  void add_format(CLI::App* sub, Format& format, std::vector<Format> allowed) {
+  void add_format(CLI::App* sub, Format& format, std::vector<Format> allowed, const std::string& more = "") {
     Words names;
     for (const auto f : allowed) names.emplace_back(report::kFormatNames[static_cast<std::size_t>(f)]);
-    choice(sub, "-o,--output", "FORMAT", join(names, ", ") + " [table]", names,
+    choice(sub, "-o,--output", "FORMAT", join(names, ", ") + " [table]" + more, names,
            [&format, allowed](std::size_t i) { format = allowed[i]; });
   }
 

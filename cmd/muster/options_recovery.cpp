@@ -75,9 +75,10 @@ void Parser::add_upgrade() {
               "  muster upgrade start firmware 28.43.2566 --before 28.42.1000 --nodes 'node[001-064]' --at-once 5");
   UpgradeOptions& o = upgrade_start_;
   o.what = What::start;
-  value(start, "WHAT", "WHAT", "driver, firmware or os", [&o](const std::string& s) { o.spec.what = s; },
-        {WordKind::choice, {"driver", "firmware", "os"}})
-      ->required();
+  const Words whats{"driver", "firmware", "os"};
+  choice(start, "WHAT", "WHAT", "driver, firmware or os", whats, [&o, whats](std::size_t i) {
+    o.spec.what = whats[i];
+  })->required();
   value(start, "VERSION", "VERSION", "As the site's installer knows it", [&o](const std::string& s) {
     o.spec.version = checked(parse_words("VERSION", s, 100));
   })->required();

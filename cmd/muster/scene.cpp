@@ -82,7 +82,7 @@ Result<Policy> load_policy(const std::string& name) {
   if (!text) return tl::unexpected(text.error());
   auto policy = parse_policy(*text, name);
   if (!policy) return policy;
-  if (const auto ok = resolve_zones(*policy, name); !ok) return tl::unexpected(ok.error());
+  if (const auto ok = resolve_zones(*policy, name, *text); !ok) return tl::unexpected(ok.error());
   if (const auto ok = decide::check_queues(policy->queues); !ok) {
     Error e = ok.error();
     e.what = name + ": " + e.what;

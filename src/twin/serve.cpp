@@ -134,8 +134,8 @@ Result<void> read_extent(const Value& body, Stroke& stroke) {
     stroke.lasts = from_seconds(lasts_s);
   }
   if (const Value* v = body.find("share"); v != nullptr && !v->is_null()) {
-    if (!v->number(stroke.share) || !(stroke.share >= 0 && stroke.share <= 1))
-      return fail(Code::bad_input, "\"share\" must be 0 to 1");
+    if (!v->number(stroke.share) || !(stroke.share > 0 && stroke.share <= 1))
+      return fail(Code::bad_input, "\"share\" must be above 0 and at most 1");
     if (stroke.kind != FaultKind::bad_push)
       return fail(Code::bad_input, "share is of bad_push: the part of the nodes it reaches");
   }

@@ -54,7 +54,10 @@ check(ran.code == 6 and [(c['group'], c['runbook'], c['what'], c['after']) for c
       [('', 'gpu_lost', 'job', 'wait'), ('new', '', 'shadow', 'no')], 'what holds for all nodes is not told again for groups', ran)
 zone = write('zone.yaml', 'windows:\n  - {from: "22:00", to: "05:00", zone: Europe/Berlni}\n')
 ran = ask('runbook', 'check', zone)
-check(ran.code != 0 and 'Europe/Berlni' in ran.err, 'a zone that is none is refused', ran)
+check(ran.code != 0 and 'zone.yaml:2: ' in ran.err and 'Europe/Berlni' in ran.err, 'a zone that is none is refused, with its line', ran)
+twice = write('twice.yaml', 'groups:\n  - {name: new, nodes: node0001}\n  - {name: new, nodes: node0002}\n')
+ran = ask('runbook', 'check', twice)
+check(ran.code != 0 and 'twice.yaml:3: two groups are called "new"' in ran.err, 'two groups of one name are refused', ran)
 zone = write('zone.yaml', 'windows:\n  - {from: "22:00", to: "05:00", zone: Europe/Berlin}\n')
 check(ask('runbook', 'check', zone).code == 0, 'a real one is not')
 
@@ -151,6 +154,10 @@ check(ask('shadow', 'report', '--journal', STATE + '/none.db').code != 0, 'a jou
 
 plain = write('plain.yaml', 'name: plain\n')
 with Demo(plain) as d:
+    node = d.ask('get', 'nodes', '-o', 'name').out.split()[0]
+    ran = d.ask('twin', 'inject', 'cooling_fault', node)
+    check(ran.code != 0 and 'a row of racks' in ran.err and 'racks_per_row' in ran.err and '--cluster FILE' in ran.err,
+          'a cooling fault without rows: what would do', ran)
     check(d.guard()['engine_away'] is None and 'engine' not in d.ask('guard', 'status').out, 'an engine that answers is not spoken of')
     d.ask('twin', 'inject', 'engine_away', '--lasts', '20h')
     for node in d.ask('get', 'nodes', '-o', 'name').out.split()[:3]:  # work for it: three orders must go unheard
