@@ -109,7 +109,8 @@ Error nobody_there(const Error& why, const std::string& server, const std::strin
   const bool absent = server.empty() && ::access(socket.c_str(), F_OK) != 0 && errno == ENOENT;
   if (server.empty() && !absent && is_left_behind(socket)) {
     const std::string dir = socket.substr(0, socket.rfind('/'));
-    return {Code::unreachable, fmt::format("nothing answers in the state directory {}: the Muster that worked there has ended", dir),
+    return {Code::unreachable,
+            fmt::format("nothing answers in the state directory {}: the Muster that worked there has ended", dir),
             fmt::format("start it again: `muster up ... --state {0}`, or `muster demo --state {0}`", dir)};
   }
   return {Code::unreachable,

@@ -67,7 +67,8 @@ Result<void> resolve_zones(Policy& policy, const std::string& file, std::string_
     char magic[4] = {};
     if (!plain || !there.read(magic, sizeof magic) || std::string_view(magic, 4) != "TZif") {
       return fail(Code::bad_input,
-                  fmt::format("{}{}: windows[].zone: the system knows no time zone {}", file, line_of(w.zone, text), quoted(w.zone)),
+                  fmt::format("{}{}: windows[].zone: the system knows no time zone {}", file, line_of(w.zone, text),
+                              quoted(w.zone)),
                   "give an IANA name like Europe/Berlin, or UTC; zones come with the package tzdata");
     }
     w.offsets = changes_of(w.zone);

@@ -45,8 +45,8 @@ void Score::on_event(const Event& e, const State& s) {
   }
 }
 
-// Only what a policy takes back of what ships is its own word: what nobody acts on (link_flap, say) excuses nothing, and under the
-// shipped policy nothing is left to people.
+// Only what a policy takes back of what ships is its own word: what nobody acts on (link_flap, say) excuses nothing, and under
+// the shipped policy nothing is left to people.
 bool Score::is_left_to_people(const twin::FaultTruth& f, const State& s) const {
   const auto seen = findings_.find(f.node);
   if (!f.node.some() || seen == findings_.end()) return false;
