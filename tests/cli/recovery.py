@@ -165,7 +165,8 @@ plain = write('plain.yaml', 'name: plain\nrunbooks:\n  gpu_lost: {version: 2, st
 with Demo(plain) as d:
     force = {b['name']: b for b in json.loads(d.ask('runbook', 'list', '-o', 'json').out)}
     check(force['gpu_lost']['steps'] == ['replace_node'] and force['gpu_lost']['version'] == 2 and
-          not force['slow_gpu']['act'] and set(force) == set(named), 'runbook list --state DIR: those in force there', force.get('gpu_lost'))
+          not force['slow_gpu']['act'] and set(force) == set(named),
+          'runbook list --state DIR: those in force there', force.get('gpu_lost'))
     check('group racks (node0005): link_down: job requeue -> wait' in d.ask('runbook', 'list').out, 'and of groups')
     ran = d.ask('runbook', 'show', 'slow_gpu', 'link_down')
     check(ran.code == 0 and 'acts     no' in ran.out and 'bounce_link' in ran.out, 'show likewise', ran)
