@@ -27,7 +27,7 @@ class RemoteInject final : public Tool {
       if (v == nullptr || v->string() == nullptr || v->string()->find_first_of("\"\\") != std::string::npos) continue;
       body += (body.size() > 1 ? "," : "") + std::string("\"") + name + "\":\"" + *v->string() + "\"";
     }
-    for (const char* name : {"lasts_s", "share"}) {
+    for (const char* name : {"slot", "lasts_s", "share"}) {
       double number = 0;
       if (const Value* v = input.find(name); v != nullptr && v->number(number))
         body += fmt::format("{}\"{}\":{}", body.size() > 1 ? "," : "", name, number);

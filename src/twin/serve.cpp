@@ -152,7 +152,13 @@ HttpResponse Service::inject(const HttpRequest& q) {
   const NodeId node = find_node(site_, text("node"));
   if (!node.some() && needs_node(kind)) return refuse(404, {Code::not_found, "there is no such node", ""});
   Stroke stroke{.kind = kind, .node = node};
-  if (const auto ok = q.json ? read_extent(*q.json, stroke) : Result<void>(); !ok) return refuse(400, ok.error());
+  const Value* slot = q.json->find("slot");
+  if (slot != nullptr && !slot->is_null()) {
+    if (slot->integer() == nullptr || *slot->integer() < -1 || *slot->integer() >= site_.gpus_per_node)
+      return refuse(400, {Code::bad_input, fmt::format("\"slot\" must be 0 to {}", site_.gpus_per_node - 1), ""});
+    stroke.slot = static_cast<int>(*slot->integer());
+  }
+  if (const auto ok = read_extent(*q.json, stroke); !ok) return refuse(400, ok.error());
   const auto r = twin_.inject(stroke);
   if (!r) return refuse(409, r.error());
   return {200, "application/json", {}, fmt::format("{{\"fault\":{}}}", *r)};
