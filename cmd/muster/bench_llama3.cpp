@@ -67,8 +67,13 @@ void write(JsonWriter& w, const Outcome& o) {
   w.field("checkpoint_every_s", r.interval_s).field("checkpoint_write_s", r.write_s).field("step_s", r.setting.step_s);
   w.field("spares", r.setting.spares).field("report_every_s", r.setting.report_every_s);
   w.field("days", r.days).field("seeds", r.seeds).field("interruptions_published", r.expected);
-  w.field("interruptions", r.interruptions.mean).field("interruptions_ci95", r.interruptions.half_width);
-  w.field("effective_pct", r.effective_pct.mean).field("effective_ci95", r.effective_pct.half_width);
+  const auto interval = [&](std::string_view key, const trial::Mean& m) {
+    r.seeds > 1 ? w.field(key, m.half_width) : w.key(key).null();
+  };
+  w.field("interruptions", r.interruptions.mean);
+  interval("interruptions_ci95", r.interruptions);
+  w.field("effective_pct", r.effective_pct.mean);
+  interval("effective_ci95", r.effective_pct);
   w.field("optimum_pct", r.optimum_pct).field("optimum_stated_pct", r.optimum_stated_pct);
   w.key("breakdown_pct")
       .object()
@@ -120,8 +125,8 @@ std::string render_text(const Outcome& o) {
     s += fmt::format("crew: {:.0f} s at each failure, {} of them {:g} h\n", r.setting.crew.handling_s, r.setting.crew.severe,
                      r.setting.crew.severe_h);
   }
-  s += fmt::format("  effective training time {:.2f} % +- {:.2f} (95 % interval)\n", r.effective_pct.mean,
-                   r.effective_pct.half_width);
+  s += fmt::format("  effective training time {:.2f} % {}\n", r.effective_pct.mean,
+                   r.seeds > 1 ? fmt::format("+- {:.2f} (95 % interval)", r.effective_pct.half_width) : "(one run: no interval)");
   s +=
       fmt::format("  optimum {:.2f} % for the {:.0f} s it took to recover: {:.2f} points; {:.2f} % for {:.0f} s: {:.2f} points\n",
                   r.optimum_pct, r.recover_all_mean_s, r.optimum_pct - r.effective_pct.mean, r.optimum_stated_pct,
@@ -130,8 +135,8 @@ std::string render_text(const Outcome& o) {
                    r.stall_pct);
   for (std::size_t p = 0; p < trial::kParts; ++p) s += fmt::format(", {} {:.2f} %", names(trial::Part{})[p], r.part_pct[p]);
   s += fmt::format(", first start {:.2f} %\n", r.first_start_pct);
-  s += fmt::format("  {:.0f} +- {:.0f} interruptions a run (published: {:.0f})\n", r.interruptions.mean,
-                   r.interruptions.half_width, r.expected);
+  s += fmt::format("  {:.0f}{} interruptions a run (published: {:.0f})\n", r.interruptions.mean,
+                   r.seeds > 1 ? fmt::format(" +- {:.0f}", r.interruptions.half_width) : "", r.expected);
   s += "    fault               a run   to recover   down       done again\n";
   for (const trial::CauseShare& c : r.causes) {
     s += fmt::format("    {:<18} {:>6.1f}   {:>8.0f} s   {:>6.3f} %   {:>6.3f} %\n", name_of(c.kind),
@@ -170,6 +175,7 @@ Result<trial::Llama3Options> options_of(const BenchLlama3Options& o, const std::
   b.causes = std::move(*causes);
   auto loaded = load_policy(policy);
   if (!loaded) return tl::unexpected(loaded.error());
+  if (auto ok = fit_policy(*loaded, b.site, policy); !ok) return tl::unexpected(ok.error());
   b.policy = std::move(*loaded);
   trial::Llama3Setting& s = b.setting;
   s.stall_s = stall_s;

@@ -24,6 +24,7 @@ constexpr int kExitFindings = 6;
 struct Verdict {
   std::vector<trial::UpgradeRun> runs;
   trial::Estimate loss_pct;
+  std::size_t above = 0;  // seeds that lost kLossMax_pct or more, each by itself
   std::vector<std::string> failed;
 };
 
@@ -33,6 +34,7 @@ Verdict judge(std::vector<trial::UpgradeRun> runs, const BenchUpgradeOptions& o,
   for (const trial::UpgradeRun& r : runs) {
     const auto no = [&](std::string what) { v.failed.push_back(fmt::format("seed {}: {}", r.seed, what)); };
     losses.push_back(r.loss_pct);
+    v.above += r.loss_pct >= kLossMax_pct ? 1 : 0;
     if (!r.violations.empty()) no(fmt::format("{} violations, the first: {}", r.violations.size(), r.violations.front()));
     if (o.bad) {
       if (r.phase != UpgradePhase::rolled_back) no(fmt::format("it is {} instead of rolled_back", name_of(r.phase)));
@@ -56,7 +58,12 @@ Verdict judge(std::vector<trial::UpgradeRun> runs, const BenchUpgradeOptions& o,
 std::string json_of(const Verdict& v, const BenchUpgradeOptions& o) {
   JsonWriter w;
   w.object().field("gpus", o.twin.gpus).field("bad_version", o.bad).field("useful_loss_pct", v.loss_pct.mean);
-  w.field("useful_loss_low", v.loss_pct.low).field("useful_loss_high", v.loss_pct.high).key("runs").array();
+  const auto bound = [&](std::string_view key, double value) {
+    v.runs.size() > 1 ? w.field(key, value) : w.key(key).null();
+  };
+  bound("useful_loss_low", v.loss_pct.low);
+  bound("useful_loss_high", v.loss_pct.high);
+  w.field("loss_max_pct", kLossMax_pct).field("seeds_above", v.above).key("runs").array();
   for (const trial::UpgradeRun& r : v.runs) {
     w.object().field("seed", r.seed).field("phase", name_of(r.phase)).field("why", r.why).field("took_h", r.took_h);
     w.field("useful_gpu_h", r.useful_h).field("useful_without_gpu_h", r.useful_without_h).field("loss_pct", r.loss_pct);
@@ -91,8 +98,10 @@ std::string text_of_runs(const Verdict& v, const BenchUpgradeOptions& o) {
     s += "\n";
     if (!r.why.empty()) s += "          " + r.why + "\n";
   }
-  s += fmt::format("useful GPU-hours fell by {:.2f} % ({:.2f} to {:.2f}, 95 % interval)\n", v.loss_pct.mean, v.loss_pct.low,
-                   v.loss_pct.high);
+  s += fmt::format("useful GPU-hours fell by {:.2f} % ({})", v.loss_pct.mean,
+                   v.runs.size() > 1 ? fmt::format("{:.2f} to {:.2f}, 95 % interval", v.loss_pct.low, v.loss_pct.high)
+                                     : "one run: no interval");
+  s += fmt::format("; by {:g} % or more in {} of {} seeds\n", kLossMax_pct, v.above, v.runs.size());
   for (const std::string& f : v.failed) s += "NOT KEPT: " + f + "\n";
   return s;
 }

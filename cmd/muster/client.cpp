@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "adapters/http/client.h"
@@ -89,9 +91,28 @@ Error error_in(const http::Response& response) {
   return e;
 }
 
+// The socket is there and nobody listens: who made it has ended without a farewell.
+bool is_left_behind(const std::string& socket) {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  if (socket.size() >= sizeof to.sun_path) return false;
+  socket.copy(to.sun_path, socket.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool refused = ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno == ECONNREFUSED;
+  ::close(fd);
+  return refused;
+}
+
 Error nobody_there(const Error& why, const std::string& server, const std::string& socket) {
   const std::string where = server.empty() ? socket : server;
   const bool absent = server.empty() && ::access(socket.c_str(), F_OK) != 0 && errno == ENOENT;
+  if (server.empty() && !absent && is_left_behind(socket)) {
+    const std::string dir = socket.substr(0, socket.rfind('/'));
+    return {Code::unreachable,
+            fmt::format("nothing answers in the state directory {}: the Muster that worked there has ended", dir),
+            fmt::format("start it again: `muster up ... --state {0}`, or `muster demo --state {0}`", dir)};
+  }
   return {Code::unreachable,
           absent ? fmt::format("no Muster is running here: there is no {}", where)
                  : fmt::format("no Muster answers at {}: {}", where, why.what),

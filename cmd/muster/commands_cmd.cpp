@@ -307,6 +307,11 @@ int run_upgrade(const UpgradeOptions& o) {
     return 0;
   }
   const UpgradeSpec& x = o.spec;
+  if (o.yes) {  // where nobody answers, there is nothing to plan
+    const auto client = Client::open(o.connection);
+    if (!client) return say_error(client.error());
+    if (const auto there = client->get("/api/v1/upgrade", {}); !there) return say_error(there.error());
+  }
   say(fmt::format("{} {} comes to {}: canaries first, watched for {}; then {:g} % of the nodes at once", x.what,
                   printable(x.version), x.nodes.empty() ? "every node" : printable(x.nodes), render_duration(x.watch),
                   x.at_once_pct));

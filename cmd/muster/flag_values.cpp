@@ -113,7 +113,8 @@ Result<double> parse_duration_s(std::string_view flag, std::string_view text, do
 
 Result<double> parse_some_time(std::string_view flag, std::string_view text, double max_s) {
   auto s = parse_duration_s(flag, text, max_s);
-  if (s && *s <= 0) return bad(flag, text, "longer than 0", fmt::format("leave {} out for none", flag));
+  if (s && *s <= 0)
+    return bad(flag, text, "longer than 0", fmt::format("leave {} out for what is usual: --help says what that is", flag));
   return s;
 }
 

@@ -157,7 +157,8 @@ void Parser::add_explain() {
   add_policy(sub, explain_.policy, "Whose overrides of the fault catalogue count: a policy's name or file");
   sub->get_option("--file")->excludes(sub->get_option("WHAT"))->excludes(sub->get_option("--journal"));
   sub->get_option("--journal")->excludes(sub->get_option("--policy"));
-  add_format(sub, explain_.output.format, {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv});
+  add_format(sub, explain_.output.format, {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv},
+             "; wide, jsonl and csv with --file only");
   add_connection(sub, explain_.connection);
   sub->callback([this] {
     const bool file = !explain_.file.empty();

@@ -381,6 +381,8 @@ struct RunbookOptions {
   enum class What { list, show, check, diff } what = What::list;
   std::vector<std::string> names;  // show: runbooks; check: files; diff: two policies
   std::string policy;              // whose runbooks; empty: those that ship
+  bool running = false;            // those in force where a Muster runs; so too where `connection` says where that is
+  Connection connection;
   report::Format format = report::Format::table;
 };
 

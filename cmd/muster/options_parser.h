@@ -164,10 +164,10 @@ class Parser {
     sub->get_option("--token-file")->group(kConnecting);
   }
 
-  void add_format(CLI::App* sub, Format& format, std::vector<Format> allowed) {
+  void add_format(CLI::App* sub, Format& format, std::vector<Format> allowed, const std::string& more = "") {
     Words names;
     for (const auto f : allowed) names.emplace_back(report::kFormatNames[static_cast<std::size_t>(f)]);
-    choice(sub, "-o,--output", "FORMAT", join(names, ", ") + " [table]", names,
+    choice(sub, "-o,--output", "FORMAT", join(names, ", ") + " [table]" + more, names,
            [&format, allowed](std::size_t i) { format = allowed[i]; });
   }
 
@@ -185,7 +185,7 @@ class Parser {
   }
 
   void add_twin_choice(CLI::App* sub, TwinChoice& t, bool with_seed = true, bool with_policy = true) {
-    auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [1024]",
+    auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node [" + std::to_string(t.gpus) + "]",
                        [&t](const std::string& s) { t.gpus = checked(parse_gpus(s)); });
     add_cluster(sub, t.cluster)->excludes(gpus);
     value(sub, "--jobs", "mix:NAME|FILE", "Work: mix:llm, mix:research, mix:mixed, mix:shared or a workload file [mix:mixed]",

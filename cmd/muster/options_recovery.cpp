@@ -21,21 +21,29 @@ void Parser::add_runbook() {
         ->expected(1, CLI::detail::expected_max_vector_size)
         ->allow_extra_args();
   };
-  auto* list = add(runbook_list_, RunbookOptions::What::list, "list", "All runbooks, one a line",
-                   "  muster runbook list\n  muster runbook list --policy cautious -o json");
-  add_policy(list, runbook_list_.policy, "Policy whose runbooks are shown [default]");
+  const auto add_source = [&](CLI::App* sub, RunbookOptions& o) {
+    add_policy(sub, o.policy, "Policy whose runbooks are shown, from its file [default]");
+    flag(sub, "--running", o.running, "Ask the Muster that runs here instead; so do --state and --server");
+    add_connection(sub, o.connection);
+    for (const char* asks : {"--running", "--state", "--server"}) sub->get_option("--policy")->excludes(sub->get_option(asks));
+  };
+  auto* list = add(runbook_list_, RunbookOptions::What::list, "list",
+                   "All runbooks of a policy, one a line; with --running those in force",
+                   "  muster runbook list\n  muster runbook list --policy cautious -o json\n  muster runbook list --running");
+  add_source(list, runbook_list_);
   chosen(list, runbook_list_);
   auto* show = add(runbook_show_, RunbookOptions::What::show, "show", "One in words: its steps, why, and who says so",
                    "  muster runbook show ecc_uncontained");
   several(show, runbook_show_, "NAME", "Runbooks", {});
-  add_policy(show, runbook_show_.policy, "Policy whose runbooks are shown [default]");
+  add_source(show, runbook_show_);
   chosen(show, runbook_show_);
   auto* check = add(runbook_check_, RunbookOptions::What::check, "check", "Whether files of runbooks or policies are sound",
                     "  muster runbook check ours.yaml");
   several(check, runbook_check_, "FILE", "Files", {WordKind::file, {}});
   chosen(check, runbook_check_);
   auto* diff =
-      add(runbook_diff_, RunbookOptions::What::diff, "diff", "In what the runbooks of two policies differ; exit code 6: they do",
+      add(runbook_diff_, RunbookOptions::What::diff, "diff",
+          "In what the runbooks of two policies differ, groups of nodes included; exit code 6: they do",
           "  muster runbook diff default ours.yaml\n  muster runbook diff last-week.yaml ours.yaml -o json");
   several(diff, runbook_diff_, "POLICY", "Two policies: names or files", {WordKind::file, preset_policy_names()});
   chosen(diff, runbook_diff_);
@@ -75,9 +83,10 @@ void Parser::add_upgrade() {
               "  muster upgrade start firmware 28.43.2566 --before 28.42.1000 --nodes 'node[001-064]' --at-once 5");
   UpgradeOptions& o = upgrade_start_;
   o.what = What::start;
-  value(start, "WHAT", "WHAT", "driver, firmware or os", [&o](const std::string& s) { o.spec.what = s; },
-        {WordKind::choice, {"driver", "firmware", "os"}})
-      ->required();
+  const Words whats{"driver", "firmware", "os"};
+  choice(start, "WHAT", "WHAT", "driver, firmware or os", whats, [&o, whats](std::size_t i) {
+    o.spec.what = whats[i];
+  })->required();
   value(start, "VERSION", "VERSION", "As the site's installer knows it", [&o](const std::string& s) {
     o.spec.version = checked(parse_words("VERSION", s, 100));
   })->required();

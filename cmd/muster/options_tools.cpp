@@ -49,7 +49,7 @@ void Parser::add_twin() {
   value(soak, "--seeds", "N", "How many seeds [20]", [this](const std::string& s) {
     twin_soak_.seeds = static_cast<std::uint32_t>(checked(parse_count("--seeds", s, 1, 1'000'000)));
   });
-  value(soak, "--faults", "N", "Go on with more seeds until so many faults have struck",
+  value(soak, "--faults", "N", "Go on with more seeds until so many faults have struck; needs weather",
         [this](const std::string& s) { twin_soak_.faults = checked(parse_count("--faults", s, 1, 1'000'000'000)); });
   value(soak, "--first-seed", "K", "The first of them [1]", [this](const std::string& s) {
     twin_soak_.first_seed = checked(parse_count("--first-seed", s, 0, UINT64_MAX - 1'000'000));
@@ -121,7 +121,8 @@ void Parser::add_twin_inject(CLI::App& twin) {
   auto* sub = command(twin, "inject", "Break something in a running demo, and see what happens", nullptr,
                       "  muster twin inject gpu_off_bus node0017 --slot 3\n"
                       "  muster twin inject node_hang node0042\n"
-                      "  muster twin inject pdu_loss node0017 --lasts 30m    # its rack; also cooling_fault and switch_failure\n"
+                      "  muster twin inject pdu_loss node0017 --lasts 30m    # its rack; also switch_failure (its leaf)\n"
+                      "  muster twin inject cooling_fault node0017           # its row: needs a cluster file with racks_per_row\n"
                       "  muster twin inject bad_push --share 0.2 --lasts 2h  # strikes the site: no node; also engine_away ...");
   const auto faults = as_words(twin::names(twin::FaultKind{}));
   choice(sub, "FAULT", "FAULT", "What goes wrong: " + join(faults, ", "), faults, [this, faults](std::size_t i) {
@@ -132,8 +133,12 @@ void Parser::add_twin_inject(CLI::App& twin) {
         [this](const std::string& s) { twin_inject_.slot = static_cast<int>(checked(parse_count("--slot", s, 0, 15))); });
   value(sub, "--lasts", "TIME", "Until somebody mends it, of disasters and stalls [as usual for the kind]",
         [this](const std::string& s) { twin_inject_.lasts_s = checked(parse_duration_s("--lasts", s, 30 * 86'400)); });
-  value(sub, "--share", "PART", "Part of the nodes that a bad_push reaches, 0 to 1 [0.3]",
-        [this](const std::string& s) { twin_inject_.share = checked(parse_quantity("--share", s, 0, 1)); });
+  value(sub, "--share", "PART", "Part of the nodes that a bad_push reaches, above 0 and up to 1 [0.3]",
+        [this](const std::string& s) {
+          twin_inject_.share = checked(parse_quantity("--share", s, 0, 1));
+          if (twin_inject_.share > 0) return;
+          throw BadValue{{Code::bad_input, "--share 0: a push that reaches no node breaks nothing", "give more than 0, up to 1"}};
+        });
   add_connection(sub, twin_inject_.connection);
   sub->callback([this] {
     twin::FaultKind kind{};
@@ -141,6 +146,10 @@ void Parser::add_twin_inject(CLI::App& twin) {
     if (twin_inject_.node.empty() && twin::needs_node(kind)) {
       throw BadValue{
           {Code::bad_input, "NODE is required: " + twin_inject_.fault + " strikes one, or the part it belongs to", ""}};
+    }
+    if (!twin_inject_.node.empty() && !twin::needs_node(kind)) {
+      throw BadValue{{Code::bad_input, twin_inject_.fault + " strikes the whole site, not a node",
+                      "muster twin inject " + twin_inject_.fault}};
     }
     command_ = twin_inject_;
   });

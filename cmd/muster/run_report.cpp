@@ -47,7 +47,8 @@ std::string render_run_json(const trial::RunReport& r, const std::optional<Usage
   w.key("jobs").object().field("submitted", r.totals.jobs_submitted).field("completed", r.totals.jobs_completed);
   w.field("requeued", r.totals.requeues).field("lost", r.jobs_lost).field("timed_out", r.totals.jobs_timed_out).end_object();
   w.key("faults").object().field("injected", r.marks.injected).field("detected", r.marks.detected);
-  w.field("missed", r.marks.missed).field("false", r.marks.false_alarms).field("left_open", r.marks.unfinished);
+  w.field("missed", r.marks.missed).field("false", r.marks.false_alarms);
+  w.field("left_open", r.marks.unfinished + r.marks.left_to_people);
   w.key("missed_kinds").object();
   for (const auto& [kind, n] : r.marks.missed_kinds) w.field(kind, n);
   w.end_object().end_object();

@@ -11,6 +11,16 @@
 namespace muster::cmd {
 namespace {
 
+int first_failure = 0;  // errno of the first write to stdout that failed: later calls no longer know why
+
+// False where something could not be written. A reader that has gone away is no error: the program ends there.
+bool written(bool ok) {
+  if (ok) return true;
+  if (errno == EPIPE) std::_Exit(0);
+  if (first_failure == 0) first_failure = errno;
+  return false;
+}
+
 void write_escaped(std::string_view first, std::string_view text) {
   std::string out(first);
   bool again = false;
@@ -26,7 +36,7 @@ void write_escaped(std::string_view first, std::string_view text) {
 }  // namespace
 
 int say_error(const Error& error) {
-  std::fflush(stdout);
+  written(std::fflush(stdout) == 0);
   write_escaped("error: ", error.what);
   if (!error.next.empty()) write_escaped("  next: ", error.next);
   return exit_code(error.code);
@@ -35,14 +45,12 @@ int say_error(const Error& error) {
 void say(std::string_view line) { write_escaped("", line); }
 
 void put(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && errno == EPIPE) std::_Exit(0);
+  written(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
 }
 
 int finish_output() {
-  errno = 0;
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
-  if (errno == EPIPE) std::_Exit(0);
-  std::fprintf(stderr, "error: cannot write to standard output: %s\n", std::strerror(errno));
+  if (written(std::fflush(stdout) == 0) && !std::ferror(stdout)) return 0;
+  std::fprintf(stderr, "error: cannot write to standard output: %s\n", std::strerror(first_failure));
   return 1;
 }
 

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/check.h"
+#include "base/node_list.h"
 #include "base/text.h"
 #include "decide/quota/quota.h"
 #include "files.h"
 #include "ingest/cluster_file.h"
 #include "ingest/embedded.h"
+#include "ingest/form.h"
 #include "ingest/policy_file.h"
 #include "ingest/price_file.h"
 #include "ingest/workload_file.h"
@@ -24,6 +27,35 @@ namespace {
 template <class Names>
 bool contains(const Names& all, const std::string& name) {
   return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+// A group that names none of the nodes would do nothing, and nobody would notice before one of its nodes is acted on: it is
+// refused. One that names some that are not there (a rack that comes next month) is only spoken of.
+Result<void> fit_groups(const Policy& policy, const Site& site, const std::string& file) {
+  if (policy.groups.empty() || site.nodes.empty()) return {};
+  std::set<std::string_view> there;
+  for (const NodeSpec& n : site.nodes) there.insert(n.name);
+  const auto [first, last] = std::minmax_element(there.begin(), there.end(), natural_less);
+  for (const NodeGroup& g : policy.groups) {
+    const auto names = expand_node_list(g.nodes);
+    if (!names) return tl::unexpected(names.error());
+    std::vector<std::string> unknown;
+    std::copy_if(names->begin(), names->end(), std::back_inserter(unknown), [&](const auto& n) { return !there.count(n); });
+    if (unknown.empty()) continue;
+    constexpr std::size_t kListShown = 200;
+    const std::string list = printable(g.nodes.substr(0, kListShown)) + (g.nodes.size() > kListShown ? "..." : "");
+    if (unknown.size() == names->size()) {
+      return fail(Code::bad_input,
+                  fmt::format("{}: group {} ({}) names no node of the cluster", file, quoted(g.name), list),
+                  there.size() == 1 ? fmt::format("its only node is called {}", printable(*first))
+                                    : fmt::format("nodes are called {} to {}", printable(*first), printable(*last)));
+    }
+    constexpr std::size_t kShown = 3;
+    const std::vector<std::string> few(unknown.begin(), unknown.begin() + std::min(kShown, unknown.size()));
+    say(fmt::format("warning: {}: group {} ({}): {} of its {} nodes are not in the cluster: {}{}", file, quoted(g.name), list,
+                    unknown.size(), names->size(), printable(join(few, ", ")), unknown.size() > kShown ? ", ..." : ""));
+  }
+  return {};
 }
 
 }  // namespace
@@ -50,7 +82,7 @@ Result<Policy> load_policy(const std::string& name) {
   if (!text) return tl::unexpected(text.error());
   auto policy = parse_policy(*text, name);
   if (!policy) return policy;
-  if (const auto ok = resolve_zones(*policy, name); !ok) return tl::unexpected(ok.error());
+  if (const auto ok = resolve_zones(*policy, name, *text); !ok) return tl::unexpected(ok.error());
   if (const auto ok = decide::check_queues(policy->queues); !ok) {
     Error e = ok.error();
     e.what = name + ": " + e.what;
@@ -87,7 +119,7 @@ Result<void> fit_policy(Policy& policy, const Site& site, const std::string& fil
       there += (n.gpu_model.empty() ? site.gpu_model : n.gpu_model) == model ? site.gpus_per_node : 0;
     if (promised > there) return too_many(promised, model + " ", there);
   }
-  return {};
+  return fit_groups(policy, site, file);
 }
 
 Result<Scene> build_scene(const TwinChoice& c, const Site* given) {

@@ -20,9 +20,10 @@ Result<Scene> build_scene(const TwinChoice& choice, const Site* site = nullptr);
 void begin_prices(twin::Config& config);
 // Whether every report can be a whole scrape when the twin keeps step with the wall clock at this speed.
 bool affords_full_scrapes(const Site& site, double speed);
-// A policy that ships with Muster, by name, or a file; empty: the default one.
-// Whether a policy suits a cluster; GPU models it names are written as the cluster writes them.
+// Whether a policy suits a cluster: its queues' guarantees, its groups' nodes; GPU models it names are written as the cluster
+// writes them. Names of nodes that are not there are told on stderr, where a group has others that are.
 Result<void> fit_policy(Policy& policy, const Site& site, const std::string& file);
+// A policy that ships with Muster, by name, or a file; empty: the default one.
 Result<Policy> load_policy(const std::string& name_or_file);
 // A cluster that ships with Muster, by name, or a file. `cables`, if given: how many the file lists.
 Result<Site> load_cluster(const std::string& name_or_file, CableCounts* cables = nullptr);

@@ -84,9 +84,11 @@ Result<trial::CompareOptions> prepare(const TwinCompareOptions& o) {
   }
   const std::vector<std::string> names = labels(o.policies);
   for (std::size_t i = 0; i < o.policies.size(); ++i) {
-    auto policy = load_policy(o.policies[i]);
+    auto policy = i == 0 ? Result<Policy>(scene->policy) : load_policy(o.policies[i]);
     if (!policy) return tl::unexpected(policy.error());
-    if (auto ok = fit_policy(*policy, out.run.twin.site, o.policies[i]); !ok) return tl::unexpected(ok.error());
+    if (i > 0) {  // the first was fitted with the scene
+      if (auto ok = fit_policy(*policy, out.run.twin.site, o.policies[i]); !ok) return tl::unexpected(ok.error());
+    }
     if (policy->shadow)
       return fail(Code::bad_input,
                   fmt::format("{} is in shadow mode: it does nothing, and on the twin nothing would run", o.policies[i]),

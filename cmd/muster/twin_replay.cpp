@@ -62,6 +62,18 @@ Result<trial::RunReport> go_on(const TwinReplayOptions& o, const Policy& policy,
   return trial::run_fork(run, journal, std::move(books));
 }
 
+// The cluster as the journal first has it; without nodes where it has none.
+Result<Site> site_of(Journal& journal) {
+  Site site;
+  const auto read = journal.read(1, [&](const Event& e) {
+    const auto* declared = std::get_if<SiteDeclared>(&e.body);
+    if (declared != nullptr) site = declared->site;
+    return declared == nullptr;
+  });
+  if (!read) return tl::unexpected(read.error());
+  return site;
+}
+
 }  // namespace
 
 int run_twin_replay(const TwinReplayOptions& o) {
@@ -71,6 +83,9 @@ int run_twin_replay(const TwinReplayOptions& o) {
   if (!o.policy.empty()) {
     auto p = load_policy(o.policy);
     if (!p) return say_error(p.error());
+    const auto site = site_of(**journal);
+    if (!site) return say_error(site.error());
+    if (auto ok = fit_policy(*p, *site, o.policy); !ok) return say_error(ok.error());
     other = std::move(*p);
   }
   auto result = control::replay(**journal, other);

@@ -54,7 +54,8 @@ void put_part(JsonWriter& w, const Part& part) {
   const trial::SoakReport& r = part.report;
   w.field("runs", r.runs).field("faults", r.faults).field("detected", r.detected).field("missed", r.missed);
   w.field("false", r.false_alarms).field("actions", r.actions).field("refused", r.refusals).field("events", r.events);
-  w.field("jobs_completed", r.jobs_completed).field("unfinished", r.unfinished).field("node_days", r.node_days);
+  w.field("jobs_completed", r.jobs_completed).field("unfinished", r.unfinished);
+  w.field("left_to_people", r.left_to_people).field("node_days", r.node_days);
   w.key("false_kinds").object();
   for (const auto& [kind, count] : r.false_kinds) w.field(kind, count);
   w.end_object();
@@ -105,6 +106,8 @@ std::string part_text(const Part& part, std::string_view title) {
       "drains     {} of sound nodes in {:.0f} node-days\n",
       title, r.faults, r.detected, r.missed, r.actions, r.refusals, r.jobs_completed, r.false_alarms, r.node_days);
   for (const auto& [kind, count] : r.false_kinds) s += fmt::format("             {} by {}\n", count, kind);
+  if (r.left_to_people > 0)
+    s += fmt::format("by policy  {} faults found and left to people: it does not act on them\n", r.left_to_people);
   return s + fmt::format("CPU        {:.0f} s, {:.0f} faults per CPU-s\n", part.cpu_s,
                          static_cast<double>(r.faults) / std::max(1e-3, part.cpu_s));
 }
@@ -178,6 +181,11 @@ trial::SoakOptions at_x1(trial::SoakOptions soak, double node_days) {
 }  // namespace
 
 int run_twin_soak(const TwinSoakOptions& o) {
+  // Only the weather strikes here: seeds would be played for ever.
+  if (o.faults > 0 && o.twin.weather <= 0) {
+    return say_error({Code::bad_input, fmt::format("--faults {}: without weather no fault ever strikes", o.faults),
+                      "give --weather xN with N above 0, or leave out --faults"});
+  }
   auto scene = build_scene(o.twin);
   if (!scene) return say_error(scene.error());
   if (o.load || is_mix_flag(o.twin.jobs)) scene->twin.workload.load = o.load.value_or(kSoakLoad);

@@ -27,7 +27,7 @@ class RemoteInject final : public Tool {
       if (v == nullptr || v->string() == nullptr || v->string()->find_first_of("\"\\") != std::string::npos) continue;
       body += (body.size() > 1 ? "," : "") + std::string("\"") + name + "\":\"" + *v->string() + "\"";
     }
-    for (const char* name : {"lasts_s", "share"}) {
+    for (const char* name : {"slot", "lasts_s", "share"}) {
       double number = 0;
       if (const Value* v = input.find(name); v != nullptr && v->number(number))
         body += fmt::format("{}\"{}\":{}", body.size() > 1 ? "," : "", name, number);
@@ -40,7 +40,7 @@ class RemoteInject final : public Tool {
 };
 
 int watch(const UpOptions& o) {
-  const auto policy = load_policy(o.policy);
+  auto policy = load_policy(o.policy);
   if (!policy) return say_error(policy.error());
   CableCounts cables;
   auto site = load_cluster(o.cluster, &cables);
@@ -49,6 +49,7 @@ int watch(const UpOptions& o) {
     say(fmt::format("cables: {} read{}", cables.read,
                     cables.of_no_gpu == 0 ? "" : fmt::format(", {} of them of no GPU's NIC: left aside", cables.of_no_gpu)));
   }
+  if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
   auto dir = open_state_dir(state_path(o.state));
   if (!dir) return say_error(dir.error());
   auto journal = sqlite::open({.path = dir->journal(), .create = true});

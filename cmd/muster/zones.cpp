@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -46,16 +47,28 @@ std::vector<std::pair<Time, std::int32_t>> changes_of(const std::string& zone) {
   return out;
 }
 
+// ":3", the line that names the zone; nothing where it is written in another way there.
+std::string line_of(const std::string& zone, std::string_view text) {
+  for (std::size_t at = text.find("zone:"); at != std::string_view::npos; at = text.find("zone:", at + 1)) {
+    const std::string_view rest = text.substr(at, text.find('\n', at) - at);
+    if (!zone.empty() && rest.find(zone) != std::string_view::npos)
+      return fmt::format(":{}", 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  }
+  return "";
+}
+
 }  // namespace
 
-Result<void> resolve_zones(Policy& policy, const std::string& file) {
+Result<void> resolve_zones(Policy& policy, const std::string& file, std::string_view text) {
   for (Window& w : policy.windows) {
     if (w.zone == "UTC" || !w.offsets.empty()) continue;
     const bool plain = !w.zone.empty() && w.zone.front() != '/' && w.zone.find("..") == std::string::npos;
     std::ifstream there("/usr/share/zoneinfo/" + w.zone, std::ios::binary);
     char magic[4] = {};
     if (!plain || !there.read(magic, sizeof magic) || std::string_view(magic, 4) != "TZif") {
-      return fail(Code::bad_input, fmt::format("{}: windows[].zone: the system knows no time zone {}", file, quoted(w.zone)),
+      return fail(Code::bad_input,
+                  fmt::format("{}{}: windows[].zone: the system knows no time zone {}", file, line_of(w.zone, text),
+                              quoted(w.zone)),
                   "give an IANA name like Europe/Berlin, or UTC; zones come with the package tzdata");
     }
     w.offsets = changes_of(w.zone);

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "model/codec.h"
 #include "report/checkpoint_note.h"
 #include "report/guard_status.h"
 #include "report/upgrade_status.h"
@@ -282,6 +283,8 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
     case RouteId::incident: return to_response(render_incident(frame, call.pieces.at("id")));
     case RouteId::upgrade: return render_json(report::upgrade_json(frame.state()));
     case RouteId::guard: return render_json(report::guard_json(frame.state()));
+    case RouteId::policy:
+      return render_json(encode_body(PolicyApplied{frame.state().policy, frame.state().policy_hash}));
     case RouteId::actions: return to_response(render_actions(frame, query));
     default: return render_error({Code::internal, fmt::format("{} has no answer", call.route.pattern), ""});
   }

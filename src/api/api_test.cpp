@@ -6,6 +6,8 @@
 #include "api/openapi.h"
 #include "api/routes.h"
 #include "base/text.h"
+#include "model/codec.h"
+#include "model/plain_json.h"
 #include "model/story.h"
 #include "report/explain.h"
 
@@ -185,6 +187,16 @@ TEST(Reading, JobsAndTheirUntrustedNames) {
   EXPECT_TRUE(has(o.ask(Office::get("/api/v1/jobs", {{"phase", "failed"}})).body, "\"items\":[]"));
   EXPECT_EQ(o.ask(Office::get("/api/v1/jobs/99")).status, 404);
   EXPECT_EQ(o.ask(Office::get("/api/v1/jobs/abc")).status, 404);
+}
+
+TEST(Reading, ThePolicyInForceIsToldAsTheRecordHasIt) {
+  Office o;
+  const HttpResponse answer = o.ask(Office::get("/api/v1/policy"));
+  const auto value = PlainJson::parse(answer.body);
+  ASSERT_TRUE(value) << answer.body;
+  const auto body = decode_body("policy_applied", *value);
+  ASSERT_TRUE(body) << body.error().what;
+  EXPECT_EQ(encode_policy(std::get<PolicyApplied>(*body).policy), encode_policy(o.cluster.state.policy));
 }
 
 TEST(Reading, AnIncidentTellsItsWholeStory) {

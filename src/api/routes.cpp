@@ -66,6 +66,7 @@ const std::array kRoutes = {
     Route{actions, "GET", "/api/v1/actions", Role::viewer, 0, kJson, "what was done or refused, newest first", kActions},
     Route{upgrade, "GET", "/api/v1/upgrade", Role::viewer, 0, kJson, "the rolling upgrade that runs, or the last one", {}},
     Route{guard, "GET", "/api/v1/guard", Role::viewer, 0, kJson, "limits and how much of them is used, freezes, approvals", {}},
+    Route{policy, "GET", "/api/v1/policy", Role::viewer, 0, kJson, "the policy in force, as the record has it, and its hash", {}},
     Route{explain, "GET", "/api/v1/explain", Role::viewer, 0, kJson, "why, in plain words", kExplain},
     Route{events, "GET", "/api/v1/events", Role::viewer, 0, "text/event-stream", "events as they are stored, resumable", kEvents},
     Route{session, "GET", "/api/v1/session", Role::viewer, 0, kJson, "who you are here and what you may do", {}},

@@ -13,7 +13,8 @@ namespace muster::api {
 
 enum class RouteId {
   page, asset, login, healthz, metrics, openapi, summary, map, nodes, node, gpus, jobs, job, queues, queue, findings, incidents,
-  incident, incident_report, actions, guard, upgrade, explain, events, session, new_login, commands, command, intake, tools, tool,
+  incident, incident_report, actions, guard, policy, upgrade, explain, events, session, new_login, commands, command, intake,
+  tools, tool,
 };
 
 struct Parameter {

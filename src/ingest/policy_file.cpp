@@ -115,6 +115,9 @@ void read_group(Form& outer, const Value& v, std::string_view file, const std::v
   if (const Value* books = f.object("runbooks")) read_runbooks(f, *books, file, own);
   if (const auto names = expand_node_list(g.nodes); f.ok() && !names)
     f.error(v, fmt::format("groups[].nodes: {}", names.error().what));
+  const auto same = [&](const NodeGroup& x) { return x.name == g.name; };
+  if (f.ok() && std::any_of(p.groups.begin(), p.groups.end(), same))
+    f.error(v, fmt::format("two groups are called {}", quoted(g.name)));
   if (const auto r = f.finish(); !r) return outer.adopt(r.error());
   if (f.any("runbooks") != nullptr) g.runbooks = without_words(own);
   p.groups.push_back(std::move(g));

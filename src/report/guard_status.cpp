@@ -80,6 +80,13 @@ void approvals(JsonWriter& w, const State& s) {
 std::string guard_json(const State& s) {
   JsonWriter w;
   w.object().field("paused", s.paused).field("paused_by", s.paused_by).field("shadow", s.policy.shadow);
+  const Finding* away = find_finding(s, s.engine_away);
+  w.key("engine_away");
+  if (away != nullptr) {
+    w.object().field("since", render_utc(away->began())).field("finding", away->id.v).end_object();
+  } else {
+    w.null();
+  }
   w.key("policy").object().field("name", s.policy.name).field("hash", s.policy_hash).end_object();
   budgets(w, s);
   w.key("frozen").array();
@@ -116,9 +123,16 @@ std::string guard_words(const Value& g) {
     const Value* x = v.find(key);
     return x != nullptr && x->boolean() != nullptr && *x->boolean();
   };
+  const Value* away = g.find("engine_away");
+  const bool unheard = away != nullptr && away->object() != nullptr;
   std::string s = fmt::format("acting     {}\n", flag(g, "shadow")   ? "no: shadow mode, everything is only said"
                                                  : flag(g, "paused") ? "no: paused by " + printable(text_of(g, "paused_by"))
+                                                 : unheard           ? "no: the scheduler engine does not answer"
                                                                      : "yes, within these limits");
+  if (unheard) {
+    s += fmt::format("engine     does not answer since {} (finding {}): nothing is ordered but a try now and then\n",
+                     text_of(*away, "since"), text_of(*away, "finding"));
+  }
   for (const Value& b : list_of(g, "budgets")) {
     const double used = number_of(b, "used").value_or(0);
     const double limit = number_of(b, "limit").value_or(0);

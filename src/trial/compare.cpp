@@ -41,7 +41,7 @@ std::vector<Metric> safety_metrics() {
          return when(all > 0, 100 * static_cast<double>(r.marks.detected) / all);
        }},
       {"left_open", "faults left open", "", "faults", 2, Wish::less, 1,
-       [](const R& r) { return std::optional(static_cast<double>(r.marks.unfinished)); }},
+       [](const R& r) { return std::optional(static_cast<double>(r.marks.unfinished + r.marks.left_to_people)); }},
       {"false_drains_per_10k_node_days", "false drains", "per 10,000 node-days", "per 10,000 node-days", 2, Wish::less, 1,
        [](const R& r) {
          const double node_days = static_cast<double>(r.nodes) * r.days;

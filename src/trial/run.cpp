@@ -50,11 +50,12 @@ struct History {
   }
 };
 
-// ": thermal on node0012 since ..., incident 34 is draining and waits for the guard", for each fault that is still there.
-std::string unfinished(const twin::Twin& twin, const State& s) {
+// ": thermal on node0012 since ..., incident 34 is draining and waits for the guard", for each fault that is nobody's.
+std::string unfinished(const twin::Twin& twin, const Score& score, const State& s) {
   std::string out;
   for (const twin::FaultTruth& f : twin.faults()) {
-    if (f.fate != twin::Fate::active) continue;
+    if (f.fate != twin::Fate::active || f.kind == twin::FaultKind::app_bug) continue;
+    if (score.hands_of(f, s) != Score::Hands::nobody) continue;
     out += out.empty() ? ": " : "; ";
     out += fmt::format("{} on {} since {}", name_of(f.kind), f.node.some() ? s.site.nodes[f.node.v].name : "the site",
                        render_utc(f.began));
@@ -105,7 +106,7 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   if (options.to_the_end && out.marks.unfinished > 0) {
     out.broken[static_cast<std::size_t>(Rule::unfinished)] += out.marks.unfinished;
     out.violations.push_back(fmt::format("{} faults neither over nor in a person's hands {} after the weather calmed{}",
-                                         out.marks.unfinished, render_duration(kAfterCalm), unfinished(twin, s)));
+                                         out.marks.unfinished, render_duration(kAfterCalm), unfinished(twin, score, s)));
   }
   out.broken[static_cast<std::size_t>(Rule::orders)] += twin.counters().duplicate_orders;
   if (twin.counters().duplicate_orders > 0)

@@ -20,7 +20,7 @@ double percentile(std::vector<double> v, double p) {
 void Score::begin(const State& s) {
   most_out_ = s.out_nodes.size();
   for (const auto& [id, f] : s.findings) {
-    if (f.cleared.ns == 0) findings_[f.node].push_back({s.now.utc, f.kind});
+    if (f.cleared.ns == 0) findings_[f.node].push_back({s.now.utc, f.kind, f.code});
   }
   for (const auto& [id, i] : s.incidents) {
     if (i.closed.ns == 0) incidents_[id] = {i.node, {i.opened, {}, false}};
@@ -29,9 +29,10 @@ void Score::begin(const State& s) {
 
 void Score::on_event(const Event& e, const State& s) {
   most_out_ = std::max(most_out_, s.out_nodes.size());
-  if (const auto* f = std::get_if<FindingOpened>(&e.body)) findings_[f->finding.node].push_back({e.utc, f->finding.kind});
+  if (const auto* f = std::get_if<FindingOpened>(&e.body))
+    findings_[f->finding.node].push_back({e.utc, f->finding.kind, f->finding.code});
   if (const auto* g = std::get_if<FindingGrew>(&e.body)) {
-    if (const Finding* f = find_finding(s, g->id)) findings_[f->node].push_back({e.utc, f->kind});
+    if (const Finding* f = find_finding(s, g->id)) findings_[f->node].push_back({e.utc, f->kind, f->code});
   }
   if (const auto* i = std::get_if<IncidentOpened>(&e.body)) {
     const Incident* x = find_incident(s, i->id);
@@ -42,6 +43,28 @@ void Score::on_event(const Event& e, const State& s) {
     const auto it = incidents_.find(o->order.reason.incident);
     if (it != incidents_.end()) it->second.second.drained = true;
   }
+}
+
+// Only what a policy takes back of what ships is its own word: what nobody acts on (link_flap, say) excuses nothing, and under
+// the shipped policy nothing is left to people.
+bool Score::is_left_to_people(const twin::FaultTruth& f, const State& s) const {
+  const auto seen = findings_.find(f.node);
+  if (!f.node.some() || seen == findings_.end()) return false;
+  const auto of_it = [&](const Seen& x) { return about_hardware(x.kind) && x.at >= f.began; };
+  if (in_shadow(s, f.node)) return std::any_of(seen->second.begin(), seen->second.end(), of_it);
+  const auto acts = [](const Runbook* r) { return r != nullptr && r->act; };
+  for (const auto& [id, x] : s.findings) {
+    if (x.node == f.node && x.cleared.ns == 0 && acts(runbook_for(s, x.node, x.kind, x.code))) return false;
+  }
+  return std::any_of(seen->second.begin(), seen->second.end(), [&](const Seen& x) {
+    return of_it(x) && acts(find_runbook(shipped_, x.kind, x.code)) && !acts(runbook_for(s, f.node, x.kind, x.code));
+  });
+}
+
+Score::Hands Score::hands_of(const twin::FaultTruth& f, const State& s) const {
+  const Incident* i = f.node.some() ? find_incident(s, s.nodes[f.node.v].incident) : nullptr;
+  if (i != nullptr && i->stage == Stage::held) return Hands::held;
+  return is_left_to_people(f, s) ? Hands::policy : Hands::nobody;
 }
 
 Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, Time end, Duration grace) const {
@@ -80,9 +103,9 @@ Marks Score::marks(const std::vector<twin::FaultTruth>& truth, const State& s, T
       ++m.missed_kinds[std::string(name_of(f.kind))];
     }
     if (f.fate == twin::Fate::active) {
-      const NodeState* n = f.node.some() ? &s.nodes[f.node.v] : nullptr;
-      const Incident* i = n == nullptr ? nullptr : find_incident(s, n->incident);
-      if (i == nullptr || i->stage != Stage::held) ++m.unfinished;
+      const Hands hands = hands_of(f, s);
+      m.unfinished += hands == Hands::nobody ? 1 : 0;
+      m.left_to_people += hands == Hands::policy ? 1 : 0;
     }
   }
   for (const auto& [id, i] : incidents_) {

@@ -30,6 +30,7 @@ void add(SoakReport& total, const RunReport& r) {
   total.events += r.events;
   total.jobs_completed += r.totals.jobs_completed;
   total.unfinished += r.marks.unfinished;
+  total.left_to_people += r.marks.left_to_people;
   total.node_days += r.node_days;
   for (std::size_t i = 0; i < kRules; ++i) total.broken[i] += r.broken[i];
 }

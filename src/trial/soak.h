@@ -41,6 +41,7 @@ struct SoakReport {
   std::uint64_t events = 0;
   std::uint64_t jobs_completed = 0;
   std::uint64_t unfinished = 0;  // faults neither over nor in a person's hands at the end
+  std::uint64_t left_to_people = 0;  // still there, and by the policy's own word not for Muster to mend
   double node_days = 0;
   std::vector<SoakViolation> violations;  // in order of seed; of each the first ones
   RuleCounts broken{};                    // all of them

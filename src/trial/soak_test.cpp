@@ -76,6 +76,31 @@ TEST(Soak, CountsWhatIsBrokenByRuleBeyondTheFewItTells) {
   EXPECT_EQ(r->broken[static_cast<std::size_t>(Rule::unfinished)], 0U);
 }
 
+TEST(Soak, WhatAPolicyDoesNotActOnIsInAPersonsHands) {
+  SoakOptions o = options();
+  o.seeds = 2;
+  const auto usual = soak(o);
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(usual->left_to_people, 0U) << "the shipped runbooks leave nothing";
+  for (Runbook& r : o.run.policy.runbooks) {
+    if (r.kind == FindingKind::thermal_throttle || r.kind == FindingKind::pcie_degraded) r.act = false;
+  }
+  const auto less = soak(o);
+  ASSERT_TRUE(less);
+  EXPECT_GT(less->left_to_people, 0U);
+  EXPECT_EQ(less->broken[static_cast<std::size_t>(Rule::unfinished)], 0U);
+}
+
+TEST(Soak, WhatIsFoundInAGroupInShadowIsInAPersonsHands) {
+  SoakOptions o = options();
+  o.seeds = 2;
+  o.run.policy.groups = {{"new", o.run.twin.site.nodes[0].name + "," + o.run.twin.site.nodes[1].name, true, {}}};
+  const auto r = soak(o);
+  ASSERT_TRUE(r);
+  EXPECT_GT(r->left_to_people, 0U);
+  EXPECT_EQ(r->broken[static_cast<std::size_t>(Rule::unfinished)], 0U);
+}
+
 TEST(Soak, TellsOfEachSeedAsItEnds) {
   SoakOptions o = options();
   o.seeds = 3;

@@ -134,8 +134,8 @@ Result<void> read_extent(const Value& body, Stroke& stroke) {
     stroke.lasts = from_seconds(lasts_s);
   }
   if (const Value* v = body.find("share"); v != nullptr && !v->is_null()) {
-    if (!v->number(stroke.share) || !(stroke.share >= 0 && stroke.share <= 1))
-      return fail(Code::bad_input, "\"share\" must be 0 to 1");
+    if (!v->number(stroke.share) || !(stroke.share > 0 && stroke.share <= 1))
+      return fail(Code::bad_input, "\"share\" must be above 0 and at most 1");
     if (stroke.kind != FaultKind::bad_push)
       return fail(Code::bad_input, "share is of bad_push: the part of the nodes it reaches");
   }
@@ -152,7 +152,13 @@ HttpResponse Service::inject(const HttpRequest& q) {
   const NodeId node = find_node(site_, text("node"));
   if (!node.some() && needs_node(kind)) return refuse(404, {Code::not_found, "there is no such node", ""});
   Stroke stroke{.kind = kind, .node = node};
-  if (const auto ok = q.json ? read_extent(*q.json, stroke) : Result<void>(); !ok) return refuse(400, ok.error());
+  const Value* slot = q.json->find("slot");
+  if (slot != nullptr && !slot->is_null()) {
+    if (slot->integer() == nullptr || *slot->integer() < -1 || *slot->integer() >= site_.gpus_per_node)
+      return refuse(400, {Code::bad_input, fmt::format("\"slot\" must be 0 to {}", site_.gpus_per_node - 1), ""});
+    stroke.slot = static_cast<int>(*slot->integer());
+  }
+  if (const auto ok = read_extent(*q.json, stroke); !ok) return refuse(400, ok.error());
   const auto r = twin_.inject(stroke);
   if (!r) return refuse(409, r.error());
   return {200, "application/json", {}, fmt::format("{{\"fault\":{}}}", *r)};

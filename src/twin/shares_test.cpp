@@ -395,6 +395,27 @@ struct Exchange final : HttpExchange {
   HttpResponse answer;
 };
 
+TEST(Serve, AnInjectionCarriesItsSlot) {
+  Config c = quiet(2);
+  const Site site = c.site;
+  Twin twin(std::move(c));
+  Service service(twin, site, "b", "", 1, [](const Order&) { return Result<void>(); });
+  const auto inject = [&](const std::string& body) {
+    auto x = std::make_shared<Exchange>();
+    x->asked.method = "POST";
+    x->asked.path = "/v1/inject";
+    x->asked.json = *parse_json(body);
+    service.handler()(x);
+    return x->answer.status;
+  };
+  const std::string node = site.nodes[1].name;
+  EXPECT_EQ(inject(R"({"fault":"gpu_off_bus","node":")" + node + R"(","slot":3})"), 200);
+  ASSERT_EQ(twin.faults().size(), 1U);
+  EXPECT_EQ(twin.faults()[0].slot, 3);
+  EXPECT_EQ(inject(R"({"fault":"gpu_off_bus","node":")" + node + R"(","slot":8})"), 400);
+  EXPECT_EQ(inject(R"({"fault":"bad_push","share":0})"), 400) << "it would reach no node";
+}
+
 TEST(Serve, OrdersAndEventsCarrySlots) {
   Config c = quiet(2);
   c.workload.jobs.push_back({seconds(1), part(2)});

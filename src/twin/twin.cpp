@@ -72,7 +72,8 @@ Result<std::uint64_t> Twin::inject(const Stroke& stroke) {
   const auto [kind, n, slot] = std::tie(stroke.kind, stroke.node, stroke.slot);
   if (needs_node(kind) && (!n.some() || n.v >= w.nodes.size())) return fail(Code::not_found, "no such node");
   if (kind == FaultKind::cooling_fault && w.rows.empty()) {
-    return fail(Code::conflict, "the cluster's rows are not known", "give racks_per_row in the cluster file");
+    return fail(Code::conflict, "a cooling_fault strikes a row of racks, and no rows are known here (--gpus and presets: none)",
+                "begin with a cluster file that says racks_per_row: --cluster FILE (docs/formats/cluster.md)");
   }
   if (of_site(kind)) {
     const std::uint64_t id = w.begin_disaster(stroke);

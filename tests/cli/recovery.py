@@ -41,9 +41,24 @@ ran = ask('runbook', 'diff', 'default', ours)
 check(ran.code == 6 and 'gpu_lost: steps reboot_node, power_cycle_node, replace_node -> replace_node' in ran.out and
       'version 1 -> 2' in ran.out, 'diff says in what they differ: exit 6', ran)
 check(ask('runbook', 'diff', 'default', 'default').code == 0, 'and 0 where they do not')
+grouped = write('grouped.yaml', 'groups:\n  - {name: racks, nodes: "node[0001-0004]", runbooks: {gpu_lost: {act: false}}}\n'
+                '  - {name: new, nodes: node0005, shadow: true}\n')
+ran = ask('runbook', 'diff', 'default', grouped)
+check(ran.code == 6 and ran.out.splitlines() == [
+      'group racks: nodes absent -> node[0001-0004]', 'group racks: gpu_lost: act yes -> no',
+      'group new: nodes absent -> node0005', 'group new: shadow no -> yes'],
+      'diff compares groups of nodes and their runbooks', ran)
+both = write('both.yaml', 'runbooks: {gpu_lost: {job: wait}}\ngroups:\n  - {name: racks, nodes: "node[0001-0004]", '
+             'runbooks: {gpu_lost: {act: false}}}\n  - {name: new, nodes: node0005}\n')
+ran = ask('runbook', 'diff', grouped, both, '-o', 'json')
+check(ran.code == 6 and [(c['group'], c['runbook'], c['what'], c['after']) for c in json.loads(ran.out)] ==
+      [('', 'gpu_lost', 'job', 'wait'), ('new', '', 'shadow', 'no')], 'what holds for all is not told again for groups', ran)
 zone = write('zone.yaml', 'windows:\n  - {from: "22:00", to: "05:00", zone: Europe/Berlni}\n')
 ran = ask('runbook', 'check', zone)
-check(ran.code != 0 and 'Europe/Berlni' in ran.err, 'a zone that is none is refused', ran)
+check(ran.code != 0 and 'zone.yaml:2: ' in ran.err and 'Europe/Berlni' in ran.err, 'a zone that is none is refused', ran)
+twice = write('twice.yaml', 'groups:\n  - {name: new, nodes: node0001}\n  - {name: new, nodes: node0002}\n')
+ran = ask('runbook', 'check', twice)
+check(ran.code != 0 and 'twice.yaml:3: two groups are called "new"' in ran.err, 'two groups of one name are refused', ran)
 zone = write('zone.yaml', 'windows:\n  - {from: "22:00", to: "05:00", zone: Europe/Berlin}\n')
 check(ask('runbook', 'check', zone).code == 0, 'a real one is not')
 
@@ -137,5 +152,35 @@ with Demo(shadow) as d:
 other = d.journal().replace('shadow.yaml', 'careful.yaml')
 check('Shadow mode held nothing back' in ask('shadow', 'report', '--journal', other).out, 'nothing where nothing was in shadow')
 check(ask('shadow', 'report', '--journal', STATE + '/none.db').code != 0, 'a journal that is not there is an error')
+
+ran = ask('runbook', 'list', '--policy', grouped)
+check(ran.code == 0 and 'group racks (node[0001-0004]): gpu_lost: act yes -> no' in ran.out and
+      'group new (node0005): in shadow' in ran.out, 'list: what holds for groups instead', ran)
+ran = ask('runbook', 'list', '--running', '--policy', grouped)
+check(ran.code == 2, 'a file or a running Muster, not both', ran)
+ran = ask('runbook', 'list', '--running')
+check(ran.code == 5 and 'no Muster is running here' in ran.err, 'none runs: exit 5', ran)
+plain = write('plain.yaml', 'name: plain\nrunbooks:\n  gpu_lost: {version: 2, steps: [replace_node]}\n  slow_gpu: {act: false}\n'
+              'groups: [{name: racks, nodes: node0005, runbooks: {link_down: {job: wait}}}]\n')
+with Demo(plain) as d:
+    force = {b['name']: b for b in json.loads(d.ask('runbook', 'list', '-o', 'json').out)}
+    check(force['gpu_lost']['steps'] == ['replace_node'] and force['gpu_lost']['version'] == 2 and
+          not force['slow_gpu']['act'] and set(force) == set(named),
+          'runbook list --state DIR: those in force there', force.get('gpu_lost'))
+    check('group racks (node0005): link_down: job requeue -> wait' in d.ask('runbook', 'list').out, 'and of groups')
+    ran = d.ask('runbook', 'show', 'slow_gpu', 'link_down')
+    check(ran.code == 0 and 'acts     no' in ran.out and 'bounce_link' in ran.out, 'show likewise', ran)
+    node = d.ask('get', 'nodes', '-o', 'name').out.split()[0]
+    ran = d.ask('twin', 'inject', 'cooling_fault', node)
+    check(ran.code != 0 and 'a row of racks' in ran.err and 'racks_per_row' in ran.err and '--cluster FILE' in ran.err,
+          'a cooling fault without rows: what would do', ran)
+    check(d.guard()['engine_away'] is None and 'engine' not in d.ask('guard', 'status').out, 'an engine that answers: no word')
+    d.ask('twin', 'inject', 'engine_away', '--lasts', '20h')
+    for node in d.ask('get', 'nodes', '-o', 'name').out.split()[:3]:  # work for it: three orders must go unheard
+        d.ask('twin', 'inject', 'gpu_off_bus', node)
+    away = d.wait(lambda: d.guard()['engine_away'])
+    check(away and away['since'] and away['finding'], 'guard status: the engine is away', away)
+    words = d.ask('guard', 'status').out
+    check('acting     no: the scheduler engine does not answer' in words and 'nothing is ordered' in words, 'in words', words)
 
 finish()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What cannot be is refused before anything starts: exit code 2, nothing on stdout, the flag named, a hint where there is one."""
 import os
+import socket
 
 from checks import MUSTER, STATE, check, environment, finish, run
 
@@ -51,6 +52,13 @@ USAGE = [
     ('twin inject gpu_off_bus', 'NODE is required'),
     ('twin inject gpu_off_bus node1 --slot 99', '--slot must be'),
     ('twin inject bad_push --share 2', '--share'),
+    ('twin inject bad_push --share 0', 'reaches no node'),
+    ('twin inject engine_away node0004', 'engine_away strikes the whole site, not a node'),
+    ('twin inject storage_stall node0004', 'storage_stall strikes the whole site, not a node'),
+    ('upgrade start toaster 1 -y', 'WHAT must be one of driver, firmware, os'),
+    ('upgrade start driver 1 --watch 0s', '--watch must be longer than 0'),
+    ('upgrade start driver 1 --watch 0s', 'leave --watch out for what is usual: --help says'),
+    ('explain node0001 -o csv', '-o jsonl, wide and csv are for --file'),
     ('twin', 'needs one of: run, replay, soak, compare, serve, inject'),
     ('up --twin ftp://x', '--twin must be http://HOST:PORT or unix:PATH'),
     ('up --scrape x.json', 'name it: --cluster FILE'),
@@ -171,8 +179,22 @@ ran = run('up', '--cluster', STATE + '/cables.yaml', '--state', '/dev/null/state
 check(ran.code != 0 and "cables: 3 read, 1 of them of no GPU's NIC" in ran.err, 'up says how many cables it read', ran)
 ran = run('twin', 'serve', '--gpus', '64', '--orders-log', STATE, '--listen', f'unix:{STATE}/s')
 check(ran.code == 2, 'a folder for the log of orders: exit 2', ran)
-code = os.waitstatus_to_exitcode(os.system(f'"{MUSTER}" completion bash > /dev/full 2> /dev/null'))
-check(code == 1, 'a full disk under stdout is an error', code)
+for words in ('completion bash', 'runbook list'):  # more and less than what a buffer holds
+    for to, why in (('> /dev/full', 'No space left on device'), ('>&-', 'Bad file descriptor')):
+        code = os.waitstatus_to_exitcode(os.system(f'"{MUSTER}" {words} {to} 2> {STATE}/said'))
+        with open(STATE + '/said') as f:
+            said = f.read()
+        check(code == 1 and f'cannot write to standard output: {why}' in said, f'{words} {to}: an error that says why', said)
+os.makedirs(STATE + '/dead')
+with socket.socket(socket.AF_UNIX) as left:
+    left.bind(STATE + '/dead/muster.sock')  # and never listens: what kill -9 leaves behind
+ran = run('get', 'nodes', '--state', STATE + '/dead')
+check(ran.code == 5 and f'nothing answers in the state directory {STATE}/dead' in ran.err and 'port 80' not in ran.err and
+      f'muster demo --state {STATE}/dead' in ran.err, 'a socket that was left behind: where, and what to do', ran)
+ran = run('upgrade', 'start', 'driver', '1', '-y')
+check(ran.code == 5 and 'canaries' not in ran.err, 'upgrade start: no plan where nobody answers', ran)
+ran = run('explain', '--help')
+check('csv with --file only' in ' '.join(ran.out.split()), 'explain --help says which formats are of --file', ran)
 code = os.waitstatus_to_exitcode(os.system(f'bash -c \'set -o pipefail; "{MUSTER}" completion bash | head -1\' > /dev/null'))
 check(code == 0, 'a reader that leaves early is no error', code)
 finish()

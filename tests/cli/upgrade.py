@@ -42,7 +42,7 @@ try:
     ran = ask('upgrade', 'start', 'driver', '590.44.01', '--before', '580.159.04')
     check(ran.code != 0 and '--yes' in ran.err, 'it asks first', ran)
     ran = ask('upgrade', 'start', 'drivers', '590.44.01', '--before', '580.159.04', '--yes')
-    check(ran.code == 2 and 'driver, firmware or os' in ran.err, 'what there is', ran)
+    check(ran.code == 2 and 'driver, firmware, os' in ran.err and 'did you mean driver?' in ran.err, 'what there is', ran)
     ran = ask('upgrade', 'start', 'driver', '590.44.01', '--before', '580.159.04', '--nodes', 'nope[1-3]', '--yes')
     check(ran.code == 3 and 'nope1' in ran.err, 'an unknown node: exit 3', ran)
     ran = ask('upgrade', 'start', 'driver', '590; rm -rf /', '--before', '580.159.04', '--yes')

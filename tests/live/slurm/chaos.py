@@ -1,6 +1,7 @@
-"""chaos.py MUSTER [--minutes 10] [--nodes 16] [--seed 1]: kill -9 of slurmd, slurmctld (back after two minutes in long runs), slurmrestd
-and Muster in random order under load. At the end every job that Slurm had on disk has ended once, as often run as Slurm says; no
-order was carried out twice; no node was drained without evidence; all nodes are back. Exit 1 where that does not hold."""
+"""chaos.py MUSTER [--minutes 10] [--nodes 16] [--seed 1]: kill -9 of slurmd, slurmctld (back after two minutes in long runs),
+slurmrestd and Muster in random order under load. At the end every job that Slurm had on disk has ended once, as often run as
+Slurm says; no order was carried out twice; no node was drained without evidence; all nodes are back. Exit 1 where that does
+not hold."""
 import argparse
 import atexit
 import os
@@ -112,16 +113,19 @@ def judge(c, lab, muster):
             if line.strip().isdigit():
                 times[int(line)] = times.get(int(line), 0) + 1
     lost = [j for j in c.jobs if c.known.get(j, {}).get('JobState') != 'COMPLETED']
-    check(not lost, f'all {len(c.jobs)} jobs have completed', [(j, c.known.get(j, {}).get('JobState')) for j in lost[:5]])
+    check(not lost, f'all {len(c.jobs)} jobs have completed',
+          [(j, c.known.get(j, {}).get('JobState')) for j in lost[:5]])
     # The script's first line runs once an attempt; an attempt that a kill met before it runs none.
     often = [j for j in c.jobs if times.get(j, 0) > int(c.known.get(j, {}).get('Restarts', 0)) + 1 or times.get(j, 0) == 0]
-    check(not often, 'none ran more often than Slurm started it', [(j, times.get(j), c.known[j].get('Restarts')) for j in often[:5]])
+    check(not often, 'none ran more often than Slurm started it',
+          [(j, times.get(j), c.known[j].get('Restarts')) for j in often[:5]])
     events = muster.events()
     orders = [e['body']['order'] for e in events if e['type'] == 'order_intended']
     keys = [o['key'] for o in orders]
     check(len(keys) == len(set(keys)), f'no order was given twice ({len(keys)} orders)')
     drains = [o for o in orders if o['action']['verb'] == 'drain_node']
-    check(all(o['reason']['findings'] for o in drains), f'no node was drained without evidence ({len(drains)} drains)', drains[:1])
+    check(all(o['reason']['findings'] for o in drains), f'no node was drained without evidence ({len(drains)} drains)',
+          drains[:1])
     ended = [e['body'] for e in events if e['type'] == 'order_ended']
     open_ = set(keys) - {b['key'] for b in ended if b['status'] not in ('unknown', 'pending')}
     check(not open_, 'no order is left without an outcome', sorted(open_)[:5])
@@ -151,8 +155,10 @@ def main():
     c = Chaos(lab, muster, o)
     c.play(60 * o.minutes)
     print(f'# killed: {c.kills}; {len(c.jobs)} jobs')
-    check(c.settle(300), 'the queue runs empty', [(j, c.known.get(j, {}).get('JobState'), c.known.get(j, {}).get('Reason')) for j in c.jobs
-                                                  if c.known.get(j, {}).get('JobState') not in OVER][:6])
+    settled = c.settle(300)
+    left = [j for j in c.jobs if c.known.get(j, {}).get('JobState') not in OVER]
+    check(settled, 'the queue runs empty',
+          [(j, c.known.get(j, {}).get('JobState'), c.known.get(j, {}).get('Reason')) for j in left[:6]])
     judge(c, lab, muster)
     finish()
 

@@ -1,5 +1,5 @@
-"""engine_test.py MUSTER: `muster up --slurm` on a real Slurm of 16 nodes: jobs of an ordinary user are placed, a person's drain is
-left alone, Muster goes and comes back, Slurm goes and comes back."""
+"""engine_test.py MUSTER: `muster up --slurm` on a real Slurm of 16 nodes: jobs of an ordinary user are placed, a person's drain
+is left alone, Muster goes and comes back, Slurm goes and comes back."""
 import atexit
 import os
 import shutil
