@@ -53,6 +53,7 @@ Engine::~Engine() {
   }
   changed_.notify_all();
   if (looker_.joinable()) looker_.join();
+  if (heart_.joinable()) heart_.join();
   for (std::thread& t : workers_) t.join();
 }
 
@@ -70,6 +71,7 @@ void Engine::begin(const State& known) {
   for (const std::string& key : known.open_orders) known_orders_[key] = known.orders.at(key).order;
   turned_ = heard_ = now().steady;
   looker_ = std::thread([this] { look(); });
+  heart_ = std::thread([this] { keep_beating(); });
   for (std::size_t i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { work(); });
 }
 
@@ -85,13 +87,9 @@ void Engine::emit_all(std::vector<Body> bodies) {
 // ---- looking
 
 void Engine::look() {
-  Time jobs_at{}, nodes_at{}, beat_at{};
+  Time jobs_at{}, nodes_at{};
   for (;;) {
     const Time t = now().steady;
-    if (t >= beat_at) {
-      beat();
-      beat_at = t + kBeatEvery;
-    }
     if (t >= nodes_at) {
       look_at_nodes();
       nodes_at = t + kNodesEvery;
@@ -105,7 +103,7 @@ void Engine::look() {
     settle_waiting();
     answer_inquiries();
     std::unique_lock hold(lock_);
-    const Time next = std::min({jobs_at, nodes_at, beat_at});
+    const Time next = std::min(jobs_at, nodes_at);
     const bool busy = !waiting_.empty();
     const Duration most = busy ? std::min(next - now().steady, milliseconds(200)) : next - now().steady;
     changed_.wait_for(hold, chrono_of(most), [&] { return stop_; });
@@ -272,12 +270,9 @@ void Engine::answer_inquiries() {
 // Its age is what job_submit.lua and the release timer go by.
 void Engine::beat() {
   if (settings_.heartbeat.empty()) return;
-  bool yes = false;
-  {
-    const std::lock_guard hold(lock_);
-    yes = open_ && looked_ && wrong_.empty() && now().steady - turned_ < kLoopAlive;
-  }
-  if (!yes) return;
+  const std::lock_guard hold(lock_);  // to the end: nobody leaves between the question and the beat
+  const Time t = now().steady;
+  if (!open_ || !looked_ || t - heard_ > kLoopAlive || t - turned_ > kLoopAlive) return;
   // The time itself, which is all that job_submit.lua can read; replaced whole, so that nobody reads half of it.
   const std::string fresh = settings_.heartbeat + ".new";
   const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -286,6 +281,17 @@ void Engine::beat() {
   if (fd >= 0) close(fd);
   if (!written || rename(fresh.c_str(), settings_.heartbeat.c_str()) != 0)
     log(LogLevel::warning, fmt::format("the heartbeat cannot be written, so no job is held for Muster: {}", settings_.heartbeat));
+}
+
+// Apart from the looks: on a busy machine one of those may take longer than a heartbeat stays fresh.
+void Engine::keep_beating() {
+  std::unique_lock hold(lock_);
+  while (!stop_) {
+    hold.unlock();
+    beat();
+    hold.lock();
+    changed_.wait_for(hold, chrono_of(kBeatEvery), [&] { return stop_; });
+  }
 }
 
 void Engine::open_for_business(bool yes) {
@@ -300,8 +306,8 @@ void Engine::leave(std::chrono::seconds most) {
     const std::lock_guard hold(lock_);
     open_ = false;
     ids = picture_.gated_waiting();
+    if (!settings_.heartbeat.empty()) unlink(settings_.heartbeat.c_str());
   }
-  if (!settings_.heartbeat.empty()) unlink(settings_.heartbeat.c_str());
   // Many with one call: a queue of thousands must not take minutes.
   constexpr std::size_t kAtOnce = 200;
   for (std::size_t i = 0; i < ids.size() && std::chrono::steady_clock::now() < until; i += kAtOnce) {

@@ -57,6 +57,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   void ask_about_slots();
   void settle_waiting();
   void beat();
+  void keep_beating();
   void work();
   void emit(Body body);  // with lock_ held
   void emit_all(std::vector<Body> bodies);
@@ -89,6 +90,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   std::string wrong_;
   double job_look_cost_s_ = 0;
   std::thread looker_;
+  std::thread heart_;
   std::vector<std::thread> workers_;
 };
 
