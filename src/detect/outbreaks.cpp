@@ -18,11 +18,11 @@ constexpr Duration kSettles = seconds(20);   // no further one for so long: now 
 constexpr Duration kWaitsMax = seconds(90);  // but no longer than this after the third
 constexpr std::size_t kLeast = 3;            // nodes
 constexpr std::size_t kKept = 4096;
-constexpr std::size_t kDrawnMax = 512;       // more struck nodes than this are no chance, and sums over them take long
-constexpr Duration kLooks = minutes(1);      // how often open causes are looked after
-constexpr Duration kCalm = minutes(10);      // nothing has come or gone for so long
-constexpr double kLeft = 0.25;               // of its nodes at most are left: the cause is over, they have faults of their own
-constexpr Duration kStands = hours(8);       // a cause that nobody mends for so long is no reason to leave its nodes alone
+constexpr std::size_t kDrawnMax = 512;        // more struck nodes than this are no chance, and sums over them take long
+constexpr Duration kLooks = minutes(1);       // how often open causes are looked after
+constexpr Duration kCalm = minutes(10);       // nothing has come or gone for so long
+constexpr double kLeft = 0.25;                // of its nodes at most are left: the cause is over, they have faults of their own
+constexpr Duration kStands = hours(8);        // a cause that nobody mends for so long is no reason to leave its nodes alone
 constexpr double kFaultsPerNodeDay = 0.0237;  // Meta's measured rate of small jobs, the highest published: of all kinds together
 constexpr double kOften = 20;                 // times that, of what is frequent everywhere: flaps and users' bugs
 constexpr double kChance = 1e-3;              // at most so likely that nothing is behind it
@@ -30,9 +30,9 @@ constexpr double kShared = 0.05;              // ... and so likely that those no
 constexpr double kMost = 0.8;                 // of the struck nodes must share it, or of its nodes be struck
 constexpr double kSharedNew = 0.25;           // ... where it is a version that came lately: what changed last is suspected first
 constexpr Duration kLately = hours(24);
-constexpr std::size_t kManyOfSite = 8;        // nodes, before "nearly all" says anything
-constexpr std::size_t kFewOfSite = 6;         // fewer that share nothing yet: the next ones may tell what it is
-constexpr Duration kSiteWaits = minutes(5);   // so long is waited for those
+constexpr std::size_t kManyOfSite = 8;       // nodes, before "nearly all" says anything
+constexpr std::size_t kFewOfSite = 6;        // fewer that share nothing yet: the next ones may tell what it is
+constexpr Duration kSiteWaits = minutes(5);  // so long is waited for those
 
 // What says nothing about a node, or is about many nodes already.
 bool counts(K k) {
@@ -351,8 +351,8 @@ void Outbreaks::look_after(std::vector<Body>& out, const State& s, Time utc, Tim
     } else if (few && mono - c.changed >= kCalm) {
       why = fmt::format("{} of {} nodes are well again: what is left is theirs alone", all - left.size(), all);
     } else if (mono - c.changed >= kStands) {
-      why = fmt::format("nothing has changed for {}: its {} nodes are looked at one by one", render_duration(kStands),
-                        left.size());
+      why =
+          fmt::format("nothing has changed for {}: its {} nodes are looked at one by one", render_duration(kStands), left.size());
     }
     if (why.empty()) {
       ++it;
@@ -395,7 +395,10 @@ void Outbreaks::link(Cause& c, const Kin& kin, std::vector<Body>& out, const Sta
 void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
                       std::uint64_t& next_id) {
   const auto choice = choose(kin, s, versions, mono);
-  if (!choice) return;
+  if (!choice) {
+    first_.erase(kin);
+    return;
+  }
   const bool of_site = choice->group.bond == Bond::site;
   if (of_site && choice->struck < kFewOfSite && mono - first_.try_emplace(kin, mono).first->second < kSiteWaits) {
     due_.try_emplace(kin, Due{mono + kLooks, mono + kLooks});

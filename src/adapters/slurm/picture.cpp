@@ -190,6 +190,7 @@ void Picture::make_way(JobId id, const JobStarted& b, std::vector<Body>& out) {
     }
     out.push_back(
         JobEnded{it->first, o.attempt, JobEnd::completed, {}, fmt::format("Slurm gave its nodes to job {}", render(id))});
+    over_.insert(it->first);
     it = jobs_.erase(it);
   }
 }
@@ -218,7 +219,8 @@ void Picture::amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<B
 }
 
 void Picture::appear(const JobRow& r, Time utc, std::vector<Body>& out) {
-  if (!pends(r) && !runs(r) && (r.submitted < first_look_ || r.started.ns == 0)) return;  // long over, or never ran
+  // Long over, told already, or it never ran.
+  if (!pends(r) && !runs(r) && (r.submitted < first_look_ || over_.count(r.id) != 0 || r.started.ns == 0)) return;
   Known k;
   k.spec = spec_of(r, utc);
   if (runs(r) && !knows_slots(r, k.spec.gpus_per_node)) return;
@@ -232,6 +234,7 @@ void Picture::appear(const JobRow& r, Time utc, std::vector<Body>& out) {
     jobs_[r.id] = std::move(k);
   } else {
     end(r.id, k, r, out);
+    over_.insert(r.id);
   }
 }
 
@@ -263,6 +266,7 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
   }
   if (!k.runs && r.started.ns > 0 && !r.node_list.empty()) start(k, r, out);  // it ran between two looks
   end(r.id, k, r, out);
+  over_.insert(r.id);
   jobs_.erase(it);
   gate_.erase(r.id);
   bars_.erase(r.id);
@@ -301,12 +305,11 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
   strays_.clear();
   // Who leaves before who comes: a node may have gone from one to the other since the last look.
   std::vector<const JobRow*> in_order;
-  for (const bool running : {false, true}) {
-    for (const JobRow& r : rows) {
-      // Members of arrays are followed from their start.
-      if (r.pending.empty() && !r.het && runs(r) == running) in_order.push_back(&r);
-    }
+  const auto turn = [&](const JobRow& r) { return runs(r) ? 2 : jobs_.count(r.id) != 0 ? 0 : 1; };
+  for (const JobRow& r : rows) {
+    if (r.pending.empty() && !r.het) in_order.push_back(&r);  // members of arrays are followed from their start
   }
+  std::stable_sort(in_order.begin(), in_order.end(), [&](const auto* x, const auto* y) { return turn(*x) < turn(*y); });
   for (const JobRow* at : in_order) {
     const JobRow& r = *at;
     seen.insert(r.id);
@@ -320,6 +323,7 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
       strays_.insert(r.id);
   }
   miss(out, seen);
+  std::erase_if(over_, [&](JobId id) { return seen.count(id) == 0; });
   return out;
 }
 

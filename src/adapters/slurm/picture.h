@@ -96,6 +96,7 @@ class Picture {
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
   std::set<JobId> gate_;  // jobs that wait for Muster, by their admin comment
+  std::set<JobId> over_;  // ended, and still on Slurm's list
   std::set<JobId> strays_;
   std::map<JobId, Bar> bars_;
   std::map<JobId, std::map<std::string, std::uint16_t>> slots_;

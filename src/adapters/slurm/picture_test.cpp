@@ -95,6 +95,31 @@ TEST_F(Pictured, OneThatRanBetweenTwoLooksIsNotLost) {
   EXPECT_EQ(t.s.jobs.count(JobId{2, 0}), 0U) << "over before anybody looked";
 }
 
+TEST_F(Pictured, WhatHasEndedStaysOnSlurmsListAndIsToldOnce) {
+  look({});
+  JobRow first = row(1, "PENDING");
+  first.submitted = now + seconds(1);
+  look({first});
+  JobRow ran = first;
+  ran.state = "RUNNING";
+  ran.node_list = "n[0-1]";
+  ran.started = now;
+  look({ran});
+  JobRow over = ran;
+  over.state = "COMPLETED";
+  EXPECT_EQ(only<JobEnded>(look({over})).size(), 1U);
+  JobRow next = ran;
+  next.id = JobId{2, 0};
+  look({over, next});
+  EXPECT_EQ(phase(2), JobPhase::running);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(look({over, next}).empty()) << "the one that has gone takes no nodes from the next";
+  EXPECT_EQ(phase(2), JobPhase::running);
+  look({next});
+  // A job put back by a person has the same number, and is new.
+  EXPECT_EQ(only<JobSubmitted>(look({first, next})).size(), 1U);
+  EXPECT_EQ(phase(1), JobPhase::queued);
+}
+
 TEST_F(Pictured, WhatSlurmIsDoneWithIsNotTriedAgain) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "RUNNING", "n[2-3]")});
   look({row(1, "FAILED", "n[0-1]"), row(2, "NODE_FAIL", "n[2-3]")});

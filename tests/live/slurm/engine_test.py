@@ -85,7 +85,8 @@ def going(lab, muster, drained):
     check(running(lab, full, 20), 'a job takes all nodes that are in service')
     waiting = [submit(lab, 2, seconds=2) for _ in range(4)]
     time.sleep(3)
-    check(all(state(lab, j) == 'PENDING' for j in waiting), 'further ones wait behind the gate')
+    gate = [tuple(lab.job(j).get(k) for k in ('JobState', 'Reason', 'AdminComment')) for j in waiting]
+    check(gate == [('PENDING', 'BeginTime', 'muster: gate')] * len(waiting), 'further ones wait behind the gate', gate)
     muster.kill()
     lab.run('scancel', str(full))
     began = time.monotonic()
