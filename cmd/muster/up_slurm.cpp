@@ -32,6 +32,15 @@ void fit_to_slurm(Policy& p) {
   p.queues.clear();
 }
 
+// A Slurm that is away is no reason to be away too: until it answers, the cluster is what the journal last knew of it.
+Result<Site> site_of_slurm(slurm::Tools& tools, const Site& known) {
+  auto site = slurm::discover_site(tools);
+  if (site || known.nodes.empty() || site.error().code == Code::bad_input) return site;
+  say(fmt::format("slurm      does not answer ({}): its {} nodes are taken from the journal", site.error().what,
+                  known.nodes.size()));
+  return known;
+}
+
 }  // namespace
 
 int run_up_slurm(const UpOptions& o) {
@@ -46,17 +55,17 @@ int run_up_slurm(const UpOptions& o) {
     say("shadow     nothing is done to this cluster; `muster shadow report` tells what would have been. To act: --policy "
         "default");
   }
-  slurm::Tools tools(settings->conf);
-  auto site = slurm::discover_site(tools);
-  if (!site) return say_error(site.error());
-  if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
-  fit_to_slurm(*policy);
   auto dir = open_state_dir(state_path(o.state));
   if (!dir) return say_error(dir.error());
   auto journal = sqlite::open({.path = dir->journal(), .create = true});
   if (!journal) return say_error(journal.error());
   auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
   if (!books) return say_error(books.error());
+  slurm::Tools tools(settings->conf);
+  auto site = site_of_slurm(tools, books->state.site);
+  if (!site) return say_error(site.error());
+  if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
+  fit_to_slurm(*policy);
   settings->spool = dir->path + "/hands";
   std::error_code made;
   std::filesystem::create_directories(settings->spool, made);

@@ -392,6 +392,19 @@ void Outbreaks::link(Cause& c, const Kin& kin, std::vector<Body>& out, const Sta
   out.insert(out.end(), std::make_move_iterator(grown.begin()), std::make_move_iterator(grown.end()));
 }
 
+namespace {
+
+std::string struck_text(const std::string& what, std::size_t struck, std::size_t nodes, std::size_t all,
+                        std::vector<std::string> names) {
+  std::string text = fmt::format("{} on {} of {} nodes: {}", what, struck, nodes, compress_node_list(std::move(names)));
+  if (all > struck) text += fmt::format("; on {} others", all - struck);
+  constexpr std::size_t kTextMax = 480;
+  if (text.size() > kTextMax) text = text.substr(0, kTextMax) + "...";
+  return text;
+}
+
+}  // namespace
+
 void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, const Drift& versions, Time utc, Time mono,
                       std::uint64_t& next_id) {
   const auto choice = choose(kin, s, versions, mono);
@@ -426,12 +439,9 @@ void Outbreaks::judge(const Kin& kin, std::vector<Body>& out, const State& s, co
     witness = x.witness;
   }
   const int sure = static_cast<int>(std::lround(100 * (1 - choice->chance)));
-  std::string text = fmt::format("{}{} on {} of {} nodes: {}", name_of(kin.first), kin.second.empty() ? "" : " of " + kin.second,
-                                 choice->struck, choice->nodes, compress_node_list(std::move(names)));
-  if (choice->all > choice->struck) text += fmt::format("; on {} others", choice->all - choice->struck);
-  constexpr std::size_t kTextMax = 480;
-  if (text.size() > kTextMax) text = text.substr(0, kTextMax) + "...";
-  const Evidence e{witness, utc, {}, std::move(text)};
+  const std::string what =
+      kin.second.empty() ? std::string(name_of(kin.first)) : fmt::format("{} of {}", name_of(kin.first), kin.second);
+  const Evidence e{witness, utc, {}, struck_text(what, choice->struck, choice->nodes, choice->all, std::move(names))};
   // The same thing may show in several ways: that is still one cause.
   for (auto& [id, open] : causes_) {
     if (open.subject != c.subject) continue;

@@ -1,6 +1,7 @@
-"""place_bench.py MUSTER [--nodes 64] [--jobs 300] [--load 0.9] [--seed 1] [--policy FILE]: a stream of gangs by plain sbatch of an ordinary user
-on a real Slurm, placed by Muster; then the same stream under Slurm's own topology/tree. Prints leaves used over the fewest
-possible for both, waits, and whether a job was lost, ran twice or did not end. Exit 1 where a promise is not kept."""
+"""place_bench.py MUSTER [--nodes 64] [--jobs 300] [--load 0.9] [--seed 1] [--policy FILE]: a stream of gangs by plain
+sbatch of an ordinary user on a real Slurm, placed by Muster; then the same stream under Slurm's own topology/tree. Prints leaves
+used over the fewest possible for both, waits, and whether a job was lost, ran twice or did not end. Exit 1 where a promise is
+not kept."""
 import argparse
 import os
 import statistics

@@ -29,7 +29,8 @@ def queue_up(lab, jobs):
         f.write('#!/bin/sh\nsleep 3600\n')
     os.chmod(script, 0o755)
     one = 'sbatch -Q --gpus-per-node=8 -t 60 -o /dev/null'
-    lab.run('sh', '-c', f'i=0; while [ $i -lt {jobs // 2} ]; do {one} -N1 {script}; {one} -N2 {script}; i=$((i+1)); done >/dev/null',
+    both = f'{one} -N1 {script}; {one} -N2 {script}'
+    lab.run('sh', '-c', f'i=0; while [ $i -lt {jobs // 2} ]; do {both}; i=$((i+1)); done > /dev/null',
             user=lab.about['user'], timeout=3600)
 
 
