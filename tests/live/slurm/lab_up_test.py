@@ -66,6 +66,7 @@ def ends(child, lab):
     pids = {pid: read(f'/proc/{pid}/cmdline') for pid in [*lab.daemons().values(), *lab.step_processes(), *map(int, own)]}
     child.send_signal(signal.SIGINT)
     rest = child.communicate(timeout=120)[0]
+    until(lambda: not any(map(is_running, pids)), 5)  # the lab's tether sees half a second later that nobody needs it
     left = {pid: name for pid, name in pids.items() if is_running(pid)}
     check(child.returncode == 0 and not left and not os.path.exists(lab.dir) and len(pids) > 2 * NODES,
           f'Ctrl-C ends all {len(pids)} processes and removes the folder', (child.returncode, left, rest))
