@@ -19,14 +19,16 @@ page       {page}
 
 In another terminal{root}:
 
-    . {dir}/env                                  # sinfo, squeue, sbatch and muster speak to this lab
+    . {dir}/env               # sinfo, squeue, sbatch and muster speak to this lab
     sinfo
     sbatch -N4 --gpus-per-node=8 --output=/dev/null --wrap 'sleep 60'
     squeue -o '%.6i %.9T %.20N %r'
-    muster explain job 1                         # which nodes it got, and why those
-    {lab} xid {dir} {node} 79 --slot 2 --lose    # a GPU falls off the bus
-    muster get incidents; muster why {node}
-    muster pause                                 # Slurm schedules by itself; `muster resume` takes over again
+    muster explain job 1                          # which nodes it got, and why those
+    muster drain {node} --yes --reason 'loud fan'; sleep 2; sinfo -R
+    muster undrain {node}; muster why {node}
+    muster pause                                  # Slurm schedules by itself; `muster resume` takes over again
+    {lab} xid {dir} {node} 79
+    muster get findings                           # a line in a file is hearsay: shown, and nothing is done about it
 
 Ctrl-C ends Muster and the lab; nothing is left behind.
 '''
@@ -79,7 +81,8 @@ def serve(a, muster, lab):
 
 def main():
     a, muster = arguments(), os.path.abspath(sys.argv[1])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for which in (signal.SIGINT, signal.SIGTERM):  # also where a shell started it in the background, with SIGINT ignored
+        signal.signal(which, signal.default_int_handler)
     lab = None
     try:
         lab = Lab.start(nodes=a.slurm_lab, leaf=max(2, min(16, a.slurm_lab // 4)), place=('batch',), say=say)

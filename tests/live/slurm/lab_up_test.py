@@ -57,6 +57,9 @@ def works(lab, said):
     check(lab.job(1).get('AdminComment', '').startswith('muster: place'), 'on nodes that Muster chose', lab.job(1))
     why = shell(lab, 'muster explain job 1')
     check(why.returncode == 0 and 'Placed on 2 leaf switches' in why.stdout, 'and muster says why those', why)
+    drain = re.search(r'^ +(muster drain .*)$', said, re.M)[1]
+    drained = shell(lab, drain)
+    check('loud fan' in lab.node('gpu0003').get('Reason', ''), 'the drain line takes a node out of service', drained)
     agents = [name for name in lab.daemons() if name.startswith('agent.')]
     check(len(agents) == NODES, 'an agent watches each node', agents)
 
