@@ -8,14 +8,14 @@ must_configure=no
 say() { printf '%s: %s\n' "${me:?}" "$*" >&2; }
 die() { say "$@"; exit 1; }
 
-# Names in packaging/apt.txt, one per line: those above the line "# tests", or all of them.
+# Names in packaging/apt.txt, one per line: those below the line "# PART", or all of them.
 listed_packages() {
-  local part=$1 line
+  local part=$1 line at=
   while IFS= read -r line; do
     case $line in
-      '# tests'*) if [ "$part" = build ]; then return; fi ;;
+      '# build' | '# slurm-lab' | '# tests') at=${line#\# } ;;
       '' | '#'*) ;;
-      *) printf '%s\n' "$line" ;;
+      *) if [ "$part" = all ] || [ "$part" = "$at" ]; then printf '%s\n' "$line"; fi ;;
     esac
   done <packaging/apt.txt
 }

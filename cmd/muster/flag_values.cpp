@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -13,6 +14,12 @@ constexpr std::uint32_t kGpusPerNode = 8;  // of the plain cluster that --gpus b
 
 auto bad(std::string_view flag, std::string_view text, std::string must, std::string next = {}) {
   return fail(Code::bad_input, fmt::format("{} must be {}, is \"{}\"", flag, must, text.substr(0, 200)), std::move(next));
+}
+
+bool plain(std::string_view text, std::string_view more) {
+  return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != std::string_view::npos;
+  });
 }
 
 }  // namespace
@@ -129,6 +136,16 @@ Result<std::string> parse_words(std::string_view flag, std::string_view text, st
   if (text.size() > max_bytes) return fail(Code::bad_input, fmt::format("{} is longer than {} bytes", flag, max_bytes));
   if (!valid_utf8(text)) return fail(Code::bad_input, fmt::format("{} is not valid UTF-8", flag));
   return std::string(text);
+}
+
+Result<std::string> parse_plain_name(std::string_view flag, std::string_view text) {
+  if (plain(text, "-_.")) return std::string(text);
+  return bad(flag, text, "one name of letters, digits, '-', '_' and '.'");
+}
+
+Result<std::string> parse_plain_path(std::string_view flag, std::string_view text) {
+  if (plain(text, "-_./") && text.front() == '/') return std::string(text);
+  return bad(flag, text, "an absolute path of letters, digits, '-', '_', '.' and '/'");
 }
 
 Result<std::string> parse_jobs(std::string_view text) {

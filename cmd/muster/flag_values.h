@@ -34,6 +34,9 @@ Result<double> parse_some_time(std::string_view flag, std::string_view text, dou
 Result<std::int32_t> parse_signed(std::string_view flag, std::string_view text, std::int32_t min, std::int32_t max);
 // Text of a person's choosing: not empty, valid UTF-8, at most `max_bytes`.
 Result<std::string> parse_words(std::string_view flag, std::string_view text, std::size_t max_bytes = 500);
+// What is written into files of other programs: letters, digits, '-', '_' and '.'; of a path also '/', which comes first.
+Result<std::string> parse_plain_name(std::string_view flag, std::string_view text);
+Result<std::string> parse_plain_path(std::string_view flag, std::string_view text);
 // "mix:llm", or the name of a file.
 Result<std::string> parse_jobs(std::string_view text);
 

@@ -49,10 +49,13 @@ struct UpOptions {
 };
 
 // Files for other programs, so that they show and collect what Muster uses.
-enum class EmittedFile { prometheus, grafana, dcgm_counters };
+enum class EmittedFile { prometheus, grafana, dcgm_counters, slurm };
 struct FleetEmitOptions {
   EmittedFile what = EmittedFile::prometheus;
-  std::string out;  // empty: stdout
+  std::string out;  // file, of slurm a folder; empty: stdout
+  // Of slurm alone; empty: not given.
+  std::string cluster;                                 // preset or file
+  std::string partition, hardware, folder, heartbeat;  // report::SlurmWishes
 };
 
 struct AgentOptions {
@@ -76,6 +79,11 @@ struct AgentOptions {
 
 struct CheckOptions {
   std::string spool = "/var/lib/muster-agent";
+  report::Format format = report::Format::table;  // table or json
+};
+
+struct DoctorOptions {
+  std::string slurm;                              // file that says how a Slurm cluster is reached
   report::Format format = report::Format::table;  // table or json
 };
 
@@ -415,13 +423,14 @@ struct ShowText {
   std::string text;
 };
 
-using Command = std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, FleetEmitOptions, PauseOptions,
-                             ResumeOptions, GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions,
-                             SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions,
-                             TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
-                             BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                             BenchLlama3Options, BenchUpgradeOptions, UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions,
-                             ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions, FleetEmitOptions, PauseOptions,
+                 ResumeOptions, GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions,
+                 CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions,
+                 TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
+                 BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
+                 UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions, JournalVerifyOptions,
+                 JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

@@ -76,6 +76,16 @@ void Parser::add_check() {
   chosen(sub, check_);
 }
 
+void Parser::add_doctor() {
+  auto* sub =
+      command(app_, "doctor", "What a site offers Muster, what is missing, and the line that would add it; changes nothing",
+              kLook, "  muster doctor --slurm slurm.yaml\n  muster doctor --slurm slurm.yaml -o json");
+  words(sub, "--slurm", "FILE", "The Slurm file that `muster up --slurm` is given", doctor_.slurm, {WordKind::file, {}});
+  sub->get_option("--slurm")->required();
+  add_format(sub, doctor_.format, {Format::table, Format::json});
+  chosen(sub, doctor_);
+}
+
 void Parser::add_live(CLI::App* sub) {
   UpOptions& o = up_;
   const auto grouped = [](CLI::Option* option) { return option->group(kLive); };
@@ -106,12 +116,30 @@ void Parser::add_fleet() {
   auto* fleet = command(app_, "fleet", "Files for the programs around a cluster", kRun);
   auto* emit = command(*fleet, "emit", "Print a file for another program, made for what Muster measures and finds", nullptr,
                        "  muster fleet emit prometheus -o /etc/prometheus/muster_rules.yml\n"
-                       "  muster fleet emit dcgm-counters > counters.csv     for dcgm-exporter -f counters.csv");
-  choice(emit, "FILE", "FILE", "prometheus (alert and recording rules), grafana (dashboard) or dcgm-counters",
-         {"prometheus", "grafana", "dcgm-counters"}, [this](std::size_t i) { fleet_emit_.what = static_cast<EmittedFile>(i); })
+                       "  muster fleet emit dcgm-counters > counters.csv     for dcgm-exporter -f counters.csv\n"
+                       "  muster fleet emit slurm --cluster mine.yaml --hardware \"$(ssh n001 slurmd -C)\" -o slurm/");
+  FleetEmitOptions& o = fleet_emit_;
+  choice(emit, "FILE", "FILE",
+         "prometheus (alert and recording rules), grafana (dashboard), dcgm-counters, or slurm (its files for a cluster)",
+         {"prometheus", "grafana", "dcgm-counters", "slurm"}, [&o](std::size_t i) { o.what = static_cast<EmittedFile>(i); })
       ->required();
-  words(emit, "-o,--output", "FILE", "Write to this file instead of stdout", fleet_emit_.out, {WordKind::file, {}});
-  chosen(emit, fleet_emit_);
+  words(emit, "-o,--output", "FILE", "Write to this file instead of stdout; of slurm, into this folder", o.out,
+        {WordKind::file, {}});
+  add_cluster(emit, o.cluster)->group(kSlurm);
+  const auto path = [&](const char* name, const char* about, std::string& target) {
+    value(emit, name, "PATH", about, [&target, name](const std::string& s) {
+      target = checked(parse_plain_path(name, s));
+    })->group(kSlurm);
+  };
+  value(emit, "--partition", "NAME", "The partition of all nodes, placed by Muster [batch]", [&o](const std::string& s) {
+    o.partition = checked(parse_plain_name("--partition", s));
+  })->group(kSlurm);
+  words(emit, "--hardware", "WORDS",
+        "Cores and memory of each node, as `slurmd -C` prints them on one; without it they are left out", o.hardware);
+  emit->get_option("--hardware")->group(kSlurm);
+  path("--folder", "Where slurm.conf lies and these files will [/etc/slurm]", o.folder);
+  path("--heartbeat", "Muster's heartbeat, as in its Slurm file [/run/muster/heartbeat]", o.heartbeat);
+  chosen(emit, o);
 }
 
 }  // namespace muster::cmd

@@ -42,6 +42,7 @@ constexpr const char* kConnecting = "Connection";
 constexpr const char* kWhere = "Where it runs";
 constexpr const char* kLive = "Live intake and alerts (with --cluster)";
 constexpr const char* kWhen = "When it runs";
+constexpr const char* kSlurm = "Of slurm";
 
 // What may stand in an option's place, for completion.
 struct Word {
@@ -73,6 +74,7 @@ class Parser {
     add_up();
     add_agent();
     add_check();
+    add_doctor();
     add_fleet();
     add_pause(true);
     add_pause(false);
@@ -253,6 +255,7 @@ class Parser {
   void add_upgrade_spec(CLI::App* sub, UpgradeSpec& spec);
   void add_up();
   void add_live(CLI::App* sub);
+  void add_doctor();
   void add_fleet();
   void add_agent();
   void add_check();
@@ -285,6 +288,7 @@ class Parser {
   UpOptions up_;
   AgentOptions agent_;
   CheckOptions check_;
+  DoctorOptions doctor_;
   FleetEmitOptions fleet_emit_;
   PauseOptions pause_;
   ResumeOptions resume_;
