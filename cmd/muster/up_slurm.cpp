@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "adapters/slurm/engine.h"
+#include "adapters/slurm/rest.h"
 #include "adapters/slurm/site.h"
 #include "commands.h"
 #include "control/restore.h"
@@ -30,6 +31,14 @@ void fit_to_slurm(Policy& p) {
   p.queues.clear();
 }
 
+// Whether slurmrestd is there is told at the start; the engine looks for itself, again and again.
+void say_rest(const slurm::RestSettings& rest) {
+  if (rest.url.empty()) return;
+  const auto facts = slurm::discover_rest(rest);
+  if (facts && facts->problem.empty())
+    say(fmt::format("rest       nodes are read from slurmrestd {} ({}) at {}", facts->slurm, facts->version, rest.url));
+}
+
 }  // namespace
 
 int run_up_slurm(const UpOptions& o) {
@@ -44,11 +53,12 @@ int run_up_slurm(const UpOptions& o) {
     say("shadow     nothing is done to this cluster; `muster shadow report` tells what would have been. To act: --policy "
         "default");
   }
-  slurm::Tools tools(settings->conf);
+  slurm::Tools tools(settings->conf, settings->tools);
   auto site = slurm::discover_site(tools);
   if (!site) return say_error(site.error());
   if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
   fit_to_slurm(*policy);
+  say_rest(settings->rest);
   auto dir = open_state_dir(state_path(o.state));
   if (!dir) return say_error(dir.error());
   auto journal = sqlite::open({.path = dir->journal(), .create = true});

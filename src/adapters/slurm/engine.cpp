@@ -42,7 +42,8 @@ Engine::Engine(Settings settings, const Site& site, std::string boot, Mailbox& m
       site_(site),
       boot_(std::move(boot)),
       mailbox_(mailbox),
-      tools_(settings_.conf),
+      tools_(settings_.conf, settings_.tools),
+      node_reader_(tools_, settings_.rest),
       hands_(tools_, settings_, site_),
       picture_(site_, settings_.partitions, settings_.otherwise) {}
 
@@ -168,22 +169,22 @@ void Engine::ask_about_slots() {
 }
 
 void Engine::look_at_nodes() {
-  auto nodes = tools_.nodes();
-  auto reservations = tools_.reservations();
+  const auto look = node_reader_.look(now().steady);
   const std::lock_guard hold(lock_);
-  if (!nodes || !reservations) {
-    wrong_ = (nodes ? reservations.error() : nodes.error()).what;
+  if (!look) {
+    wrong_ = look.error().what;
     return;
   }
-  emit_all(picture_.see_nodes(*nodes, *reservations, now().utc));
+  const std::vector<NodeRow>& nodes = look->nodes;
+  emit_all(picture_.see_nodes(nodes, look->reservations, now().utc));
   heard_ = now().steady;
   std::vector<Order> up;
   for (const Waiting& w : waiting_) {
     if (w.order.action.verb != Verb::reboot_node) continue;
-    const auto row = std::find_if(nodes->begin(), nodes->end(),
+    const auto row = std::find_if(nodes.begin(), nodes.end(),
                                   [&](const NodeRow& n) { return n.name == picture_.name_of_node(w.order.action.node); });
     const auto sent = known_orders_.find(w.order.key);
-    const bool back = row != nodes->end() && sent != known_orders_.end() && !row->has("REBOOT_ISSUED") &&
+    const bool back = row != nodes.end() && sent != known_orders_.end() && !row->has("REBOOT_ISSUED") &&
                       !row->has("REBOOT_REQUESTED") && !row->has("NOT_RESPONDING") && row->booted.ns > 0;
     if (back) up.push_back(w.order);
   }
@@ -389,7 +390,7 @@ void Engine::wait(Time until) {
 
 std::string Engine::trouble() const {
   const std::lock_guard hold(lock_);
-  if (now().steady - heard_ < kSilent) return {};
+  if (now().steady - heard_ < kSilent) return node_reader_.trouble();
   // A tool that waits for slurmctld says nothing for half a minute: silence is trouble as much as an error.
   return "Slurm does not answer: what is shown is what was last known, and nothing can be done" +
          (wrong_.empty() ? std::string() : " (" + wrong_ + ")");

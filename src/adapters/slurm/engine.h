@@ -12,6 +12,7 @@
 
 #include "adapters/mailbox/mailbox.h"
 #include "adapters/slurm/hands.h"
+#include "adapters/slurm/node_reader.h"
 #include "adapters/slurm/picture.h"
 #include "adapters/slurm/tools.h"
 #include "ingest/slurm_file.h"
@@ -70,6 +71,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   Mailbox& mailbox_;
   Tools tools_;
   Hands hands_;
+  NodeReader node_reader_;
 
   mutable std::mutex lock_;
   std::condition_variable changed_;

@@ -45,6 +45,7 @@ Error said(const std::string& program, const Ran& r) {
 Result<Ran> Tools::call(std::vector<std::string> argv, int timeout_ms) {
   Command c;
   c.argv = std::move(argv);
+  if (!folder_.empty()) c.argv[0] = folder_ + "/" + c.argv[0];
   c.env = {{"SLURM_TIME_FORMAT", "%s"}, {"LC_ALL", "C"}};
   if (!conf_.empty()) c.env.emplace_back("SLURM_CONF", conf_);
   c.timeout = std::chrono::milliseconds(timeout_ms);

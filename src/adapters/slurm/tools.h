@@ -14,7 +14,8 @@ namespace muster::slurm {
 
 class Tools {
  public:
-  explicit Tools(std::string conf) : conf_(std::move(conf)) {}
+  // `folder`: where the programs are; empty: as PATH says.
+  explicit Tools(std::string conf, std::string folder = {}) : conf_(std::move(conf)), folder_(std::move(folder)) {}
 
   Result<std::vector<JobRow>> jobs();
   Result<std::vector<NodeRow>> nodes();
@@ -41,4 +42,5 @@ class Tools {
   std::atomic<std::uint64_t> cpu_us_{0};
 };
 
+  std::string folder_;
 }  // namespace muster::slurm
