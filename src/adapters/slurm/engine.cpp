@@ -58,18 +58,33 @@ Engine::~Engine() {
   for (std::thread& t : workers_) t.join();
 }
 
+// What ended while no Muster looked: squeue has forgotten it, Slurm's accounting has not.
+void Engine::catch_up(const State& known, bool accounting) {
+  if (known.now.utc.ns == 0 || !accounting) return;
+  const auto rows = tools_.history(known.now.utc);
+  if (!rows) {
+    log(LogLevel::warning,
+        fmt::format("what ended since {} is not read from Slurm's accounting: {}", render_utc(known.now.utc), rows.error().what));
+    return;
+  }
+  emit_all(picture_.see_history(*rows, known.now.utc, now().utc));
+}
+
 void Engine::begin(const State& known) {
   picture_.know(known);
+  bool accounting = false;
   if (const auto config = tools_.config()) {
     const auto number = [&](const char* key) {
       const auto it = config->find(key);
       return it == config->end() ? std::string() : it->second;
     };
     // Without a database Slurm itself does not let jobs age.
-    if (number("AccountingStorageType").find("slurmdbd") != std::string::npos)
+    accounting = number("AccountingStorageType").find("slurmdbd") != std::string::npos;
+    if (accounting)
       picture_.age_by({parse_double(number("PriorityWeightAge")).value_or(0), parse_span_s(number("PriorityMaxAge"))});
   }
   for (const std::string& key : known.open_orders) known_orders_[key] = known.orders.at(key).order;
+  catch_up(known, accounting);
   turned_ = heard_ = now().steady;
   looker_ = std::thread([this] { look(); });
   heart_ = std::thread([this] { keep_beating(); });

@@ -51,6 +51,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
     Order order;
     Time until;  // steady
   };
+  void catch_up(const State& known, bool accounting);
   void look();
   void look_at_jobs();
   void look_at_nodes();
@@ -70,8 +71,8 @@ class Engine final : public Clock, public Observatory, public Actuator {
   std::string boot_;
   Mailbox& mailbox_;
   Tools tools_;
-  Hands hands_;
   NodeReader node_reader_;
+  Hands hands_;
 
   mutable std::mutex lock_;
   std::condition_variable changed_;

@@ -101,6 +101,8 @@ Result<std::string> Rest::get(const std::string& path, int* status) {
   auto answer = http::request(r);
   if (!answer) {
     Error e = answer.error();
+    // Without what was asked for, which differs from call to call.
+    if (const auto at = e.what.find(r.url); at != std::string::npos) e.what.replace(at, r.url.size(), settings_.url);
     e.what = "slurmrestd: " + e.what;
     e.next = fmt::format("look whether slurmrestd runs and listens at {}", printable(settings_.url));
     return tl::unexpected(std::move(e));

@@ -106,6 +106,16 @@ Result<std::map<std::string, std::string>> Tools::config() {
   return parse_config(*text);
 }
 
+Result<std::vector<JobRow>> Tools::history(Time from) {
+  const std::string nonce = fresh_nonce();
+  auto text =
+      text_of({"sacct", "-a", "-X", "-n", "-P", "--delimiter=" + sacct_delimiter(nonce), "--format=" + sacct_format(),
+               fmt::format("--starttime=uts{}", from.ns / 1'000'000'000), "--endtime=now", "--state=CA,CD,F,NF,TO,OOM,PR,BF,DL"},
+              kLook_ms);
+  if (!text) return tl::unexpected(text.error());
+  return parse_sacct(*text, nonce);
+}
+
 Result<std::string> Tools::job(const std::string& id) {
   auto text = text_of({"scontrol", "-d", "-o", "show", "job", id}, kAct_ms);
   if (!text && text.error().what.find("Invalid job id") != std::string::npos) return std::string();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adapters/slurm/command.h"
+#include "ingest/slurm_sacct.h"
 #include "ingest/slurm_text.h"
 
 namespace muster::slurm {
@@ -24,6 +25,8 @@ class Tools {
   Result<std::vector<ReservationRow>> reservations();
   Result<std::vector<SwitchRow>> topology();
   Result<std::map<std::string, std::string>> config();
+  // Jobs that ended since `from` (utc), by Slurm's accounting. Refused: this Slurm keeps none.
+  Result<std::vector<JobRow>> history(Time from);
   // A line of `scontrol -d -o show job`; empty: Slurm does not know it.
   Result<std::string> job(const std::string& id);
 
@@ -39,8 +42,8 @@ class Tools {
   Result<std::string> text_of(std::vector<std::string> argv, int timeout_ms);
 
   std::string conf_;
+  std::string folder_;
   std::atomic<std::uint64_t> cpu_us_{0};
 };
 
-  std::string folder_;
 }  // namespace muster::slurm
