@@ -23,8 +23,10 @@ namespace {
 
 constexpr auto kLeaveWithin = std::chrono::seconds(20);
 
-// Slurm's order holds: nobody is overdue, steps aside or makes room by Muster's rules.
+// Slurm's order holds: nobody is overdue, steps aside, moves or makes room by Muster's rules.
 void fit_to_slurm(Policy& p) {
+  p.scheduling.in_order = true;
+  p.scheduling.defrag = false;
   p.scheduling.wait_limit = days(3650);
   p.scheduling.pause = false;
   p.scheduling.preempt = false;

@@ -173,6 +173,7 @@ std::string why_never(const State& s, const Quotas& quotas, const JobSpec& spec)
 RankPolicy rank_policy(const State& s) {
   RankPolicy p;
   p.wait_limit = s.policy.scheduling.wait_limit;
+  p.in_order = s.policy.scheduling.in_order;
   return p;
 }
 

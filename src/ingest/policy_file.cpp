@@ -126,6 +126,7 @@ void read_group(Form& outer, const Value& v, std::string_view file, const std::v
 void read_scheduling(Form& outer, const Value& v, std::string_view file, Scheduling& s) {
   Form f(v, file, "scheduling.");
   f.flag("backfill", s.backfill);
+  f.flag("in_order", s.in_order);
   f.duration("wait_limit", s.wait_limit, minutes(1), days(365));
   f.whole("reserve", s.reserve, 1, 64);
   f.number("compact_runs", s.compact_runs, 0, 1000);

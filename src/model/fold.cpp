@@ -220,8 +220,8 @@ struct Folder {
 
   // ---- jobs
   void operator()(const JobSubmitted& b) {
-    if (job(b.job) != nullptr) return;
     Job j;
+    if (!new_life(s, b.job, j.attempt)) return;
     j.id = b.job;
     j.spec = b.spec;
     j.order = s.next_order++;

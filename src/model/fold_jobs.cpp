@@ -2,6 +2,18 @@
 
 namespace muster {
 
+bool new_life(State& s, JobId id, std::uint32_t& attempt) {
+  const auto was = s.jobs.find(id);
+  if (was == s.jobs.end()) return true;
+  if (!ended(was->second.phase)) return false;
+  attempt = was->second.attempt;
+  std::erase(s.ended_jobs, id);
+  const auto array = s.ended_members.find(id.number);
+  if (id.array_index != 0 && array != s.ended_members.end() && --array->second == 0) s.ended_members.erase(array);
+  s.jobs.erase(was);
+  return true;
+}
+
 void amend_job(State& s, const JobAmended& b) {
   const auto it = s.jobs.find(b.job);
   if (it == s.jobs.end() || ended(it->second.phase)) return;

@@ -4,6 +4,9 @@
 
 namespace muster {
 
+// Whether this is a job the state does not have: of one that has ended and that the engine put back, the record is forgotten.
+// `attempt`: its last one.
+bool new_life(State& s, JobId id, std::uint32_t& attempt);
 void amend_job(State& s, const JobAmended& b);
 // The engine gave its nodes to somebody else: it has none, and gives none back.
 void forget_place(State& s, Job& j);

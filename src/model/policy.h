@@ -81,6 +81,7 @@ struct QueueSpec {
 // How the queue is run.
 struct Scheduling {
   bool backfill = true;              // false: strictly first in, first out
+  bool in_order = false;             // equals in priority start in the order they came; false: short and small ones first
   Duration wait_limit = hours(8);    // who has waited longer goes before all others
   std::uint32_t reserve = 4;         // the first so many that do not fit hold reservations; the rest may only fill gaps
   double compact_runs = 1;           // a gang lets others pass that fill holes better, for so many times its own run ...
@@ -202,6 +203,7 @@ void fields(V& v, QueueSpec& q) {
 template <class V>
 void fields(V& v, Scheduling& s) {
   v("backfill", s.backfill);
+  v("in_order", s.in_order);
   v("wait_limit", s.wait_limit);
   v("reserve", s.reserve);
   v("compact_runs", s.compact_runs);

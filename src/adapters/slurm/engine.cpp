@@ -20,6 +20,10 @@ constexpr Duration kStartWithin = seconds(15);  // a job that has its nodes runs
 constexpr Duration kRebootWithin = minutes(30);
 constexpr Duration kBarred = minutes(1);  // a job that Slurm did not let start
 constexpr Duration kNodesEvery = seconds(1);
+constexpr Duration kPartitionsEvery = seconds(30);
+constexpr double kNodesShare = 0.4;       // of the share that looking at jobs may take
+constexpr double kCheapLook_s = 0.02;     // CPU: all jobs are asked about while a start is awaited, not only that one
+constexpr std::size_t kAwaitedMost = 16;  // asked about one by one at a time
 constexpr Duration kBeatEvery = seconds(2);
 constexpr Duration kLoopAlive = seconds(20);  // no turn for so long: nobody would place what the gate holds
 constexpr Duration kSilent = seconds(5);
@@ -42,8 +46,9 @@ Engine::Engine(Settings settings, const Site& site, std::string boot, Mailbox& m
       site_(site),
       boot_(std::move(boot)),
       mailbox_(mailbox),
+      eyes_(settings_.conf, settings_.tools),
       tools_(settings_.conf, settings_.tools),
-      node_reader_(tools_, settings_.rest),
+      node_reader_(eyes_, settings_.rest),
       hands_(tools_, settings_, site_),
       picture_(site_, settings_.partitions, settings_.otherwise) {}
 
@@ -102,19 +107,27 @@ void Engine::emit_all(std::vector<Body> bodies) {
 
 // ---- looking
 
+double Engine::looking_cpu() const { return eyes_.cpu_s() + static_cast<double>(read_clock(CLOCK_THREAD_CPUTIME_ID).ns) / 1e9; }
+
+// Looking takes no more than its share of a core, however long the queue.
 void Engine::look() {
-  Time jobs_at{}, nodes_at{};
+  Time jobs_at{}, nodes_at{}, partitions_at{};
+  const auto rest = [](double cost_s, double share) { return Duration{static_cast<std::int64_t>(cost_s / share * 1e9)}; };
   for (;;) {
     const Time t = now().steady;
+    if (t >= partitions_at) {
+      look_at_partitions();
+      partitions_at = t + kPartitionsEvery;
+    }
     if (t >= nodes_at) {
       look_at_nodes();
-      nodes_at = t + kNodesEvery;
+      nodes_at = t + std::max(kNodesEvery, rest(node_look_cost_s_, settings_.poll_share * kNodesShare));
     }
     if (t >= jobs_at) {
       look_at_jobs();
-      // Looking takes no more than its share of a core, however long the queue.
-      const Duration rest{static_cast<std::int64_t>(job_look_cost_s_ / settings_.poll_share * 1e9)};
-      jobs_at = t + std::max(settings_.poll, rest);
+      jobs_at = t + std::max(settings_.poll, rest(job_look_cost_s_, settings_.poll_share));
+    } else {
+      look_at_waiting();
     }
     settle_waiting();
     answer_inquiries();
@@ -124,13 +137,13 @@ void Engine::look() {
     const Duration most = busy ? std::min(next - now().steady, milliseconds(200)) : next - now().steady;
     changed_.wait_for(hold, chrono_of(most), [&] { return stop_; });
     if (stop_) return;
-    if (busy) jobs_at = std::min(jobs_at, now().steady + milliseconds(100));
+    if (busy && job_look_cost_s_ < kCheapLook_s) jobs_at = std::min(jobs_at, now().steady + milliseconds(100));
   }
 }
 
 void Engine::look_at_jobs() {
-  const double before = tools_.cpu_s();
-  auto rows = tools_.jobs();
+  const double before = looking_cpu();
+  auto rows = eyes_.jobs();
   if (!rows) {
     const std::lock_guard hold(lock_);
     wrong_ = rows.error().what;
@@ -144,9 +157,49 @@ void Engine::look_at_jobs() {
     wrong_.clear();
     looked_ = true;
   }
+  job_look_cost_s_ = looking_cpu() - before;
   gate_strays();
+  give_away();
   ask_about_slots();
-  job_look_cost_s_ = tools_.cpu_s() - before;
+}
+
+// Where the queue is long: only those whose start is awaited.
+void Engine::look_at_waiting() {
+  std::vector<JobId> ids;
+  {
+    const std::lock_guard hold(lock_);
+    for (const Waiting& w : waiting_) {
+      if (w.order.action.job.some() && ids.size() < kAwaitedMost) ids.push_back(w.order.action.job);
+    }
+  }
+  for (const JobId id : ids) {
+    const auto rows = eyes_.job_row(id);
+    if (!rows) return;
+    const std::lock_guard hold(lock_);
+    emit_all(picture_.see_some(*rows, now().utc));
+  }
+}
+
+void Engine::look_at_partitions() {
+  const auto rows = eyes_.partitions();
+  if (!rows) return;  // the looks at nodes and jobs say so
+  const std::lock_guard hold(lock_);
+  for (const std::string& news : picture_.see_partitions(*rows)) log(LogLevel::warning, news);
+}
+
+// What Muster cannot place is Slurm's, and its comment says why.
+void Engine::give_away() {
+  std::map<JobId, std::string> ids;
+  {
+    const std::lock_guard hold(lock_);
+    if (open_) ids = picture_.not_ours();
+  }
+  std::size_t done = 0;
+  for (const auto& [id, why] : ids) {
+    if (++done > kAskOneByOne) return;  // the rest at the next look
+    if (auto ok = hands_.hand_over(id, why); !ok)
+      log(LogLevel::warning, fmt::format("job {} could not be left to Slurm: {}", render(id), ok.error().what));
+  }
 }
 
 void Engine::gate_strays() {
@@ -184,6 +237,7 @@ void Engine::ask_about_slots() {
 }
 
 void Engine::look_at_nodes() {
+  const double before = looking_cpu();
   const auto look = node_reader_.look(now().steady);
   const std::lock_guard hold(lock_);
   if (!look) {
@@ -192,6 +246,7 @@ void Engine::look_at_nodes() {
   }
   const std::vector<NodeRow>& nodes = look->nodes;
   emit_all(picture_.see_nodes(nodes, look->reservations, now().utc));
+  node_look_cost_s_ = looking_cpu() - before;
   heard_ = now().steady;
   std::vector<Order> up;
   for (const Waiting& w : waiting_) {

@@ -44,7 +44,6 @@ class Engine final : public Clock, public Observatory, public Actuator {
 
   // Empty while Slurm answers; otherwise what is wrong.
   std::string trouble() const;
-  double looking_cpu_s() const { return tools_.cpu_s(); }
 
  private:
   struct Waiting {  // an order that the looks at Slurm will settle
@@ -52,10 +51,14 @@ class Engine final : public Clock, public Observatory, public Actuator {
     Time until;  // steady
   };
   void catch_up(const State& known, bool accounting);
+  double looking_cpu() const;  // by the thread that looks
   void look();
   void look_at_jobs();
+  void look_at_waiting();
   void look_at_nodes();
+  void look_at_partitions();
   void gate_strays();
+  void give_away();
   void ask_about_slots();
   void settle_waiting();
   void beat();
@@ -70,6 +73,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   const Site& site_;
   std::string boot_;
   Mailbox& mailbox_;
+  Tools eyes_;  // apart from the hands', so that what looking costs is known
   Tools tools_;
   NodeReader node_reader_;
   Hands hands_;
@@ -91,7 +95,8 @@ class Engine final : public Clock, public Observatory, public Actuator {
   Time heard_;   // steady: when Slurm last answered
   Time turned_;  // steady: when the loop last came by
   std::string wrong_;
-  double job_look_cost_s_ = 0;
+  double job_look_cost_s_ = 0;  // CPU, of the tool and of what is made of its answer
+  double node_look_cost_s_ = 0;
   std::thread looker_;
   std::thread heart_;
   std::vector<std::thread> workers_;

@@ -143,8 +143,8 @@ Result<void> Hands::gate_again(JobId id) {
 }
 
 Result<void> Hands::hand_over(JobId id, const std::string& why) {
-  return tools_.scontrol(
-      {"update", "JobId=" + render(id), "NodeList=", "StartTime=now", "AdminComment=" + cut("muster: " + why, kCommentMost)});
+  return tools_.scontrol({"update", "JobId=" + render(id), "NodeList=", "StartTime=now",
+                          "AdminComment=" + cut(std::string(kLeft) + why, kCommentMost)});
 }
 
 Outcome Hands::requeue(const Order& o, bool gated) {

@@ -9,7 +9,8 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from before it is taken to be gone
+constexpr std::uint32_t kLooks = 2;        // that a job or a node is missing from before it is taken to be gone
+constexpr std::uint32_t kStartsTried = 3;  // of a job that Slurm does not let start, before it is Slurm's to place
 
 bool pends(const JobRow& r) {
   return r.state == "PENDING" || r.state == "REQUEUED" || r.state == "REQUEUE_HOLD" || r.state == "REQUEUE_FED" ||
@@ -104,6 +105,7 @@ std::string Picture::bar_of(const JobRow& r, Time utc) const {
   if (mode == Mode::off) return fmt::format("Slurm places it: Muster is off in partition {}", r.partition);
   if (mode == Mode::advise) return fmt::format("Slurm places it: in partition {} Muster only advises", r.partition);
   if (held(r)) return fmt::format("held in Slurm ({})", r.reason.empty() ? "its priority is 0" : r.reason);
+  if (r.admin_comment.rfind(kLeft, 0) == 0) return "Slurm places it: " + r.admin_comment.substr(kLeft.size());
   if (!gated(r.id)) return "Slurm places it: it did not come through Muster's gate";
   if (const auto b = bars_.find(r.id); b != bars_.end() && b->second.until > utc) return b->second.why;
   return {};
@@ -295,14 +297,12 @@ void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
   }
 }
 
-std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
-  std::vector<Body> out;
+std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out) {
   if (reference_.ns == 0) {
     reference_ = utc;
     first_look_ = utc;
   }
   std::set<JobId> seen;
-  strays_.clear();
   // Who leaves before who comes: a node may have gone from one to the other since the last look.
   std::vector<const JobRow*> in_order;
   const auto turn = [&](const JobRow& r) { return runs(r) ? 2 : jobs_.count(r.id) != 0 ? 0 : 1; };
@@ -314,14 +314,28 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
     const JobRow& r = *at;
     seen.insert(r.id);
     const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0;
-    if (gate) gate_.insert(r.id);
+    if (gate) gate_[r.id] = r.partition;
     if (pends(r) && !gate) gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
     see(r, utc, out);
     const auto known = jobs_.find(r.id);
     const bool in_hand = known != jobs_.end() && known->second.in_hand;
+    strays_.erase(r.id);
     if (pends(r) && !in_hand && r.admin_comment.rfind(kPlace, 0) == 0 && mode_of(r.partition) == Mode::place)
       strays_.insert(r.id);
   }
+  return seen;
+}
+
+std::vector<Body> Picture::see_some(const std::vector<JobRow>& rows, Time utc) {
+  std::vector<Body> out;
+  see_rows(rows, utc, out);
+  return out;
+}
+
+std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
+  std::vector<Body> out;
+  strays_.clear();
+  const std::set<JobId> seen = see_rows(rows, utc, out);
   miss(out, seen);
   std::erase_if(over_, [&](JobId id) { return seen.count(id) == 0; });
   return out;
@@ -440,7 +454,49 @@ void Picture::let_go(const Action& a, bool done) {
   if (done && a.verb == Verb::undrain_node) holds_[a.node.v] = Hold::none;
 }
 
-void Picture::bar(JobId id, std::string why, Time until) { bars_[id] = {std::move(why), until}; }
+void Picture::bar(JobId id, std::string why, Time until) { bars_[id] = {std::move(why), until, bars_[id].times + 1}; }
+
+std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>& rows) {
+  std::map<std::string, std::string> unfit;
+  for (const auto& [name, mode] : modes_) {
+    const auto row = std::find_if(rows.begin(), rows.end(), [&, n = name](const PartitionRow& r) { return r.name == n; });
+    if (row == rows.end()) {
+      unfit[name] = fmt::format("Slurm has no partition {}", name);
+    } else if (const std::size_t has = nodes_of(row->nodes).size(); mode == Mode::place && has < site_.nodes.size()) {
+      unfit[name] = fmt::format("partition {} has {} of {} nodes, and Muster places only where all may be used", name, has,
+                                site_.nodes.size());
+    }
+  }
+  std::vector<std::string> news;
+  for (const auto& [name, why] : unfit) {
+    if (const auto it = unfit_.find(name); it == unfit_.end() || it->second != why) news.push_back(why);
+  }
+  for (const auto& [name, why] : unfit_) {
+    if (unfit.count(name) == 0) news.push_back(fmt::format("partition {} is as it should be again", name));
+  }
+  unfit_ = std::move(unfit);
+  return news;
+}
+
+std::map<JobId, std::string> Picture::not_ours() const {
+  std::map<JobId, std::string> out;
+  for (const auto& [id, partition] : gate_) {
+    const auto it = jobs_.find(id);
+    if (it == jobs_.end() || it->second.in_hand) continue;
+    const Known& k = it->second;
+    const auto bar = bars_.find(id);
+    if (const auto p = unfit_.find(partition); p != unfit_.end()) {
+      out[id] = p->second;
+    } else if (mode_of(partition) != Mode::place) {
+      out[id] = fmt::format("Muster does not place in partition {}", partition);
+    } else if (k.spec.nodes > site_.nodes.size()) {
+      out[id] = fmt::format("it asks for {} nodes, and Muster knows {}", k.spec.nodes, site_.nodes.size());
+    } else if (bar != bars_.end() && bar->second.times >= kStartsTried) {
+      out[id] = fmt::format("{} times {}", bar->second.times, bar->second.why);
+    }
+  }
+  return out;
+}
 
 void Picture::told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots) {
   without_slots_.erase(id);

@@ -22,6 +22,8 @@ struct Ageing {
 // lets go of both.
 constexpr std::string_view kGate = "muster: gate";
 constexpr std::string_view kPlace = "muster: place";
+// What Muster could not place and gave to Slurm, with the reason.
+constexpr std::string_view kLeft = "muster: left to Slurm: ";
 // What Muster's own drains begin with.
 constexpr std::string_view kOwnReason = "muster: ";
 
@@ -38,12 +40,20 @@ class Picture {
   // Jobs of Slurm's accounting that ended after `since`, while nobody looked: to be told before the first look at jobs. What the
   // journal knows of ends as it did; what came and went is told in one breath.
   std::vector<Body> see_history(const std::vector<JobRow>& rows, Time since, Time utc);
+  // Some of them: of the others this says nothing.
+  std::vector<Body> see_some(const std::vector<JobRow>& rows, Time utc);
+  // Which partitions there are: in one that is missing, or has not all nodes, Muster does not place. What is new about that, in
+  // words.
+  std::vector<std::string> see_partitions(const std::vector<PartitionRow>& rows);
   std::vector<Body> see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc);
 
   bool gated(JobId id) const { return gate_.count(id) != 0; }
   // Jobs that pend on nodes Muster once chose for them, and that no order has in hand: Slurm put them back, or an earlier Muster
   // did not live to see them start. They are to go behind the gate again, or they wait for those nodes for ever.
   const std::set<JobId>& strays() const { return strays_; }
+
+  // Jobs behind the gate that Muster will never place, and why: they are to be given to Slurm.
+  std::map<JobId, std::string> not_ours() const;
 
   // Orders under way: what they bring about is not taken for somebody else's doing.
   void take_in_hand(const Action& a);
@@ -77,9 +87,11 @@ class Picture {
   struct Bar {
     std::string why;
     Time until;
+    std::uint32_t times = 0;
   };
   JobSpec spec_of(const JobRow& r, Time utc) const;
   std::string bar_of(const JobRow& r, Time utc) const;
+  std::set<JobId> see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out);
   void see(const JobRow& r, Time utc, std::vector<Body>& out);
   void appear(const JobRow& r, Time utc, std::vector<Body>& out);
   void start(Known& k, const JobRow& r, std::vector<Body>& out);
@@ -96,11 +108,12 @@ class Picture {
   std::map<std::string, NodeId, std::less<>> by_name_;
   std::map<std::string, Mode> modes_;
   Mode otherwise_;
+  std::map<std::string, std::string> unfit_;  // partitions in which Muster was to place and cannot, and why
   Ageing ageing_;
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
-  std::set<JobId> gate_;  // jobs that wait for Muster, by their admin comment
-  std::set<JobId> over_;  // ended, and still on Slurm's list
+  std::map<JobId, std::string> gate_;  // jobs that wait for Muster, by their admin comment, and their partitions
+  std::set<JobId> over_;               // ended, and still on Slurm's list
   std::set<JobId> strays_;
   std::map<JobId, Bar> bars_;
   std::map<JobId, std::map<std::string, std::uint16_t>> slots_;

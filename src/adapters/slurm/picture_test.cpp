@@ -147,10 +147,10 @@ TEST_F(Pictured, WhatHasEndedStaysOnSlurmsListAndIsToldOnce) {
   EXPECT_EQ(phase(2), JobPhase::running);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(look({over, next}).empty()) << "the one that has gone takes no nodes from the next";
   EXPECT_EQ(phase(2), JobPhase::running);
-  look({next});
-  // A job put back by a person has the same number, and is new.
+  // One that a person put back has its number still, and a new life.
   EXPECT_EQ(only<JobSubmitted>(look({first, next})).size(), 1U);
   EXPECT_EQ(phase(1), JobPhase::queued);
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).attempt, 1U);
 }
 
 TEST_F(Pictured, WhatSlurmIsDoneWithIsNotTriedAgain) {
@@ -207,6 +207,54 @@ TEST_F(Pictured, WhatCouldNotStartIsLeftAloneForAWhile) {
   now = now + minutes(2);
   look({gate(1)});
   EXPECT_EQ(barred(1), "");
+}
+
+TEST_F(Pictured, WhatMusterCannotPlaceIsSlurms) {
+  JobRow large = gate(2);
+  large.nodes = 9;
+  JobRow elsewhere = gate(3);
+  elsewhere.partition = "debug";
+  look({gate(1), large, elsewhere});
+  EXPECT_EQ(p.not_ours().size(), 2U);
+  EXPECT_NE(p.not_ours().at(JobId{2, 0}).find("9 nodes"), std::string::npos);
+  EXPECT_NE(p.not_ours().at(JobId{3, 0}).find("debug"), std::string::npos);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(p.not_ours().count(JobId{1, 0}), 0U) << "it may be tried again";
+    p.bar(JobId{1, 0}, "it could not start", now);
+  }
+  EXPECT_NE(p.not_ours().at(JobId{1, 0}).find("3 times it could not start"), std::string::npos);
+  JobRow left = row(1, "PENDING");
+  left.reason = "Resources";
+  left.admin_comment = "muster: left to Slurm: 3 times it could not start";
+  look({left});
+  EXPECT_EQ(barred(1), "Slurm places it: 3 times it could not start") << "as its comment says";
+  EXPECT_EQ(p.not_ours().count(JobId{1, 0}), 0U);
+}
+
+TEST_F(Pictured, MusterPlacesOnlyWhereAPartitionHasAllNodes) {
+  PartitionRow batch{"batch", "n[0-7]", 0, true, false, {}};
+  PartitionRow debug{"debug", "n[0-1]", 0, true, false, {}};
+  EXPECT_TRUE(p.see_partitions({batch, debug}).empty()) << "in debug it is off";
+  look({gate(1)});
+  EXPECT_TRUE(p.not_ours().empty());
+  batch.nodes = "n[0-3]";
+  EXPECT_EQ(p.see_partitions({batch, debug}).size(), 1U);
+  EXPECT_TRUE(p.see_partitions({batch, debug}).empty()) << "once is enough";
+  EXPECT_NE(p.not_ours().at(JobId{1, 0}).find("4 of 8 nodes"), std::string::npos);
+  EXPECT_EQ(p.see_partitions({debug}).at(0), "Slurm has no partition batch");
+  batch.nodes = "n[0-7]";
+  EXPECT_EQ(p.see_partitions({batch, debug}).size(), 1U) << "said when it is mended";
+  EXPECT_TRUE(p.not_ours().empty());
+}
+
+TEST_F(Pictured, ALookAtOneJobSaysNothingOfTheOthers) {
+  look({gate(1), gate(2), row(3, "RUNNING", "n[4-5]")});
+  for (int i = 0; i < 3; ++i) {
+    for (const Body& b : p.see_some({row(1, "RUNNING", "n[0-1]")}, now)) t.tell(b);
+  }
+  EXPECT_EQ(phase(1), JobPhase::running);
+  EXPECT_EQ(phase(2), JobPhase::queued);
+  EXPECT_EQ(phase(3), JobPhase::running);
 }
 
 TEST_F(Pictured, AJobBehindTheGateAgesAsItWouldInSlurm) {

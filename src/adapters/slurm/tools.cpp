@@ -70,6 +70,14 @@ Result<std::vector<JobRow>> Tools::jobs() {
   return parse_squeue(*text, nonce);
 }
 
+Result<std::vector<JobRow>> Tools::job_row(JobId id) {
+  const std::string nonce = fresh_nonce();
+  auto text = text_of({"squeue", "-h", "-t", "all", "-j", render(id), "-O", squeue_format(nonce)}, kAct_ms);
+  if (!text && text.error().what.find("Invalid job id") != std::string::npos) return std::vector<JobRow>();
+  if (!text) return tl::unexpected(text.error());
+  return parse_squeue(*text, nonce);
+}
+
 Result<std::vector<NodeRow>> Tools::nodes() {
   auto text = text_of({"scontrol", "-o", "show", "nodes"}, kLook_ms);
   if (!text) return tl::unexpected(text.error());

@@ -19,6 +19,8 @@ class Tools {
   explicit Tools(std::string conf, std::string folder = {}) : conf_(std::move(conf)), folder_(std::move(folder)) {}
 
   Result<std::vector<JobRow>> jobs();
+  // One job: then slurmctld does not send all of them, as it would for a list. Empty: Slurm does not know it.
+  Result<std::vector<JobRow>> job_row(JobId id);
   Result<std::vector<NodeRow>> nodes();
   Result<std::vector<NodeRow>> node(const std::string& name);
   Result<std::vector<PartitionRow>> partitions();

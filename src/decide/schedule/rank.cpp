@@ -53,6 +53,7 @@ int group_of(Band b) {
 }
 
 double open_score(const Waiter& w, Time now, const RankPolicy& p) {
+  if (p.in_order) return 0;
   double score = std::max(w.expected.seconds(), 1.0) * power(std::max(w.gpus, 1U), p.gpus_weight);
   if (w.fairness > 0) score *= power(w.fairness, p.fairness_weight);
   if (p.value_scale > 0 && w.value > 0) score /= 1 + w.value / p.value_scale;

@@ -59,6 +59,7 @@ struct RankPolicy {
   double value_scale = 0;      // value per GPU-hour that halves the score; 0: value plays no part
   // The longer it has waited, the smaller its score: halved for each of these. 0: waiting counts only at the limit.
   Duration wait_halving{};
+  bool in_order = false;  // the open stand in the order they came, whatever their score
 };
 
 enum class Band : std::uint8_t { returning, overdue, urgent, open, late, paused };
