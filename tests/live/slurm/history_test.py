@@ -1,5 +1,5 @@
-"""history_test.py MUSTER: what ended while no Muster looked is told from Slurm's accounting (sacct), as it ended; and sacct's text is a
-trace for `muster replay jobs`. Needs slurmdbd and MariaDB, and says so where they are not."""
+"""history_test.py MUSTER: what ended while no Muster looked is told from Slurm's accounting (sacct), as it ended; and its text
+is a trace for `muster replay jobs`. Needs slurmdbd and MariaDB, and says so where they are not."""
 import atexit
 import os
 import subprocess
@@ -64,7 +64,8 @@ def main():
     trace = f'{lab.dir}/jobs.txt'
     with open(trace, 'w') as f:
         f.write(lab.out('sacct', '-a', '-X', '-P', '--format=Submit,ElapsedRaw,AllocTRES,ReqTRES'))
-    played = subprocess.run([program, 'replay', 'jobs', '--trace', trace, '--gpus', '32'], capture_output=True, text=True, timeout=60)
+    played = subprocess.run([program, 'replay', 'jobs', '--trace', trace, '--gpus', '32'], capture_output=True, text=True,
+                            timeout=60)
     check(played.returncode == 0, "sacct's text is a trace for muster replay jobs", played.stderr + played.stdout)
     print('#', (played.stdout.strip().splitlines() or [''])[0])
     finish()

@@ -44,7 +44,8 @@ def check_available(dbd=False, root=''):
             raise Unavailable('slurmd, chroot and the making of device files need root')
         if lab_root.version_of(root) is None:
             raise Unavailable(f'{root} has no Slurm: tests/live/slurm/versions makes such folders')
-        missing = [p for p in PACKAGES_DBD if not any(os.path.exists(f'{root}/usr/{d}/{p}') for d in ('bin', 'sbin'))] if dbd else []
+        there = {p for d in ('bin', 'sbin') for p in os.listdir(f'{root}/usr/{d}')}
+        missing = sorted(set(PACKAGES_DBD) - there) if dbd else []
         if missing:
             raise Unavailable(f'{", ".join(missing)} not installed in {root}')
         return
