@@ -1,4 +1,4 @@
-"""place_bench.py MUSTER [--nodes 64] [--jobs 300] [--load 0.9] [--seed 1]: a stream of gangs by plain sbatch of an ordinary user
+"""place_bench.py MUSTER [--nodes 64] [--jobs 300] [--load 0.9] [--seed 1] [--policy FILE]: a stream of gangs by plain sbatch of an ordinary user
 on a real Slurm, placed by Muster; then the same stream under Slurm's own topology/tree. Prints leaves used over the fewest
 possible for both, waits, and whether a job was lost, ran twice or did not end. Exit 1 where a promise is not kept."""
 import argparse
@@ -30,7 +30,7 @@ def side(name, muster, o, jobs):
     controller = None
     try:
         if muster:
-            controller = Controller(muster, lab).start()
+            controller = Controller(muster, lab, policy=o.policy).start()
             wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 10)
         ids, outcome = play(lab, jobs, limit_s=300 + 10 * len(jobs) / 50)
         ratio, used, fewest = compactness(lab, outcome, LEAF)
@@ -55,6 +55,7 @@ def main():
     p.add_argument('--jobs', type=int, default=300)
     p.add_argument('--load', type=float, default=0.9)
     p.add_argument('--seed', type=int, default=1)
+    p.add_argument('--policy', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'patient.yaml'))
     o = p.parse_args()
     if os.geteuid() != 0:
         print('skip - live_slurm_place: it needs root for a Slurm of its own')
