@@ -162,8 +162,8 @@ void Parser::add_replay() {
                       "  muster replay jobs --trace philly.csv.gz --gpus 800 --compare --svg queue.svg\n"
                       "  muster replay jobs --trace philly.csv.gz --cluster mine.yaml --failures --slow-far");
   auto& o = replay_jobs_;
-  words(sub, "--trace", "FILE", "CSV, plain or .gz: timestamp, duration (s), num_gpus; gpu_model if known", o.trace,
-        {WordKind::file, {}});
+  words(sub, "--trace", "FILE", "CSV, plain or .gz: timestamp, duration (s), num_gpus; gpu_model if known; or as sacct -P prints",
+        o.trace, {WordKind::file, {}});
   sub->get_option("--trace")->required();
   auto* gpus = value(sub, "--gpus", "N", "GPUs of the cluster, 8 in a node, 32 nodes on a leaf [800]",
                      [&o](const std::string& s) { o.gpus = checked(parse_gpus(s)); });

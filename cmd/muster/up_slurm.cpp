@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "adapters/slurm/engine.h"
+#include "adapters/slurm/rest.h"
 #include "adapters/slurm/site.h"
 #include "commands.h"
 #include "control/restore.h"
@@ -41,6 +42,14 @@ Result<Site> site_of_slurm(slurm::Tools& tools, const Site& known) {
   return known;
 }
 
+// Whether slurmrestd is there is told at the start; the engine looks for itself, again and again.
+void say_rest(const slurm::RestSettings& rest) {
+  if (rest.url.empty()) return;
+  const auto facts = slurm::discover_rest(rest);
+  if (facts && facts->problem.empty())
+    say(fmt::format("rest       nodes are read from slurmrestd {} ({}) at {}", facts->slurm, facts->version, rest.url));
+}
+
 }  // namespace
 
 int run_up_slurm(const UpOptions& o) {
@@ -61,11 +70,12 @@ int run_up_slurm(const UpOptions& o) {
   if (!journal) return say_error(journal.error());
   auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
   if (!books) return say_error(books.error());
-  slurm::Tools tools(settings->conf);
+  slurm::Tools tools(settings->conf, settings->tools);
   auto site = site_of_slurm(tools, books->state.site);
   if (!site) return say_error(site.error());
   if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
   fit_to_slurm(*policy);
+  say_rest(settings->rest);
   settings->spool = dir->path + "/hands";
   std::error_code made;
   std::filesystem::create_directories(settings->spool, made);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "ingest/csv.h"
 #include "ingest/gunzip.h"
+#include "ingest/slurm_text.h"
 
 namespace muster {
 namespace {
@@ -22,6 +23,8 @@ struct Columns {
   int run = -1;
   int gpus = -1;
   int model = -1;     // may be missing
+  int tres = -1;      // of sacct: what the job was given, in place of gpus
+  int asked = -1;     // of sacct: what it asked for; may be missing
   double unit_s = 1;  // of numbers
   std::size_t count = 0;
 };
@@ -66,8 +69,10 @@ std::optional<double> parse_date(std::string_view s) {
 Result<Columns> columns_of(const Fields& header, std::string_view where) {
   Columns c;
   c.count = header.size();
-  c.submitted = column(header, {"timestamp", "submit_time", "submitted"});
-  c.run = column(header, {"duration", "run_time"});
+  c.submitted = column(header, {"timestamp", "submit_time", "submitted", "Submit"});
+  c.run = column(header, {"duration", "run_time", "ElapsedRaw"});
+  c.tres = column(header, {"AllocTRES"});
+  c.asked = column(header, {"ReqTRES"});
   c.gpus = column(header, {"num_gpus", "num_gpu", "gpus"});
   c.model = column(header, {"gpu_model", "gpu_type"});
   if (column(header, {"iterations"}) >= 0 && column(header, {"iteration_time"}) >= 0) c.unit_s = 0.001;
@@ -77,12 +82,19 @@ Result<Columns> columns_of(const Fields& header, std::string_view where) {
     constexpr std::size_t kShown = 120;
     if (there.size() > kShown) there = there.substr(0, there.rfind(',', kShown)) + ", ...";
     return fail(Code::bad_input, fmt::format("{}: not a job trace: no column {}; there are {}", where, name, there),
-                "a job trace is CSV with one line for each job: timestamp, duration (s) and num_gpus");
+                "a job trace is CSV with one line for each job: timestamp, duration (s) and num_gpus; or what sacct -a -X -P "
+                "--format=Submit,ElapsedRaw,AllocTRES,ReqTRES prints");
   };
   if (c.submitted < 0) return missing("timestamp (or submit_time)");
   if (c.run < 0) return missing("duration");
-  if (c.gpus < 0) return missing("num_gpus (or num_gpu, gpus)");
+  if (c.gpus < 0 && c.tres < 0) return missing("num_gpus (or num_gpu, gpus)");
   return c;
+}
+
+// What a job was given goes before what it asked for; one that never ran was given nothing.
+std::optional<std::uint64_t> tres_gpus(std::string_view given, std::string_view asked) {
+  const std::uint32_t gpus = slurm::gpus_in(given);
+  return gpus > 0 ? gpus : slurm::gpus_in(asked);
 }
 
 class Rows {
@@ -104,8 +116,9 @@ class Rows {
     const auto run = number(at(c_.run));
     if (!run) return bad(line, fmt::format("duration is '{}'", printable(at(c_.run))));
     if (*run < 0) return bad(line, fmt::format("duration is negative: {}", printable(at(c_.run))));
-    const auto gpus = parse_uint(at(c_.gpus));
-    if (!gpus || *gpus > kGpusMax) return bad(line, fmt::format("number of GPUs is '{}'", printable(at(c_.gpus))));
+    const auto gpus = c_.gpus >= 0 ? parse_uint(at(c_.gpus)) : tres_gpus(at(c_.tres), c_.asked >= 0 ? at(c_.asked) : "");
+    if (!gpus || *gpus > kGpusMax)
+      return bad(line, fmt::format("number of GPUs is '{}'", printable(at(c_.gpus >= 0 ? c_.gpus : c_.tres))));
     if (*gpus == 0) {
       ++trace_.without_gpus;
     } else if (*run == 0) {
@@ -137,6 +150,9 @@ Result<JobTrace> parse_job_trace(std::string_view bytes, std::string_view file) 
   if (!text) return fail(text.error().code, fmt::format("{}: {}", file, text.error().what), text.error().next);
   std::string_view rest = *text;
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
+  // sacct -P puts bars between its columns, and commas within them.
+  const std::string_view first = rest.substr(0, rest.find('\n'));
+  const char separator = first.find('|') != std::string_view::npos && first.find("Submit") != std::string_view::npos ? '|' : ',';
   std::optional<Columns> columns;
   std::optional<Rows> rows;
   Fields fields;
@@ -145,7 +161,7 @@ Result<JobTrace> parse_job_trace(std::string_view bytes, std::string_view file) 
     skip_csv_comments(rest, i, next);
     const int line = next;
     if (i >= rest.size()) break;
-    if (!read_csv_record(rest, i, next, fields)) {
+    if (!read_csv_record(rest, i, next, fields, separator)) {
       return fail(Code::bad_input, fmt::format("{}:{}: a quote is not closed", file, line), "close it, or take it out");
     }
     if (fields.size() == 1 && trim(fields[0]).empty()) continue;

@@ -37,6 +37,24 @@ TEST(JobTrace, JobsThatUsedNothingAreCountedAndLeftOut) {
   EXPECT_EQ(t->without_run, 1U);
 }
 
+TEST(JobTrace, WhatSacctPrintsIsATrace) {
+  const auto t = parse_job_trace(
+      "Submit|ElapsedRaw|AllocTRES|ReqTRES|State\n"
+      "2026-11-16T05:40:10|600|billing=2,cpu=2,gres/gpu:h200=16,gres/gpu=16,mem=2000M,node=2|cpu=2,gres/gpu=16|COMPLETED\n"
+      "2026-11-16T05:40:00|60||cpu=2,gres/gpu=8|CANCELLED by 0\n"
+      "1794807610|0||cpu=2,gres/gpu=8|CANCELLED by 0\n"
+      "1794807610|10|cpu=2,mem=2000M|cpu=2|FAILED\n",
+      "jobs.txt");
+  ASSERT_TRUE(t) << t.error().what;
+  ASSERT_EQ(t->jobs.size(), 2U);
+  EXPECT_EQ(t->jobs[0].gpus, 8U) << "what was asked for, where nothing is said of what was given";
+  EXPECT_EQ(t->jobs[1].gpus, 16U);
+  EXPECT_EQ(t->jobs[1].run, seconds(600));
+  EXPECT_EQ(render_utc(t->jobs[1].submitted), "2026-11-16T05:40:10Z");
+  EXPECT_EQ(t->without_gpus, 1U);
+  EXPECT_EQ(t->without_run, 1U);
+}
+
 TEST(JobTrace, QuotesAndModelsAreRead) {
   const auto t = parse_job_trace(
       "# made by hand, \"quoted\n\"job, or so\",\"timestamp\",\"duration\",\"num_gpus\",\"gpu_model\"\r\n"

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "ingest/form.h"
+#include "ingest/slurm_json.h"
 #include "ingest/yaml.h"
 
 namespace muster::slurm {
@@ -49,6 +50,34 @@ void read_hands(Form& outer, Settings& s) {
   }
 }
 
+// Where slurmrestd is: a path, or an address without anything behind it.
+bool is_rest_url(const std::string& url) {
+  if (url.find_first_of(" \t\r\n@#?\"\\<>") != std::string::npos) return false;
+  if (url.rfind("unix:/", 0) == 0) return url.size() > 6;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (url.rfind(scheme, 0) == 0) return url.size() > scheme.size() && url.find('/', scheme.size()) == std::string::npos;
+  }
+  return false;
+}
+
+void read_rest(Form& outer, const std::string& file, Settings& s) {
+  const Value* v = outer.object("rest");
+  if (v == nullptr) return;
+  Form f(*v, file, "rest.");
+  f.need("url");
+  f.text("url", s.rest.url, kPathMost);
+  f.text("user", s.rest.user);
+  f.text("token_file", s.rest.token_file, kPathMost);
+  f.text("version", s.rest.version);
+  if (f.ok() && !is_rest_url(s.rest.url))
+    f.error(*v, fmt::format("rest.url is unix:/path or http://host:port, is \"{}\"", printable(s.rest.url)));
+  const auto& known = kRestVersions;
+  if (f.ok() && !s.rest.version.empty() && std::find(known.begin(), known.end(), s.rest.version) == known.end())
+    f.error(*v, fmt::format("rest.version \"{}\" is not read here; one of {}", printable(s.rest.version),
+                            join({known.begin(), known.end()}, ", ")));
+  if (const auto ok = f.finish(); !ok) outer.adopt(ok.error());
+}
+
 void read_partitions(Form& outer, Settings& s) {
   const Value* v = outer.object("partitions");
   if (v == nullptr || v->object() == nullptr) return;
@@ -68,10 +97,14 @@ Result<Settings> parse_settings(const std::string& text, const std::string& file
   Settings s;
   Form f(*root, file);
   f.text("conf", s.conf, kPathMost);
+  f.text("tools", s.tools, kPathMost);
+  if (f.ok() && !s.tools.empty() && s.tools.front() != '/')
+    f.error(*root, fmt::format("tools must be an absolute path, is \"{}\"", printable(s.tools)));
   f.text("heartbeat", s.heartbeat, kPathMost);
   f.name("otherwise", s.otherwise);
   f.duration("poll", s.poll, milliseconds(100), minutes(1));
   f.number("poll_share", s.poll_share, 0.001, 1);
+  read_rest(f, file, s);
   read_partitions(f, s);
   read_hands(f, s);
   const bool places =

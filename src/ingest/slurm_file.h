@@ -19,8 +19,18 @@ enum class Mode : std::uint8_t {
 };
 constexpr std::array<std::string_view, 3> names(Mode) { return {"advise", "place", "off"}; }
 
+// slurmrestd, a second way to read. Empty url: not used.
+struct RestSettings {
+  std::string url;         // "unix:/run/slurmrestd.socket" or "http://host:6820"
+  std::string user;        // sent with the token; empty: the token's own
+  std::string token_file;  // a JSON web token, read anew when the file changes; empty: none is sent
+  std::string version;     // "v0.0.42"; empty: the newest of those that are known here
+};
+
 struct Settings {
-  std::string conf;       // slurm.conf; empty: as the tools find it themselves
+  std::string conf;   // slurm.conf; empty: as the tools find it themselves
+  std::string tools;  // folder of squeue, scontrol and the others; empty: as PATH says
+  RestSettings rest;
   std::string heartbeat;  // file that says the gate may hold jobs; empty: nothing is ever held
   std::map<std::string, Mode> partitions;
   Mode otherwise = Mode::advise;

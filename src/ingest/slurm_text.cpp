@@ -323,9 +323,10 @@ Result<std::vector<SwitchRow>> parse_topology(std::string_view text) {
   std::vector<SwitchRow> out;
   for (std::string_view line : split(text, '\n')) {
     line = trim(line.substr(0, line.find('#')));
-    if (line.rfind("SwitchName=", 0) != 0) continue;
+    // A block (topology/block) is what a leaf is in a tree; "AggregatedBlock=" lines name no new nodes.
+    if (line.rfind("SwitchName=", 0) != 0 && line.rfind("BlockName=", 0) != 0) continue;
     SwitchRow s;
-    s.name = until_space(line.substr(11));
+    s.name = until_space(line.substr(line.find('=') + 1));
     s.level = count_of(until_space(value_of(line, "Level")));
     s.nodes = until_space(value_of(line, "Nodes"));
     s.switches = until_space(value_of(line, "Switches"));

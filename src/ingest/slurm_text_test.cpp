@@ -126,6 +126,13 @@ TEST(Scontrol, SwitchesPartitionsReservationsAndTimes) {
   ASSERT_TRUE(t);
   EXPECT_EQ(t->at(0).nodes, "gpu[0001-0004]");
   EXPECT_EQ(t->at(1).switches, "leaf[001-002]");
+  const auto blocks = parse_topology(
+      "BlockName=b01 BlockIndex=0 Nodes=gpu[0001-0002] BlockSize=2\nBlockName=b02 BlockIndex=1 Nodes=gpu[0003-0004] BlockSize=2\n"
+      "AggregatedBlock=b[01-02] BlockIndex=2 Nodes=gpu[0001-0004] BlockSize=4\n");
+  ASSERT_TRUE(blocks);
+  ASSERT_EQ(blocks->size(), 2U);
+  EXPECT_EQ(blocks->at(1).name, "b02");
+  EXPECT_EQ(blocks->at(1).nodes, "gpu[0003-0004]");
   const auto p = parse_partitions(
       "PartitionName=batch Default=YES Nodes=gpu[0001-0008] PriorityTier=10 OverSubscribe=NO PreemptMode=REQUEUE State=UP\n");
   ASSERT_TRUE(p);

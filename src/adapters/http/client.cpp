@@ -11,7 +11,6 @@
 namespace muster::http {
 namespace {
 
-constexpr std::size_t kResponseMax = std::size_t{512} << 20;
 constexpr std::size_t kEventMax = std::size_t{16} << 20;
 
 struct EasyDeleter {
@@ -85,6 +84,7 @@ class EventReader {
 struct Transfer {
   CURL* curl = nullptr;
   Response response;
+  std::size_t most = 0;           // bytes of its body
   EventReader* events = nullptr;  // where the body is a stream
   bool stopped = false;           // by the visitor
   bool too_large = false;
@@ -99,7 +99,7 @@ std::size_t on_body(char* data, std::size_t, std::size_t n, void* arg) {
     t.stopped = true;
     return 0;
   }
-  if (t.response.body.size() + n > kResponseMax) {
+  if (t.response.body.size() + n > t.most) {
     t.too_large = true;
     return 0;
   }
@@ -123,6 +123,7 @@ Result<Easy> prepare(const Request& r, Transfer& t, List& headers) {
   if (!easy) return fail(Code::internal, "curl could not be set up");
   CURL* c = easy.get();
   t.curl = c;
+  t.most = r.answer_max;
   curl_easy_setopt(c, CURLOPT_URL, r.url.c_str());
   curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(c, CURLOPT_NOPROXY, "*");
@@ -186,7 +187,10 @@ Result<Response> request(const Request& r) {
   curl_easy_setopt(easy->get(), CURLOPT_ERRORBUFFER, detail);
   curl_easy_setopt(easy->get(), CURLOPT_TIMEOUT_MS, static_cast<long>(r.timeout_ms));
   const CURLcode rc = curl_easy_perform(easy->get());
-  if (t.too_large) return fail(Code::unreachable, fmt::format("the answer of {} is larger than 512 MiB", printable(r.url)));
+  if (t.too_large) {
+    return fail(Code::unreachable,
+                fmt::format("the answer of {} is larger than {} MiB", printable(r.url), r.answer_max >> 20U));
+  }
   if (rc != CURLE_OK) return failure(r, rc, detail);
   long status = 0;
   curl_easy_getinfo(easy->get(), CURLINFO_RESPONSE_CODE, &status);

@@ -285,9 +285,17 @@ void judge_jobs(const Facts& f, std::vector<Diagnosis>& out) {
   }
 }
 
-}  // namespace
+Diagnosis judge_rest(const Facts& f) {
+  if (!f.rest) return {"REST", Judgement::off, false, "not configured", "", ""};
+  const RestFacts& r = *f.rest;
+  if (!r.problem.empty()) {
+    return {"REST", Judgement::missing, false, r.problem, "nodes and reservations are read with scontrol instead", r.next};
+  }
+  return fine("REST", fmt::format("slurmrestd {} ({}, {}) at {}: nodes and reservations are read from it", r.slurm, r.version,
+                                  r.auth, r.url));
+}
 
-Diagnosis judge_rest(const Settings&) { return {"REST", Judgement::off, false, "not configured", "", ""}; }
+}  // namespace
 
 std::vector<Diagnosis> judge(const Facts& f, const Settings& s) {
   std::vector<Diagnosis> out;
@@ -310,7 +318,7 @@ std::vector<Diagnosis> judge(const Facts& f, const Settings& s) {
     judge_jobs(f, out);
   }
   judge_hands(f, s, out);
-  out.push_back(judge_rest(s));
+  out.push_back(judge_rest(f));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/slurm/rest.h"
 #include "adapters/slurm/tools.h"
 #include "ingest/slurm_file.h"
 #include "ingest/slurm_text.h"
@@ -45,7 +46,8 @@ struct Facts {
   Known release_seen;
   std::string release_how;  // "systemd", "process 1234"
   std::vector<ProgramFact> hands;
-  Known database;  // slurmdbd answers
+  Known database;                 // slurmdbd answers
+  std::optional<RestFacts> rest;  // where the file names one
 };
 
 enum class Judgement : std::uint8_t { ok, note, missing, unknown, off };
@@ -62,9 +64,6 @@ struct Diagnosis {
 
 // In the order of a person who sets it up.
 std::vector<Diagnosis> judge(const Facts& facts, const Settings& settings);
-
-// Whether REST is there. A file that says nothing of it has none; what slurmrestd offers is asked elsewhere.
-Diagnosis judge_rest(const Settings& settings);
 
 // Reads, asks, changes nothing. As long as Slurm's own timeouts at most.
 Facts gather(const Settings& settings);

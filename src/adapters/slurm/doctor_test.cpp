@@ -69,6 +69,12 @@ std::size_t wrong(const Facts& f, const Settings& s) {
 TEST(Doctor, FindsNothingWhereNothingIsMissing) {
   EXPECT_EQ(wrong(whole(), placing()), 0U);
   EXPECT_EQ(about(whole(), placing(), "REST").found, "not configured");
+  Facts f = whole();
+  f.rest = RestFacts{.url = "unix:/run/rest", .problem = "nobody listens", .next = "start slurmrestd"};
+  EXPECT_EQ(about(f, placing(), "REST").judgement, Judgement::missing);
+  EXPECT_EQ(about(f, placing(), "REST").line, "start slurmrestd");
+  f.rest->problem.clear();
+  EXPECT_EQ(about(f, placing(), "REST").judgement, Judgement::ok);
 }
 
 TEST(Doctor, SaysOfEachMissingThingWhatItCostsAndTheLine) {

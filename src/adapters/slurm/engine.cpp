@@ -46,8 +46,9 @@ Engine::Engine(Settings settings, const Site& site, std::string boot, Mailbox& m
       site_(site),
       boot_(std::move(boot)),
       mailbox_(mailbox),
-      eyes_(settings_.conf),
-      tools_(settings_.conf),
+      eyes_(settings_.conf, settings_.tools),
+      tools_(settings_.conf, settings_.tools),
+      node_reader_(eyes_, settings_.rest),
       hands_(tools_, settings_, site_),
       picture_(site_, settings_.partitions, settings_.otherwise) {}
 
@@ -62,18 +63,33 @@ Engine::~Engine() {
   for (std::thread& t : workers_) t.join();
 }
 
+// What ended while no Muster looked: squeue has forgotten it, Slurm's accounting has not.
+void Engine::catch_up(const State& known, bool accounting) {
+  if (known.now.utc.ns == 0 || !accounting) return;
+  const auto rows = tools_.history(known.now.utc);
+  if (!rows) {
+    log(LogLevel::warning,
+        fmt::format("what ended since {} is not read from Slurm's accounting: {}", render_utc(known.now.utc), rows.error().what));
+    return;
+  }
+  emit_all(picture_.see_history(*rows, known.now.utc, now().utc));
+}
+
 void Engine::begin(const State& known) {
   picture_.know(known);
+  bool accounting = false;
   if (const auto config = tools_.config()) {
     const auto number = [&](const char* key) {
       const auto it = config->find(key);
       return it == config->end() ? std::string() : it->second;
     };
     // Without a database Slurm itself does not let jobs age.
-    if (number("AccountingStorageType").find("slurmdbd") != std::string::npos)
+    accounting = number("AccountingStorageType").find("slurmdbd") != std::string::npos;
+    if (accounting)
       picture_.age_by({parse_double(number("PriorityWeightAge")).value_or(0), parse_span_s(number("PriorityMaxAge"))});
   }
   for (const std::string& key : known.open_orders) known_orders_[key] = known.orders.at(key).order;
+  catch_up(known, accounting);
   turned_ = heard_ = now().steady;
   looker_ = std::thread([this] { look(); });
   heart_ = std::thread([this] { keep_beating(); });
@@ -222,23 +238,23 @@ void Engine::ask_about_slots() {
 
 void Engine::look_at_nodes() {
   const double before = looking_cpu();
-  auto nodes = eyes_.nodes();
-  auto reservations = eyes_.reservations();
+  const auto look = node_reader_.look(now().steady);
   const std::lock_guard hold(lock_);
-  if (!nodes || !reservations) {
-    wrong_ = (nodes ? reservations.error() : nodes.error()).what;
+  if (!look) {
+    wrong_ = look.error().what;
     return;
   }
-  emit_all(picture_.see_nodes(*nodes, *reservations, now().utc));
+  const std::vector<NodeRow>& nodes = look->nodes;
+  emit_all(picture_.see_nodes(nodes, look->reservations, now().utc));
   node_look_cost_s_ = looking_cpu() - before;
   heard_ = now().steady;
   std::vector<Order> up;
   for (const Waiting& w : waiting_) {
     if (w.order.action.verb != Verb::reboot_node) continue;
-    const auto row = std::find_if(nodes->begin(), nodes->end(),
+    const auto row = std::find_if(nodes.begin(), nodes.end(),
                                   [&](const NodeRow& n) { return n.name == picture_.name_of_node(w.order.action.node); });
     const auto sent = known_orders_.find(w.order.key);
-    const bool back = row != nodes->end() && sent != known_orders_.end() && !row->has("REBOOT_ISSUED") &&
+    const bool back = row != nodes.end() && sent != known_orders_.end() && !row->has("REBOOT_ISSUED") &&
                       !row->has("REBOOT_REQUESTED") && !row->has("NOT_RESPONDING") && row->booted.ns > 0;
     if (back) up.push_back(w.order);
   }
@@ -444,7 +460,7 @@ void Engine::wait(Time until) {
 
 std::string Engine::trouble() const {
   const std::lock_guard hold(lock_);
-  if (now().steady - heard_ < kSilent) return {};
+  if (now().steady - heard_ < kSilent) return node_reader_.trouble();
   // A tool that waits for slurmctld says nothing for half a minute: silence is trouble as much as an error.
   return "Slurm does not answer: what is shown is what was last known, and nothing can be done" +
          (wrong_.empty() ? std::string() : " (" + wrong_ + ")");

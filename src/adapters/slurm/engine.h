@@ -12,6 +12,7 @@
 
 #include "adapters/mailbox/mailbox.h"
 #include "adapters/slurm/hands.h"
+#include "adapters/slurm/node_reader.h"
 #include "adapters/slurm/picture.h"
 #include "adapters/slurm/tools.h"
 #include "ingest/slurm_file.h"
@@ -49,6 +50,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
     Order order;
     Time until;  // steady
   };
+  void catch_up(const State& known, bool accounting);
   double looking_cpu() const;  // by the thread that looks
   void look();
   void look_at_jobs();
@@ -73,6 +75,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   Mailbox& mailbox_;
   Tools eyes_;  // apart from the hands', so that what looking costs is known
   Tools tools_;
+  NodeReader node_reader_;
   Hands hands_;
 
   mutable std::mutex lock_;

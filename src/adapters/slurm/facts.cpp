@@ -33,7 +33,7 @@ std::optional<std::string> said(const Settings& s, std::vector<std::string> argv
 // The last word of "slurm-wlm 22.05.8".
 ToolFact tool(const Settings& s, const std::string& name) {
   Command c;
-  c.argv = {name, "--version"};
+  c.argv = {s.tools.empty() ? name : s.tools + "/" + name, "--version"};
   if (!s.conf.empty()) c.env = {{"SLURM_CONF", s.conf}};
   c.timeout = kAsk;
   const auto r = run(c);
@@ -149,7 +149,12 @@ Facts gather(const Settings& s) {
     p.runs = access(p.path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(p.path);
     f.hands.push_back(std::move(p));
   }
-  Tools tools(s.conf);
+  if (!s.rest.url.empty()) {
+    auto rest = discover_rest(s.rest);
+    if (!rest) rest = RestFacts{.url = s.rest.url, .problem = rest.error().what, .next = rest.error().next};
+    f.rest = std::move(*rest);
+  }
+  Tools tools(s.conf, s.tools);
   const auto config = tools.config();
   if (!config) {
     f.silent = config.error().what;

@@ -341,6 +341,49 @@ std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
   return out;
 }
 
+// False: it is none of those that ended.
+bool Picture::tell_past(const JobRow& r, Time utc, std::vector<Body>& out) {
+  if (r.het || !r.pending.empty() || pends(r) || runs(r) || over_.count(r.id) != 0) return false;
+  JobRow told = r;
+  told.reason = fmt::format("{} to {}, by sacct", r.started.ns > 0 ? render_utc(r.started) : "never begun", render_utc(r.ended));
+  if (jobs_.count(r.id) != 0) {
+    see(told, utc, out);
+    return true;
+  }
+  const bool ran = r.started.ns > 0 && !nodes_of(r.node_list).empty();
+  if (!ran) return false;  // nobody knew of it, and it used nothing
+  Known k;
+  k.spec = spec_of(told, utc);
+  out.push_back(JobSubmitted{r.id, k.spec});
+  const std::vector<NodeId> nodes = nodes_of(r.node_list);
+  // Whom the journal knows there has moved meanwhile, which the look at jobs will tell: nobody is to be taken for ended by this.
+  const bool taken = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+    const std::vector<NodeId>& theirs = other.second.nodes;
+    return other.second.runs && std::find_first_of(theirs.begin(), theirs.end(), nodes.begin(), nodes.end()) != theirs.end();
+  });
+  if (!taken) start(k, told, out);
+  end(r.id, k, told, out);
+  over_.insert(r.id);
+  return true;
+}
+
+std::vector<Body> Picture::see_history(const std::vector<JobRow>& rows, Time since, Time utc) {
+  std::vector<Body> out;
+  // The last run of each; who is known first, so that no other is taken to have its nodes.
+  std::map<JobId, const JobRow*> last;
+  for (const JobRow& r : rows) last[r.id] = &r;
+  std::vector<const JobRow*> in_order;
+  for (const auto& [id, r] : last) {
+    if (r->ended > since && r->ended <= utc) in_order.push_back(r);
+  }
+  std::stable_sort(in_order.begin(), in_order.end(), [&](const JobRow* a, const JobRow* b) {
+    const bool known_a = jobs_.count(a->id) != 0, known_b = jobs_.count(b->id) != 0;
+    return known_a != known_b ? known_a : a->ended < b->ended;
+  });
+  for (const JobRow* r : in_order) tell_past(*r, utc, out);
+  return out;
+}
+
 std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations,
                                      Time utc) {
   std::vector<Body> out;

@@ -37,6 +37,9 @@ class Picture {
 
   // All jobs that Slurm knows. What is missing from two looks in a row is gone.
   std::vector<Body> see_jobs(const std::vector<JobRow>& rows, Time utc);
+  // Jobs of Slurm's accounting that ended after `since`, while nobody looked: to be told before the first look at jobs. What the
+  // journal knows of ends as it did; what came and went is told in one breath.
+  std::vector<Body> see_history(const std::vector<JobRow>& rows, Time since, Time utc);
   // Some of them: of the others this says nothing.
   std::vector<Body> see_some(const std::vector<JobRow>& rows, Time utc);
   // Which partitions there are: in one that is missing, or has not all nodes, Muster does not place. What is new about that, in
@@ -98,6 +101,7 @@ class Picture {
   void end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out);
   void amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   std::vector<NodeId> nodes_of(const std::string& list) const;
+  bool tell_past(const JobRow& r, Time utc, std::vector<Body>& out);
   void miss(std::vector<Body>& out, const std::set<JobId>& seen);
 
   const Site& site_;

@@ -85,6 +85,39 @@ TEST_F(Pictured, AJobIsFollowedFromItsSubmissionToItsEnd) {
   EXPECT_TRUE(look({row(1, "COMPLETED", "n[0-1]")}).empty());
 }
 
+TEST_F(Pictured, WhatEndedWhileNobodyLookedEndsAsItDid) {
+  look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING"), row(3, "RUNNING", "n[6-7]")});
+  Picture again(site, {{"batch", Mode::place}}, Mode::advise);
+  again.know(t.s);
+  const Time since = now;
+  now = now + minutes(60);
+  const auto past = [&](std::uint32_t id, const std::string& state, const std::string& nodes, std::int64_t minute) {
+    JobRow r = row(id, state, nodes);
+    r.started = nodes.empty() ? Time{} : since + minutes(minute - 5);
+    r.ended = since + minutes(minute);
+    return r;
+  };
+  const auto told = again.see_history({past(5, "COMPLETED", "n[0-1]", 40),  // after 1, on its nodes
+                                       past(1, "FAILED", "n[0-1]", 10), past(2, "CANCELLED", "", 20),
+                                       past(6, "CANCELLED", "", 30),          // came and went, and never ran
+                                       past(7, "COMPLETED", "n[6-7]", 30),    // where 3 was, which still runs, elsewhere
+                                       past(8, "COMPLETED", "n[4-5]", -10)},  // known before
+                                      since, now);
+  for (const Body& b : told) t.tell(b);
+  EXPECT_EQ(phase(1), JobPhase::failed);
+  EXPECT_EQ(phase(2), JobPhase::cancelled);
+  EXPECT_EQ(phase(3), JobPhase::running) << "nobody is taken for ended by another's history";
+  EXPECT_EQ(phase(5), JobPhase::completed);
+  EXPECT_EQ(t.s.jobs.count(JobId{6, 0}), 0U);
+  EXPECT_NE(phase(7), JobPhase::running);
+  EXPECT_EQ(t.s.jobs.count(JobId{8, 0}), 0U);
+  const auto ends = only<JobEnded>(told);
+  EXPECT_NE(ends.front().detail.find("by sacct"), std::string::npos) << ends.front().detail;
+  // Slurm's list still has some of them: nothing is told twice.
+  const auto after = again.see_jobs({past(5, "COMPLETED", "n[0-1]", 40), row(3, "RUNNING", "n[6-7]")}, now);
+  EXPECT_TRUE(after.empty()) << after.size();
+}
+
 TEST_F(Pictured, OneThatRanBetweenTwoLooksIsNotLost) {
   look({});
   JobRow r = row(1, "COMPLETED", "n[0-1]");

@@ -45,6 +45,7 @@ Error said(const std::string& program, const Ran& r) {
 Result<Ran> Tools::call(std::vector<std::string> argv, int timeout_ms) {
   Command c;
   c.argv = std::move(argv);
+  if (!folder_.empty()) c.argv[0] = folder_ + "/" + c.argv[0];
   c.env = {{"SLURM_TIME_FORMAT", "%s"}, {"LC_ALL", "C"}};
   if (!conf_.empty()) c.env.emplace_back("SLURM_CONF", conf_);
   c.timeout = std::chrono::milliseconds(timeout_ms);
@@ -111,6 +112,16 @@ Result<std::map<std::string, std::string>> Tools::config() {
   auto text = text_of({"scontrol", "show", "config"}, kAct_ms);
   if (!text) return tl::unexpected(text.error());
   return parse_config(*text);
+}
+
+Result<std::vector<JobRow>> Tools::history(Time from) {
+  const std::string nonce = fresh_nonce();
+  auto text =
+      text_of({"sacct", "-a", "-X", "-n", "-P", "--delimiter=" + sacct_delimiter(nonce), "--format=" + sacct_format(),
+               fmt::format("--starttime=uts{}", from.ns / 1'000'000'000), "--endtime=now", "--state=CA,CD,F,NF,TO,OOM,PR,BF,DL"},
+              kLook_ms);
+  if (!text) return tl::unexpected(text.error());
+  return parse_sacct(*text, nonce);
 }
 
 Result<std::string> Tools::job(const std::string& id) {

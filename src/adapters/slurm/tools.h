@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "adapters/slurm/command.h"
+#include "ingest/slurm_sacct.h"
 #include "ingest/slurm_text.h"
 
 namespace muster::slurm {
 
 class Tools {
  public:
-  explicit Tools(std::string conf) : conf_(std::move(conf)) {}
+  // `folder`: where the programs are; empty: as PATH says.
+  explicit Tools(std::string conf, std::string folder = {}) : conf_(std::move(conf)), folder_(std::move(folder)) {}
 
   Result<std::vector<JobRow>> jobs();
   // One job: then slurmctld does not send all of them, as it would for a list. Empty: Slurm does not know it.
@@ -25,6 +27,8 @@ class Tools {
   Result<std::vector<ReservationRow>> reservations();
   Result<std::vector<SwitchRow>> topology();
   Result<std::map<std::string, std::string>> config();
+  // Jobs that ended since `from` (utc), by Slurm's accounting. Refused: this Slurm keeps none.
+  Result<std::vector<JobRow>> history(Time from);
   // A line of `scontrol -d -o show job`; empty: Slurm does not know it.
   Result<std::string> job(const std::string& id);
 
@@ -40,6 +44,7 @@ class Tools {
   Result<std::string> text_of(std::vector<std::string> argv, int timeout_ms);
 
   std::string conf_;
+  std::string folder_;
   std::atomic<std::uint64_t> cpu_us_{0};
 };
 

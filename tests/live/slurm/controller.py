@@ -11,7 +11,7 @@ VERBS = ('reset_gpu', 'reboot_node', 'power_cycle_node', 'reload_driver', 'test_
 
 
 class Controller:
-    def __init__(self, muster, lab, partitions=None, policy='default', poll='500ms', port=0):
+    def __init__(self, muster, lab, partitions=None, policy='default', poll='500ms', port=0, rest=None):
         self.muster, self.lab, self.policy, self.port = muster, lab, policy, port
         self.state = os.path.join(lab.dir, 'muster')
         self.file = os.path.join(lab.dir, 'slurm.yaml')
@@ -19,6 +19,10 @@ class Controller:
         modes = partitions or {'batch': 'place', 'debug': 'off'}
         lines = [f'conf: {lab.dir}/etc/slurm.conf', f'heartbeat: {lab.dir}/run/heartbeat', f'poll: {poll}',
                  'partitions: {' + ', '.join(f'{k}: {v}' for k, v in modes.items()) + '}', 'hands:']
+        if lab.about['root']:
+            lines.insert(0, f'tools: {lab.dir}/bin')
+        if rest:
+            lines.insert(0, 'rest: {' + ', '.join(f'{k}: "{v}"' for k, v in rest.items()) + '}')
         for verb in VERBS:
             slot = ', "{slot}"' if verb == 'reset_gpu' else ''
             lines.append(f'  {verb}: [{HERE}/lab, hand, {lab.dir}, {verb}, "{{node}}"{slot}]')

@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import lab_config
+import lab_root
 from lab_config import node_name
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,7 +38,17 @@ class Failed(Exception):
     """The programs are there and something did not come about in its time."""
 
 
-def check_available(dbd=False):
+def check_available(dbd=False, root=''):
+    if root:
+        if os.geteuid() != 0:
+            raise Unavailable('slurmd, chroot and the making of device files need root')
+        if lab_root.version_of(root) is None:
+            raise Unavailable(f'{root} has no Slurm: tests/live/slurm/versions makes such folders')
+        there = {p for d in ('bin', 'sbin') for p in os.listdir(f'{root}/usr/{d}')}
+        missing = sorted(set(PACKAGES_DBD) - there) if dbd else []
+        if missing:
+            raise Unavailable(f'{", ".join(missing)} not installed in {root}')
+        return
     wanted = {**PACKAGES, **(PACKAGES_DBD if dbd else {})}
     missing = {p: package for p, package in wanted.items() if shutil.which(p, path=PATH) is None}
     folders = [os.path.join(f, 'slurm-wlm') for top in ('/usr/lib', '/usr/lib64') if os.path.isdir(top)
@@ -102,10 +113,12 @@ class Lab:
 
     @classmethod
     def start(cls, nodes=16, folder=None, leaf=16, gpus=8, user='nobody', place=(), dbd=False, tether=True,
-              say=lambda text: None):
+              root='', say=lambda text: None):
         """Ready when it returns: every node idle. `place` names the partitions whose jobs pass the gate of muster.lua. With
-        `tether` the lab ends with the process that started it, however that ends."""
-        check_available(dbd)
+        `tether` the lab ends with the process that started it, however that ends. `root` is a folder with another Slurm
+        (lab_root.py), of which all daemons and tools are taken."""
+        root = root or os.environ.get('MUSTER_SLURM_ROOT', '')
+        check_available(dbd, root)
         if not 1 <= nodes <= 9999 or leaf < 1 or gpus < 1:
             raise Failed('a lab has 1 to 9999 nodes, at least one node a leaf and at least one GPU a node')
         folder = os.path.abspath(folder or tempfile.mkdtemp(prefix='slurm-lab-'))
@@ -120,6 +133,7 @@ class Lab:
                  'rest_socket': f'{folder}/rest/socket', 'token_file': f'{folder}/token',
                  'munge_socket': f'{folder}/run/munge.socket',
                  'dbd_port': first + 2 if dbd else 0, 'first_node_port': first + 3, 'heartbeat': f'{folder}/run/heartbeat',
+                 'root': os.path.abspath(root) if root else '', 'slurm': lab_root.version_of(root),
                  'pid_files': f'{folder}/run/*.pid', 'reboot_s': 1.0}
         os.makedirs(folder, exist_ok=True)
         lab_config.write(f'{folder}/lab.json', json.dumps(about, indent=1) + '\n')
@@ -141,6 +155,8 @@ class Lab:
         began = time.monotonic()
         for name in ('muster.lua', 'muster-release.sh'):
             shutil.copy(f'{EMIT}/{name}', f'{self.dir}/etc/{name}')
+        if self.about['root']:
+            lab_root.write_tools(self.dir, self.about['root'])
         lab_config.write_all(self.about, f'{HERE}/lab', sys.executable)
         self.start_munged()
         if self.about['dbd_port']:
@@ -186,17 +202,26 @@ class Lab:
     # Commands
 
     def environment(self, user=None):
-        env = {'PATH': PATH, 'SLURM_CONF': self.conf, 'LANG': 'C.UTF-8', 'TZ': os.environ.get('TZ', 'UTC'),
+        path = f'{self.dir}/bin:{PATH}' if self.about['root'] else PATH
+        env = {'PATH': path, 'SLURM_CONF': self.conf, 'LANG': 'C.UTF-8', 'TZ': os.environ.get('TZ', 'UTC'),
                'HOME': f'{self.dir}/home'}
         return {**env, 'USER': user} if user else env
 
     def run(self, *command, user=None, timeout=60, env=None, **more):
         """A Slurm command, as root or as another user; what it printed and its exit status."""
+        env = {**self.environment(user), **(env or {})}
         if user and user != 'root':
-            who = pwd.getpwnam(user)
+            self.become(user, env, more)
+        return subprocess.run([str(c) for c in command], env=env, cwd=f'{self.dir}/home', stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=timeout, **more)
+
+    def become(self, user, env, more):
+        """What makes a process of another user: the tools of a root need rights to get there, and drop them themselves."""
+        who = pwd.getpwnam(user)
+        if self.about['root']:
+            env['MUSTER_LAB_AS'] = f'{who.pw_uid}:{who.pw_gid}'
+        else:
             more |= {'user': who.pw_uid, 'group': who.pw_gid, 'extra_groups': []}
-        return subprocess.run([str(c) for c in command], env={**self.environment(user), **(env or {})}, cwd=f'{self.dir}/home',
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, **more)
 
     def out(self, *command, **more):
         """What a command printed; that it failed is an error."""
@@ -247,21 +272,21 @@ class Lab:
 
     def launch(self, name, *command, env=None, user=None, log=None):
         """A program that does not detach itself; its pid file is ours to write."""
-        more = {}
+        more, env = {}, {**self.environment(), **(env or {})}
         if user:
-            who = pwd.getpwnam(user)
-            more = {'user': who.pw_uid, 'group': who.pw_gid, 'extra_groups': []}
+            self.become(user, env, more)
         with open(log or f'{self.dir}/log/{name}.log', 'ab') as out:
-            child = subprocess.Popen(command, env={**self.environment(), **(env or {})}, cwd=self.dir, stdin=subprocess.DEVNULL,
-                                     stdout=out, stderr=out, start_new_session=True, **more)
+            child = subprocess.Popen(command, env=env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                     start_new_session=True, **more)
         lab_config.write(f'{self.dir}/run/{name}.pid', f'{child.pid}\n')
         return child
 
     def detached(self, name, *command, env=None):
         """A program that detaches itself and writes its pid file."""
         try:
-            done = subprocess.run(command, env={**self.environment(), **(env or {})}, cwd=self.dir, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+            done = subprocess.run(command, env={**self.environment(), **(env or {})}, cwd=self.dir,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                  timeout=60)
         except subprocess.TimeoutExpired:
             raise Failed(f'{name} did not detach within 60 s') from None
         if done.returncode or not until(lambda: self.pid(name), 20):
@@ -292,7 +317,8 @@ class Lab:
         behind the port, which does: in 22.05 a process that takes tokens (SLURM_JWT must be set then) fails over its socket."""
         if os.path.exists(self.about['rest_socket']):
             os.unlink(self.about['rest_socket'])
-        common = ('slurmrestd', '-f', self.conf, '-s', 'openapi/v0.0.38', '-a')
+        api = 'openapi/v0.0.38' if self.about['slurm'] == '22.05' else 'slurmctld'
+        common = ('slurmrestd', '-f', self.conf, '-s', api, '-a')
         self.launch('slurmrestd.unix', *common, 'rest_auth/local', f'unix:{self.about["rest_socket"]}', user='nobody')
         self.launch('slurmrestd.tcp', *common, 'rest_auth/jwt', f'127.0.0.1:{self.about["rest_port"]}', user='nobody',
                     env={'SLURM_JWT': 'daemon'})
@@ -371,6 +397,8 @@ class Lab:
 
     def down(self, keep=False):
         killed = self.stop_all()
+        if self.about.get('root'):
+            lab_root.forget(self.dir, self.about['root'])
         if not keep:
             shutil.rmtree(self.dir, ignore_errors=True)
         return killed
@@ -393,7 +421,7 @@ class Lab:
 
     def holds_file(self, pid):
         try:
-            return any(os.readlink(f'/proc/{pid}/fd/{fd}').startswith(f'{self.dir}/') for fd in os.listdir(f'/proc/{pid}/fd'))
+            return any(f'{self.dir}/' in os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd'))
         except OSError:
             return False
 

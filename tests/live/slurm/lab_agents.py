@@ -156,7 +156,7 @@ def node_steps(lab, node):
             links = [os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')]
         except OSError:
             continue
-        if any(link.startswith(home) for link in links):
+        if any(home in link for link in links):
             found.append(pid)
     return found
 

@@ -1,11 +1,12 @@
 """The files that the lab's daemons read: slurm.conf, gres.conf, topology.conf, job_submit.lua, the program that reboots."""
 import os
+import socket
 
 # MinJobAge keeps ended jobs in squeue for a while; SlurmdTimeout makes a killed slurmd show as DOWN in half a minute; with many
 # hundreds of slurmd on one machine a busy moment would be taken for that, so it is longer there.
 SLURM = '''\
 ClusterName=lab
-SlurmctldHost=localhost(127.0.0.1)
+SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 AuthType=auth/munge
@@ -24,7 +25,6 @@ SlurmctldDebug=info
 SlurmdDebug=info
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerType=sched/backfill
@@ -41,8 +41,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 TopologyPlugin=topology/tree
 GresTypes=gpu
-SwitchType=switch/none
-MpiDefault=none
+{old}MpiDefault=none
 ReturnToService=2
 SlurmctldTimeout=30
 SlurmdTimeout={silent_s}
@@ -121,7 +120,7 @@ setsid "{python}" -B "{program}" hand "{dir}" reboot_node "$MUSTER_LAB_NODE" >> 
 # Sourced by a shell: then squeue, sbatch, scontrol and the others speak to this lab.
 ENV = '''\
 export SLURM_CONF={dir}/etc/slurm.conf
-export PATH="$PATH:/usr/sbin:/sbin"
+export PATH="{bin}$PATH:/usr/sbin:/sbin"
 export SLURM_LAB={dir}
 SLURM_LAB_REST=http://127.0.0.1:{rest_port}
 SLURM_LAB_SOCKET={dir}/rest/socket
@@ -166,8 +165,10 @@ def write_all(about, program, python):
     """Every file, from what lab.json says."""
     d, n = about['dir'], len(about['nodes'])
     first = about['first_node_port']
-    slurm = SLURM.format(dir=d, port=about['slurmctld_port'], names=bracket(1, n, prefix='gpu'), gpus=about['gpus'],
-                         silent_s=10 if n <= 128 else 60,
+    old = about['slurm'] == '22.05'  # later ones want to know the host by its name, and have left switch/none out
+    slurm = SLURM.format(dir=d, port=about['slurmctld_port'], host='localhost' if old else socket.gethostname(),
+                         old='SwitchType=switch/none\nJobAcctGatherType=jobacct_gather/none\n' if old else '',
+                         names=bracket(1, n, prefix='gpu'), gpus=about['gpus'], silent_s=10 if n <= 128 else 60,
                          ports=bracket(first, first + n - 1, 1))
     if about['dbd_port']:
         slurm += ACCOUNTING.format(dir=d, port=about['dbd_port'])
@@ -178,11 +179,11 @@ def write_all(about, program, python):
         write_node(d, node, about['gpus'])
     write(f'{d}/etc/topology.conf', topology(n, about['leaf']))
     # Nothing here uses cgroups, but left to itself slurmd looks for them and ends where it finds none (containers, no systemd).
-    write(f'{d}/etc/cgroup.conf', 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n')
+    write(f'{d}/etc/cgroup.conf', 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n' if old else 'CgroupPlugin=disabled\n')
     place = ', '.join(f'["{p}"] = true' for p in about['place'])
     write(f'{d}/etc/job_submit.lua', JOB_SUBMIT.format(dir=d, place=place))
     write(f'{d}/etc/reboot', REBOOT.format(dir=d, program=program, python=python), 0o755)
-    write(f'{d}/env', ENV.format(dir=d, rest_port=about['rest_port']))
+    write(f'{d}/env', ENV.format(dir=d, bin=f'{d}/bin:' if about['root'] else '', rest_port=about['rest_port']))
 
 
 def write(path, text, mode=0o644):

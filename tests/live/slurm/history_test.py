@@ -1,0 +1,74 @@
+"""history_test.py MUSTER: what ended while no Muster looked is told from Slurm's accounting (sacct), as it ended; and its text
+is a trace for `muster replay jobs`. Needs slurmdbd and MariaDB, and says so where they are not."""
+import atexit
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
+from controller import Controller, wait_for  # noqa: E402
+from held import check, finish  # noqa: E402
+from lab import Lab, Unavailable  # noqa: E402
+
+labs = []
+controllers = []
+
+
+@atexit.register
+def clean():
+    for c in controllers:
+        c.stop()
+    for one in labs:
+        if os.path.exists(one.dir):
+            one.down()
+
+
+def ended(muster, job):
+    return [e['body'] for e in muster.of('job_ended') if e['body']['job'] == str(job)]
+
+
+def main():
+    program = os.path.abspath(sys.argv[1])
+    if os.geteuid() != 0:
+        print('skip - live_slurm_history: it needs root for a Slurm of its own')
+        sys.exit(77)
+    try:
+        lab = Lab.start(nodes=4, leaf=2, dbd=True)
+    except Unavailable as why:
+        print(f'skip - live_slurm_history: {why}')
+        sys.exit(77)
+    labs.append(lab)
+    muster = Controller(program, lab, partitions={'batch': 'advise'})
+    controllers.append(muster)
+    muster.start()
+    fails = lab.sbatch('-N', '2', '--gpus-per-node=8', '-t', '10', script='sleep 12; exit 3')
+    check(wait_for(lambda: [e for e in muster.of('job_started') if e['body']['job'] == str(fails)], 20), 'a job runs')
+    muster.kill()
+    between = lab.sbatch('-N', '1', '--gpus-per-node=8', '-t', '10', script='sleep 1')
+    wait_for(lambda: lab.job(fails).get('JobState') == 'FAILED' and lab.job(between).get('JobState') == 'COMPLETED', 40)
+    rows = wait_for(lambda: [line for line in lab.out('sacct', '-a', '-X', '-n', '-P', '--format=JobID,State').splitlines()
+                             if line in (f'{fails}|FAILED', f'{between}|COMPLETED')][1:], 20)
+    check(rows, "Slurm's accounting knows how both ended", lab.out('sacct', '-a', '-X', '-n', '-P'))
+    muster.start()
+    told = wait_for(lambda: ended(muster, fails), 15)
+    check(told and told[-1]['end'] == 'app_failed' and 'by sacct' in told[-1]['detail'],
+          'the one that failed while Muster was away is told as failed', told)
+    told = wait_for(lambda: ended(muster, between), 15)
+    check(told and told[-1]['end'] == 'completed' and 'by sacct' in told[-1]['detail'],
+          'and the one that came and went, as completed', told)
+    time.sleep(3)
+    check(len(ended(muster, fails)) == 1 and len(ended(muster, between)) == 1, 'each once', muster.of('job_ended'))
+    check(muster.stop() == 0, 'Muster ends in the clean way')
+    trace = f'{lab.dir}/jobs.txt'
+    with open(trace, 'w') as f:
+        f.write(lab.out('sacct', '-a', '-X', '-P', '--format=Submit,ElapsedRaw,AllocTRES,ReqTRES'))
+    played = subprocess.run([program, 'replay', 'jobs', '--trace', trace, '--gpus', '32'], capture_output=True, text=True,
+                            timeout=60)
+    check(played.returncode == 0, "sacct's text is a trace for muster replay jobs", played.stderr + played.stdout)
+    print('#', (played.stdout.strip().splitlines() or [''])[0])
+    finish()
+
+
+main()
