@@ -11,8 +11,8 @@ VERBS = ('reset_gpu', 'reboot_node', 'power_cycle_node', 'reload_driver', 'test_
 
 
 class Controller:
-    def __init__(self, muster, lab, partitions=None, policy='default', poll='500ms'):
-        self.muster, self.lab, self.policy = muster, lab, policy
+    def __init__(self, muster, lab, partitions=None, policy='default', poll='500ms', port=0):
+        self.muster, self.lab, self.policy, self.port = muster, lab, policy, port
         self.state = os.path.join(lab.dir, 'muster')
         self.file = os.path.join(lab.dir, 'slurm.yaml')
         self.log = os.path.join(lab.dir, 'log', 'muster.log')
@@ -28,7 +28,7 @@ class Controller:
 
     def start(self, wait_s=20):
         out = open(self.log, 'a')
-        words = [self.muster, 'up', '--slurm', self.file, '--state', self.state, '--port', '0']
+        words = [self.muster, 'up', '--slurm', self.file, '--state', self.state, '--port', str(self.port)]
         if self.policy:
             words += ['--policy', self.policy]
         before = os.path.getsize(self.log)

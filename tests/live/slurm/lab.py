@@ -139,7 +139,7 @@ class Lab:
 
     def bring_up(self, say):
         began = time.monotonic()
-        for name in ('muster.lua', 'muster-release.sh'):
+        for name in ('muster.lua', 'muster-release.sh', 'muster-hook.sh'):
             shutil.copy(f'{EMIT}/{name}', f'{self.dir}/etc/{name}')
         lab_config.write_all(self.about, f'{HERE}/lab', sys.executable)
         self.start_munged()
