@@ -109,9 +109,10 @@ def trial(lab, muster, size, draw):
     lab_agents.xid(lab, node, 79, slot)
     watch.since = time.monotonic()
     watch.go.set()
-    watch.join(60)
+    watch.join(40)
     watch.over.set()
-    back = wait_for(lambda: not any(w in lab.node(node)['State'] for w in ('DRAIN', 'DOWN', 'NOT_RESPONDING')), 90, 0.3)
+    away = ('DRAIN', 'DOWN', 'NOT_RESPONDING')
+    back = watch.moved and wait_for(lambda: not any(w in lab.node(node)['State'] for w in away), 90, 0.3)
     back_s = time.monotonic() - watch.since if back else None
     whole = all(lab_agents.devices(lab, node))
     return {'job': job, 'node': node, 'slot': slot, 'drained': watch.drained, 'moved': watch.moved, 'reason': watch.reason,
@@ -122,9 +123,16 @@ def story(lab, muster, t):
     incident = t['reason'].split(':')[1].split()[-1] if t['reason'].startswith('muster: incident') else '0'
     # Closed a moment after Slurm shows the node in service.
     wait_for(lambda: muster.of('incident_closed'), 10)
-    text = muster.run('why', 'incident', incident).stdout
-    for word in (t['node'], 'Xid 79', 'drain_node', 'reboot_node', 'test_node', 'undrain_node', str(t['job'])):
+    text = ' '.join(muster.run('why', 'incident', incident).stdout.split())
+    for word in (t['node'], '): 79, ', 'drain_node', 'reboot_node', 'test_node', 'undrain_node', f'job {t["job"]} '):
         check(word in text, f'muster why incident tells of {word}', text)
+
+
+def what_happened(muster):
+    """For whoever reads a failure: what was found, wanted, refused and done."""
+    kinds = ('finding_opened', 'finding_updated', 'order_intended', 'order_ended', 'order_refused', 'approval_asked',
+             'incident_moved')
+    return '\n'.join(f"{e['type']} {str(e['body'])[:240]}" for e in muster.of(*kinds)[-12:])
 
 
 def users_bug(lab, muster, size):
@@ -174,7 +182,7 @@ def main():
         begin(lab, muster)
         t = trial(lab, muster, o.gang, draw)
         all_done = t and t['drained'] and t['moved'] and t['back']
-        if not check(all_done, f'trial {k + 1}: drained, moved, repaired and back', (t, muster.said()[-500:])):
+        if not check(all_done, f'trial {k + 1}: drained, moved, repaired and back', f'{t}\n{what_happened(muster)}'):
             break
         print(f"# {t['node']} GPU {t['slot']}: drained {t['drained']:.2f} s, running elsewhere {t['moved']:.1f} s, "
               f"back {t['back']:.1f} s", flush=True)
@@ -185,6 +193,8 @@ def main():
         lab.run('scancel', str(t['job']))
         wait_for(lambda: lab.states() == {'idle': o.nodes}, 30)
         done.append(t)
+    if len(done) < o.trials:
+        finish()
     if done:
         print('# line in the kernel log to DRAIN: ' + spread(t['drained'] for t in done))
         print('# line in the kernel log to running elsewhere: ' + spread(t['moved'] for t in done))
