@@ -30,10 +30,6 @@ Time to_utc(Time local) {
   return Time{static_cast<std::int64_t>(mktime(&parts)) * 1'000'000'000 + local.ns % 1'000'000'000};
 }
 
-Time seconds_in(std::string_view line, std::string_view key) {
-  return Time{parse_int(slurm::value_of(line, key)).value_or(0) * 1'000'000'000};
-}
-
 std::string for_node(std::string pattern, const std::string& node) {
   for (std::size_t at = 0; (at = pattern.find("%n", at)) != std::string::npos; at += node.size()) pattern.replace(at, 2, node);
   return pattern;
@@ -41,28 +37,25 @@ std::string for_node(std::string pattern, const std::string& node) {
 
 Result<report::JobStart> ask_slurm(const ExplainOptions& o, const std::string& job) {
   slurm::Tools tools(o.slurm_conf);
-  const auto line = tools.job(job);
-  if (!line) return tl::unexpected(line.error());
-  if (line->empty()) {
+  const auto rows = tools.jobs();
+  if (!rows) return tl::unexpected(rows.error());
+  const auto row = std::find_if(rows->begin(), rows->end(), [&](const slurm::JobRow& r) { return render(r.id) == job; });
+  if (row == rows->end()) {
     return fail(Code::not_found, fmt::format("Slurm does not know job {}", printable(job)),
                 "it forgets jobs MinJobAge after their end: ask sooner");
   }
   report::JobStart s;
   s.job = job;
-  s.submitted = seconds_in(*line, "SubmitTime");
-  s.eligible = seconds_in(*line, "EligibleTime");
-  s.allocated = seconds_in(*line, "StartTime");
-  const std::string_view list = slurm::value_of(*line, "NodeList");
-  const bool waits = list.empty() || list == "(null)";
-  if (waits) {
+  s.submitted = row->submitted;
+  s.eligible = row->eligible;
+  s.allocated = row->started;
+  const auto names = slurm::expand_names(row->node_list);
+  if (row->node_list.empty() || row->state == "PENDING") {
     return fail(Code::not_found, fmt::format("job {} has no nodes yet", printable(job)),
                 fmt::format("why it waits: muster explain job {}", printable(job)));
   }
-  const auto names = slurm::expand_names(list);
   if (!names) return tl::unexpected(names.error());
-  s.gpus_per_node = slurm::gpus_in(slurm::value_of(*line, "TresPerNode"));
-  if (const std::uint32_t all = slurm::gpus_in(slurm::value_of(*line, "TRES")); all > 0 && s.gpus_per_node == 0)
-    s.gpus_per_node = all / static_cast<std::uint32_t>(names->size());
+  s.gpus_per_node = row->gpus_per_node > 0 ? row->gpus_per_node : row->gpus / std::max<std::uint32_t>(row->nodes, 1);
   for (const std::string& n : *names) s.nodes.push_back({n, {}, {}, {}});
   return s;
 }
