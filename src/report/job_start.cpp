@@ -52,7 +52,10 @@ bool in_turn(const std::vector<NodeStart>& ran, StartReport& r) {
   const double alone_s = std::max(r.prolog.least_s, 1e-3);
   // Noise of a busy machine spreads ends as well, but by less than what one prolog takes.
   if (span_s < std::max(kWorthSaying_s, 1.5 * alone_s)) return false;
-  r.at_a_time = static_cast<std::uint32_t>(std::max(1.0, std::round(alone_s / even_s)));
+  const auto at_a_time = static_cast<std::uint32_t>(std::max(1.0, std::round(alone_s / even_s)));
+  // Where many pass at once nothing holds them up: they were only told one after the other.
+  if (at_a_time * 4 > ran.size()) return false;
+  r.at_a_time = at_a_time;
   std::size_t regular = 0;
   for (std::size_t i = 0; i < ran.size(); ++i) {
     // Where the i-th would end if they passed evenly: a straight line from the first end to the last.

@@ -95,6 +95,13 @@ TEST(JobStart, ASpreadThatIsOnlyNoiseIsNotCalledSerial) {
   EXPECT_TRUE(r.cause.empty());
 }
 
+TEST(JobStart, NodesThatAreToldOneAfterTheOtherAreNotSerial) {
+  const StartReport r = explain_start(job(64, [](std::size_t i) {
+    return std::pair(0.007 * static_cast<double>(i), 0.007 * static_cast<double>(i) + 0.2 + jitter(i));
+  }));
+  EXPECT_EQ(r.order, StartOrder::together) << r.cause;
+}
+
 TEST(JobStart, WhatIsNotKnownIsSaidWithHowToHaveIt) {
   JobStart s;
   s.job = "17";

@@ -212,6 +212,7 @@ void Agent::note_fatal(const KernelRecord& r) {
   const bool fatal = r.kind == KernelKind::off_bus || r.kind == KernelKind::gsp_dead ||
                      (r.kind == KernelKind::xid && std::find(std::begin(kFatal), std::end(kFatal), r.code) != std::end(kFatal));
   if (!fatal) return;
+  probes_->hurry();  // what NVML says of it is the second witness
   // By address where the record names one: a second record of the same GPU replaces the first.
   const auto line = parse_log_line(r.text);
   const std::lock_guard hold(lock_);
