@@ -44,6 +44,7 @@ Result<agent::Options> make_options(const AgentOptions& o) {
   agent::Options a;
   a.node = o.node.empty() ? host_name() : o.node;
   if (o.kernel_log != "none") a.kernel_log = o.kernel_log;
+  a.trust_kernel_log = o.trust_kernel_log;
   a.controller = o.controller;
   const bool clear_text = o.controller.rfind("http://", 0) == 0 && o.controller.rfind("http://127.", 0) != 0 &&
                           o.controller.rfind("http://localhost", 0) != 0 && o.controller.rfind("http://[::1]", 0) != 0;

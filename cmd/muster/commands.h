@@ -36,6 +36,7 @@ int run_get(const GetOptions& options);
 int run_describe(const DescribeOptions& options);
 int run_explain(const ExplainOptions& options);
 int explain_file(const ExplainOptions& options, const Policy* policy);  // explain --file
+int explain_start(const ExplainOptions& options);                       // explain start JOB
 int run_incident(const IncidentOptions& options);
 int run_drain(const DrainOptions& options);
 int run_submit(const SubmitOptions& options);

@@ -59,6 +59,7 @@ bool is_code(std::string_view what) {
 }  // namespace
 
 int run_explain(const ExplainOptions& options) {
+  if (options.what.rfind("start ", 0) == 0) return explain_start(options);
   std::optional<Policy> policy;
   if (!options.policy.empty()) {
     auto loaded = load_policy(options.policy);

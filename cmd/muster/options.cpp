@@ -123,6 +123,18 @@ void Parser::add_describe() {
   chosen(sub, describe_);
 }
 
+// `muster explain start JOB`: where a job of Slurm spent the time until its first step.
+void Parser::add_start_sources(CLI::App* sub) {
+  words(sub, "--starts", "DIR", "With start JOB: folder where muster-hook.sh leaves the times of prologs", explain_.starts,
+        {WordKind::directory, {}}, 4095);
+  words(sub, "--slurmctld-log", "FILE", "With start JOB: slurmctld's log, for when the job got its nodes", explain_.slurmctld_log,
+        {WordKind::file, {}}, 4095);
+  words(sub, "--slurmd-log", "PATTERN", "With start JOB: slurmd's logs, %n for a node's name, for launch and first step",
+        explain_.slurmd_log, {WordKind::file, {}}, 4095);
+  words(sub, "--slurm-conf", "FILE", "With start JOB: the slurm.conf to use [Slurm's own choice]", explain_.slurm_conf,
+        {WordKind::file, {}}, 4095);
+}
+
 void Parser::add_explain() {
   auto* sub = command(
       app_, "explain",
@@ -134,6 +146,7 @@ void Parser::add_explain() {
       "  muster why --journal week.db incident 9\n"
       "  muster explain queue\n"
       "  muster explain queue research\n"
+      "  muster explain start 42 --starts /shared/muster/starts\n"
       "  muster explain xid 79\n"
       "  muster explain \"NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\"\n"
       "  muster explain --file /var/log/kern.log -o jsonl\n"
@@ -154,6 +167,7 @@ void Parser::add_explain() {
   words(sub, "--journal", "FILE",
         "Read a journal file instead of asking a running Muster; refused, with the event's number, where its chain is broken",
         explain_.journal, {WordKind::file, {}}, 4095);
+  add_start_sources(sub);
   add_policy(sub, explain_.policy, "Whose overrides of the fault catalogue count: a policy's name or file");
   sub->get_option("--file")->excludes(sub->get_option("WHAT"))->excludes(sub->get_option("--journal"));
   sub->get_option("--journal")->excludes(sub->get_option("--policy"));

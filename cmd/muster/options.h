@@ -60,6 +60,7 @@ struct FleetEmitOptions {
 
 struct AgentOptions {
   std::string kernel_log = "/dev/kmsg";
+  bool trust_kernel_log = false;          // a file that only the kernel writes
   std::string controller;                 // URL or "unix:PATH"; empty: nothing is sent
   std::string token_file;                 // empty: $MUSTER_TOKEN
   std::string listen = "127.0.0.1:9400";  // or "none"
@@ -79,6 +80,8 @@ struct AgentOptions {
 
 struct CheckOptions {
   std::string spool = "/var/lib/muster-agent";
+  bool prolog = false;                            // answer for a job that is about to start here
+  bool epilog = false;                            // ... or has ended
   report::Format format = report::Format::table;  // table or json
 };
 
@@ -300,6 +303,11 @@ struct ExplainOptions {
   std::string file;     // a kernel log whose events are listed instead; "-": standard input
   std::string policy;   // whose overrides of the fault catalogue count; empty: none
   std::string journal;  // a journal file to read instead of asking a server
+  // For "start JOB":
+  std::string starts;         // folder of the hooks' times
+  std::string slurmctld_log;  // empty: not read
+  std::string slurmd_log;     // with %n for the node's name; empty: not read
+  std::string slurm_conf;     // empty: the tools find their own
 };
 
 enum class PageFormat { text, markdown, json };

@@ -11,6 +11,8 @@ void Parser::add_agent() {
   AgentOptions& o = agent_;
   words(sub, "--kmsg", "FILE", "Kernel log, or none; a file or fifo is less trusted: shown, never acted on [/dev/kmsg]",
         o.kernel_log, {WordKind::file, {}});
+  flag(sub, "--trust-kmsg", o.trust_kernel_log,
+       "Take what --kmsg FILE says for the kernel's own: for test beds, and containers that are handed their host's log");
   value(sub, "--controller", "URL", "Where events go: http(s)://HOST:PORT or unix:PATH; without it nothing is sent",
         [&o](const std::string& s) { o.controller = checked(parse_server("--controller", s, true)); });
   words(sub, "--token-file", "FILE",
@@ -70,7 +72,11 @@ void Parser::add_agent() {
 
 void Parser::add_check() {
   auto* sub = command(app_, "check", "Whether this node is fit for work, from its agent's cache; exit code 6: it is not", kLook,
-                      "  muster check\n  muster check -o json");
+                      "  muster check\n  muster check -o json\n  muster check --prolog");
+  flag(sub, "--prolog", check_.prolog,
+       "As Slurm's Prolog: 0 unless two witnesses agree that a GPU is lost, at most once an hour; what is not known passes");
+  flag(sub, "--epilog", check_.epilog, "As Slurm's Epilog: the same, after a job");
+  sub->get_option("--prolog")->excludes(sub->get_option("--epilog"));
   words(sub, "--spool", "DIR", "Folder of the agent [/var/lib/muster-agent]", check_.spool, {WordKind::directory, {}}, 90);
   add_format(sub, check_.format, {Format::table, Format::json});
   chosen(sub, check_);

@@ -263,6 +263,7 @@ class Parser {
   void add_get();
   void add_describe();
   void add_explain();
+  void add_start_sources(CLI::App* sub);
   void add_incident();
   void add_drain(DrainOptions& options);
   void add_submit();

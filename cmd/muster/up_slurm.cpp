@@ -2,6 +2,7 @@
 // mode `place` chooses the nodes.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "adapters/slurm/engine.h"
@@ -22,6 +23,7 @@ namespace muster::cmd {
 namespace {
 
 constexpr auto kLeaveWithin = std::chrono::seconds(20);
+constexpr Duration kRequeueWithin = seconds(5);
 
 // Slurm's order holds: nobody is overdue, steps aside, moves or makes room by Muster's rules.
 void fit_to_slurm(Policy& p) {
@@ -31,6 +33,8 @@ void fit_to_slurm(Policy& p) {
   p.scheduling.pause = false;
   p.scheduling.preempt = false;
   p.queues.clear();
+  // A job that dies of a lost node by itself has failed, for Slurm, and does not come back: it is put back before that.
+  p.requeue_after = std::min(p.requeue_after, kRequeueWithin);
 }
 
 // A Slurm that is away is no reason to be away too: until it answers, the cluster is what the journal last knew of it.

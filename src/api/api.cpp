@@ -103,6 +103,13 @@ struct Call {
   const HttpRequest& request() const { return exchange->request(); }
 };
 
+// How many more nodes may go out of service, for hooks that would drain one past the guard. In shadow mode none does.
+std::uint64_t refusals_left(const State& s) {
+  const Limits& l = s.policy.limits;
+  const std::uint32_t most = allowance(l.out_cluster_pct, l.out_cluster_floor, static_cast<std::uint32_t>(s.nodes.size()));
+  return s.policy.shadow || s.paused || s.out_nodes.size() >= most ? 0 : most - s.out_nodes.size();
+}
+
 }  // namespace
 
 struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
@@ -327,6 +334,7 @@ void Api::Desk::take_in(Call call) {
       JsonWriter paces;
       report::write_paces(paces, now->state, desk->node_named(node, now->state.site));
       if (paces.view() != "[]") w.key("jobs").raw(paces.view());
+      w.field("refusals_left", refusals_left(now->state));
     }
     w.end_object();
     desk->send(to, render_json(w.take()));

@@ -508,7 +508,7 @@ TEST(Intake, AnAgentsTokenHandsInAndDoesNothingElse) {
   };
   const HttpRequest batch = Office::post("/api/v1/intake", {{"node", text("node001")}});
   EXPECT_EQ(o.ask(batch).status, 401);
-  EXPECT_EQ(o.ask(as_agent(batch)).body, "{\"seq\":5}");
+  EXPECT_EQ(o.ask(as_agent(batch)).body, "{\"seq\":5,\"refusals_left\":2}") << "and hears how many nodes may still go";
   EXPECT_EQ(o.intake.nodes, std::vector<std::string>{"node001"});
   EXPECT_EQ(o.ask(as_agent(Office::post("/api/v1/commands", {{"verb", text("pause")}}))).status, 403);
   EXPECT_EQ(o.ask(as_agent(Office::post("/api/v1/logins", {}))).status, 403);

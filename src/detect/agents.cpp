@@ -24,8 +24,15 @@ void on_word(const AgentSaid& a, Time utc, Signs& out) {
     case AgentWord::started:  // it says again what still hangs
       out.clear(FindingKind::driver_hang, a.node, -1, "the agent was started anew");
       return out.clear(FindingKind::mount_stalled, a.node, -1, "the agent was started anew");
-    case AgentWord::kernel_gap:
-    case AgentWord::dropped: return;  // kept in the journal: nothing is known to be wrong with the node
+    case AgentWord::dropped:
+      // A hook let a job pass that nobody could vouch for, or said no: shown, and never a reason to act.
+      if (a.subject == "prolog" || a.subject == "epilog") {
+        out.see(FindingKind::hearsay, Severity::warning, a.node, -1, Witness::silence, utc,
+                fmt::format("{} of {}", a.subject, a.text));
+        out.seen.back().subject = a.subject;
+      }
+      return;
+    case AgentWord::kernel_gap: return;  // kept in the journal: nothing is known to be wrong with the node
   }
 }
 

@@ -22,7 +22,9 @@ namespace {
 
 constexpr std::size_t kPiecesATurn = 5000;
 constexpr std::uint64_t kJobsWait = 1 << 20;  // bytes in the spool beyond which reports of jobs are joined, not kept
-constexpr int kSettled = 5;  // seconds after the start when all that is done once was done
+constexpr int kSettled = 5;                   // seconds after the start when all that is done once was done
+constexpr Duration kVerdictEvery = seconds(5);
+constexpr Duration kWordHolds = minutes(1);  // of the controller, how many nodes it would let go
 constexpr std::string_view kMountPrefix = "mount ";
 constexpr std::string_view kCommandPrefix = "command ";
 constexpr std::string_view kJobLogs = "job logs";
@@ -123,7 +125,7 @@ Result<std::unique_ptr<Agent>> Agent::start(Options options) {
   if (!spool) return tl::unexpected(spool.error());
   a->spool_ = std::move(*spool);
   if (!o.kernel_log.empty()) {
-    auto source = KernelSource::open(o.kernel_log, a->cursor_->position());
+    auto source = KernelSource::open(o.kernel_log, a->cursor_->position(), o.trust_kernel_log);
     if (!source) return tl::unexpected(source.error());
     a->source_ = std::move(*source);
     a->picture_.figures.kernel_trusted = a->source_->trusted();
@@ -138,11 +140,39 @@ Result<std::unique_ptr<Agent>> Agent::start(Options options) {
     a->say(AgentWord::started, "muster " MUSTER_VERSION, 0, o.kernel_log);
     SenderOptions s{o.node, o.controller, o.token};
     s.scrape = [agent = a.get()] { return render_exposition(agent->picture(), agent->options_.node); };
-    if (a->jobs_) s.answered = [jobs = a->jobs_.get()](const std::string& answer) { jobs->advise(read_paces(answer)); };
+    s.answered = [agent = a.get()](const std::string& answer) { agent->hear_controller(answer); };
     a->sender_ = std::make_unique<Sender>(*a->spool_, std::move(s));
     a->sender_->wake();
   }
   return a;
+}
+
+void Agent::hear_controller(const std::string& answer) {
+  if (jobs_) jobs_->advise(read_paces(answer));
+  const auto v = parse_json(answer);
+  const Value* left = v ? v->find("refusals_left") : nullptr;
+  double number = 0;
+  if (left == nullptr || !left->number(number)) return;
+  const std::lock_guard hold(lock_);
+  refusals_left_ = static_cast<std::uint32_t>(std::clamp(number, 0.0, 1e9));
+  refusals_at_ = monotonic_now();
+}
+
+// What hooks go by. Written when it changes, and often enough that nobody takes it for old.
+void Agent::renew_verdict(Time now) {
+  Verdict v = judge_node(picture());
+  v.boot = boot_;
+  {
+    const std::lock_guard hold(lock_);
+    if (now - refusals_at_ < kWordHolds) v.left = refusals_left_;
+  }
+  v.uptime_s = verdict_.uptime_s;
+  if (v == verdict_ && now - verdict_at_ < kVerdictEvery) return;
+  v.uptime_s = uptime_s();
+  verdict_ = std::move(v);
+  verdict_at_ = now;
+  // A file that cannot be written grows old, and what is old passes.
+  if (auto saved = save_verdict(options_.folder, verdict_); !saved) log(LogLevel::warning, saved.error().what);
 }
 
 Picture Agent::picture() const {
@@ -182,6 +212,7 @@ void Agent::note_fatal(const KernelRecord& r) {
   const bool fatal = r.kind == KernelKind::off_bus || r.kind == KernelKind::gsp_dead ||
                      (r.kind == KernelKind::xid && std::find(std::begin(kFatal), std::end(kFatal), r.code) != std::end(kFatal));
   if (!fatal) return;
+  probes_->hurry();  // what NVML says of it is the second witness
   // By address where the record names one: a second record of the same GPU replaces the first.
   const auto line = parse_log_line(r.text);
   const std::lock_guard hold(lock_);
@@ -282,6 +313,18 @@ void Agent::tell_facts() {
   }
 }
 
+// A GPU that NVML lost is what a kernel record needs as its second witness: nobody waits for the next page to hear of it.
+void Agent::tell_losses() {
+  std::set<int> lost;
+  {
+    const std::lock_guard hold(lock_);
+    for (const auto& [index, g] : picture_.readings.gpus) {
+      if (const auto it = g.values.find("muster_gpu_lost"); it != g.values.end() && it->second != 0) lost.insert(index);
+    }
+  }
+  if (std::exchange(lost_, lost) != lost && sender_) sender_->scrape();
+}
+
 // What jobs' logs and NCCL's watch say, ready to be sent; "!COUNT WORDS" is what was left out of it, "?WORDS" what is odd.
 void Agent::on_job_lines(const ProbeReport& r) {
   for (const std::string_view line : split(r.text, '\n')) {
@@ -325,6 +368,7 @@ void Agent::on_report(ProbeReport r) {
     say(mount ? AgentWord::mount_stalled : AgentWord::probe_hung, r.name, 0, text);
   }
   if (r.state == ProbeState::ok && (r.name == "nvml" || r.name == "versions")) tell_facts();
+  if (r.state == ProbeState::ok && r.name == "nvml") tell_losses();
   // Each mount is a finding of its own, and all other probes are one together.
   if (was_hung && r.state == ProbeState::ok && (mount || !driver_hangs()))
     say(mount ? AgentWord::mount_back : AgentWord::probe_back, r.name, 0, "");
@@ -364,6 +408,11 @@ void Agent::each_second(Time now) {
   if (source_ && !spool_->in_memory()) cursor_->save(source_->position());
   spool_->sync();
   hear_jobs(now);
+  renew_verdict(now);
+  for (const HookWord& w : take_hook_words(options_.folder)) {
+    log(LogLevel::warning, fmt::format("{}: {}", w.hook, w.text));
+    say(AgentWord::dropped, w.hook, 1, w.text);
+  }
   if (++seconds_ == kSettled) release_code();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "adapters/agent/record_budget.h"
 #include "adapters/agent/sender.h"
 #include "adapters/agent/spool.h"
+#include "adapters/agent/verdict.h"
 #include "adapters/state/lock.h"
 #include "model/event.h"
 #include "ports/http.h"
@@ -20,9 +22,10 @@
 namespace muster::agent {
 
 struct Options {
-  std::string node;        // its name in the cluster file
-  std::string kernel_log;  // /dev/kmsg, or a file; empty: none is followed
-  std::string controller;  // URL or "unix:PATH"; empty: nothing is sent
+  std::string node;               // its name in the cluster file
+  std::string kernel_log;         // /dev/kmsg, or a file; empty: none is followed
+  bool trust_kernel_log = false;  // a file that only the kernel writes: what it says counts as /dev/kmsg does
+  std::string controller;         // URL or "unix:PATH"; empty: nothing is sent
   std::string token;
   std::string folder;  // for the spool; must exist
   std::uint64_t spool_bytes = 16 << 20;
@@ -61,6 +64,9 @@ class Agent {
   void tell_facts();
   void hear_jobs(Time now);
   void each_second(Time now);
+  void tell_losses();
+  void renew_verdict(Time now);
+  void hear_controller(const std::string& answer);
   void note_fatal(const KernelRecord& record);
   void say(AgentWord word, const std::string& subject, std::uint64_t count, const std::string& text);
   bool keep(const Letter& letter);
@@ -80,11 +86,16 @@ class Agent {
   int seconds_ = 0;
   bool more_ = false;  // the kernel log has more to read at once
   std::map<std::string, std::string> told_facts_;
+  std::set<int> lost_;  // GPUs that NVML no longer reaches
   std::uint64_t untold_held_back_ = 0;
   std::uint64_t untold_dropped_ = 0;
   std::uint64_t untold_missing_ = 0;
-  mutable std::mutex lock_;  // over the picture: the server's thread and the sender's read it
+  Verdict verdict_;
+  Time verdict_at_;
+  mutable std::mutex lock_;  // over what is below: the server's thread and the sender's read and write it
   Picture picture_;
+  std::optional<std::uint32_t> refusals_left_;  // nodes that the controller would let go
+  Time refusals_at_;
 };
 
 }  // namespace muster::agent

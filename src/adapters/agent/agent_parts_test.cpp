@@ -56,6 +56,9 @@ TEST(AgentPage, IsReadByTheControllersOwnParser) {
   EXPECT_TRUE(has(Field::pcie_width, 0, 16));
   EXPECT_TRUE(has(Field::ib_link_downed_total, 0, 3));
   EXPECT_TRUE(has(Field::gpus_visible, -1, 1)) << "the page says that it is whole";
+  samples.clear();
+  EXPECT_EQ(parse_scrape(render_exposition(picture("gpu 0 muster_gpu_lost 1\n"), "n1"), NodeId{0}, Time{}, site, samples), 0U);
+  EXPECT_TRUE(has(Field::gpus_visible, -1, 0)) << "a GPU that NVML has lost is not there, whatever was read of it before";
 }
 
 TEST(AgentPage, HasTheExportersNamesAndLabels) {

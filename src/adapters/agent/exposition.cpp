@@ -83,10 +83,14 @@ void add_gpus(Page& page, const Picture& p, const std::string& hostname) {
                      {"device", "nvidia" + fact(g, "minor")}, {"modelName", fact(g, "model")}, {"Hostname", hostname}};
     if (driver != p.readings.node.end()) labels.emplace_back("DCGM_FI_DRIVER_VERSION", driver->second);
     const Labels our_labels = {{"gpu", std::to_string(index)}, {"uuid", fact(g, "uuid")}, {"pci_bus_id", fact(g, "pci")}};
+    const auto gone = g.values.find("muster_gpu_lost");
+    const bool lost = gone != g.values.end() && gone->second != 0;
     for (const auto& [name, value] : g.values) {
       const bool ours = name.rfind("muster_", 0) == 0;
+      if (lost && !ours) continue;  // what was read before: a page that shows it would say that the GPU is there
       page.add(name, type_of(name), help_of(name), ours ? our_labels : labels, value);
     }
+    if (lost) continue;
     int last = 0;
     for (const Xid& x : p.readings.xids) last = x.gpu == index ? x.code : last;
     page.add("DCGM_FI_DEV_XID_ERRORS", "gauge", "The last Xid that NVML told of.", labels, last);

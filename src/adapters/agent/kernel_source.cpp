@@ -67,7 +67,7 @@ KernelSource::~KernelSource() {
   if (notify_ >= 0) close(notify_);
 }
 
-Result<std::unique_ptr<KernelSource>> KernelSource::open(const std::string& path, const Position& from) {
+Result<std::unique_ptr<KernelSource>> KernelSource::open(const std::string& path, const Position& from, bool vouched) {
   struct stat st {};
   if (stat(path.c_str(), &st) != 0) return tl::unexpected(system_error("cannot read the kernel log " + path, errno));
   // By its number, not by its path: a terminal is a device as well, and anybody may write to one.
@@ -76,7 +76,7 @@ Result<std::unique_ptr<KernelSource>> KernelSource::open(const std::string& path
   if (kind == Kind::file && !S_ISREG(st.st_mode)) {
     return fail(Code::bad_input, path + " is neither /dev/kmsg nor a file nor a fifo", "give the kernel log with --kmsg");
   }
-  std::unique_ptr<KernelSource> s(new KernelSource(kind, path));
+  std::unique_ptr<KernelSource> s(new KernelSource(kind, path, vouched));
   s->position_ = from;
   if (kind == Kind::file) {
     s->notify_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

@@ -1,5 +1,5 @@
 // KernelSource: the kernel log, record by record. /dev/kmsg gives structured records with the kernel's own numbers and is
-// trusted; a file or a fifo is followed line by line, numbered by its bytes, and is not.
+// trusted; a file or a fifo is followed line by line, numbered by its bytes, and is trusted only where the site says so.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,13 +23,13 @@ struct KernelPiece {
 
 class KernelSource {
  public:
-  // Goes on after `from` where it is of the same boot or file.
-  static Result<std::unique_ptr<KernelSource>> open(const std::string& path, const Position& from);
+  // Goes on after `from` where it is of the same boot or file. `vouched`: somebody says that only the kernel writes this file.
+  static Result<std::unique_ptr<KernelSource>> open(const std::string& path, const Position& from, bool vouched = false);
   ~KernelSource();
   KernelSource(const KernelSource&) = delete;
   KernelSource& operator=(const KernelSource&) = delete;
 
-  bool trusted() const { return kind_ == Kind::device; }
+  bool trusted() const { return kind_ == Kind::device || vouched_; }
   int wake_fd() const { return kind_ == Kind::file ? notify_ : fd_; }  // readable when there is something to read
   // Visits what is there, at most so many pieces. Returns how many there were: fewer than asked means that nothing is left.
   std::size_t read(std::size_t most, const std::function<void(const KernelPiece&)>& visit);
@@ -40,7 +40,7 @@ class KernelSource {
 
  private:
   enum class Kind { device, file, fifo };
-  KernelSource(Kind kind, std::string path) : kind_(kind), path_(std::move(path)) {}
+  KernelSource(Kind kind, std::string path, bool vouched) : kind_(kind), path_(std::move(path)), vouched_(vouched) {}
   bool visit_record(std::string_view bytes, const std::function<void(const KernelPiece&)>& visit);
   std::size_t read_device(std::size_t most, const std::function<void(const KernelPiece&)>& visit);
   std::size_t read_lines(std::size_t most, const std::function<void(const KernelPiece&)>& visit);
@@ -49,6 +49,7 @@ class KernelSource {
 
   Kind kind_;
   std::string path_;
+  bool vouched_;
   int fd_ = -1;
   int notify_ = -1;
   int watch_ = -1;

@@ -49,6 +49,14 @@ TEST_F(AgentKernelLog, AFileIsFollowedFromItsEndAndIsNotTrusted) {
   EXPECT_EQ(read(**s), Lines{"two"});
 }
 
+TEST_F(AgentKernelLog, AFileIsTrustedWhereTheSiteVouchesForIt) {
+  auto s = KernelSource::open(path, {}, true);
+  ASSERT_TRUE(s);
+  EXPECT_TRUE((*s)->trusted());
+  add("3,7,99,-;NVRM: Xid\n");
+  EXPECT_EQ(read(**s), Lines{"3,7,99,-;NVRM: Xid"});
+}
+
 TEST_F(AgentKernelLog, ADeviceThatIsNotTheKernelsIsNotTrusted) {
   EXPECT_FALSE(KernelSource::open("/dev/null", {})) << "anybody may write to a terminal, which is a device as well";
 }

@@ -30,6 +30,9 @@ constexpr Duration kKeptFor =
 constexpr char kEnd = '\0';     // ends an answer: no probe prints it
 constexpr char kTold = '\x01';  // begins what nobody asked for
 
+volatile sig_atomic_t hurried = 0;
+void on_hurry(int) { hurried = 1; }
+
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
@@ -96,6 +99,10 @@ class Keeper {
       if (find_ && now >= find_at) {
         renew();
         find_at = now + kFindEvery;
+      }
+      if (hurried != 0) {
+        hurried = 0;
+        for (Kept& k : kept_) k.due = k.spec.watch ? now : k.due;
       }
       Time next = now + seconds(1);
       for (Kept& k : kept_) {
@@ -264,7 +271,9 @@ Result<std::unique_ptr<Probes>> Probes::start(std::vector<ProbeSpec> fixed, std:
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) return tl::unexpected(system_error("cannot make a pipe", errno));
   const pid_t parent = getpid();
+  const auto before = signal(SIGUSR1, SIG_IGN);  // until the keeper is ready for it
   const pid_t pid = fork();
+  if (pid != 0) signal(SIGUSR1, before);
   if (pid < 0) return tl::unexpected(system_error("cannot start the process that keeps the probes", errno));
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -272,6 +281,7 @@ Result<std::unique_ptr<Probes>> Probes::start(std::vector<ProbeSpec> fixed, std:
     prctl(PR_SET_NAME, "muster-probes");
     signal(SIGINT, SIG_IGN);  // Ctrl-C is for the agent, which ends us
     signal(SIGTERM, SIG_DFL);
+    signal(SIGUSR1, on_hurry);
     close(pipe_fds[0]);
     Keeper(pipe_fds[1], std::move(fixed), std::move(find)).run();
   }
@@ -285,6 +295,8 @@ Probes::~Probes() {
   kill(keeper_, SIGKILL);
   waitpid(keeper_, nullptr, 0);
 }
+
+void Probes::hurry() { kill(keeper_, SIGUSR1); }
 
 Result<std::vector<ProbeReport>> Probes::read() {
   char chunk[16 << 10];

@@ -41,6 +41,8 @@ class Probes {
   Probes(const Probes&) = delete;
   Probes& operator=(const Probes&) = delete;
 
+  // The driver told of a fault: probes that watch it are asked now, not when they are next due.
+  void hurry();
   int fd() const { return fd_; }  // readable when there is a report
   // What came in since the last call; never blocks. An error: the keeper is gone.
   Result<std::vector<ProbeReport>> read();

@@ -86,6 +86,11 @@ void Sender::wake() {
   bell_.notify_all();
 }
 
+void Sender::scrape() {
+  scrape_now_ = true;
+  wake();
+}
+
 int Sender::post(const std::string& body, std::string& why) {
   http::Request q;
   q.method = "POST";
@@ -122,7 +127,7 @@ bool Sender::send_once() {
   }
   letters.resize(batch_length(letters));
   const Time now = monotonic_now();
-  const bool scrape = now - scraped_ >= options_.scrape_every || scraped_.ns == 0;
+  const bool scrape = scrape_now_.exchange(false) || now - scraped_ >= options_.scrape_every || scraped_.ns == 0;
   if (letters.empty() && !scrape) {
     if (torn > 0) spool_.acknowledge(torn);
     return torn == 0;
@@ -134,7 +139,10 @@ bool Sender::send_once() {
   if (status == 200 && !said_.empty()) log(LogLevel::warning, "the controller answers again");
   said_ = why;
   answers_ = status == 200;
-  if (status != 200 && !never) return false;
+  if (status != 200 && !never) {
+    if (scrape) scrape_now_ = true;
+    return false;
+  }
   if (scrape) scraped_ = now;
   spool_.acknowledge(torn + letters.size());
   (never ? refused_ : sent_) += letters.size();

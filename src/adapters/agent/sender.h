@@ -48,7 +48,8 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  void wake();  // something new is in the spool
+  void wake();    // something new is in the spool
+  void scrape();  // the readings are news by themselves: they go at once, not when they are next due
   bool answers() const { return answers_; }
   std::uint64_t sent() const { return sent_; }
   std::uint64_t refused() const { return refused_; }  // items the controller says it will never take
@@ -66,6 +67,7 @@ class Sender {
   bool stop_ = false;
   bool news_ = false;
   std::atomic<bool> answers_{false};
+  std::atomic<bool> scrape_now_{false};
   std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> refused_{0};
   Time scraped_;

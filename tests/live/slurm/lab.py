@@ -153,7 +153,7 @@ class Lab:
 
     def bring_up(self, say):
         began = time.monotonic()
-        for name in ('muster.lua', 'muster-release.sh'):
+        for name in ('muster.lua', 'muster-release.sh', 'muster-hook.sh'):
             shutil.copy(f'{EMIT}/{name}', f'{self.dir}/etc/{name}')
         if self.about['root']:
             lab_root.write_tools(self.dir, self.about['root'])

@@ -77,7 +77,8 @@ def start_agent(lab, node):
     home = lab.node_dir(node)
     lab.launch(f'agent.{node}', about['binary'], 'agent', '--kmsg', f'{home}/kmsg', '--controller', about['controller'],
                '--token-file', about['token_file'], '--node', node, '--spool', f'{home}/agent', '--listen', '127.0.0.1:0',
-               '--nvml', about['nvml'], *about['flags'], env={'FAKE_NVML_NODE': node, 'FAKE_NVML_DEV': f'{home}/dev'},
+               '--nvml', about['nvml'], '--job-socket', f'{home}/jobs.sock', *about['flags'],
+               env={'FAKE_NVML_NODE': node, 'FAKE_NVML_DEV': f'{home}/dev', 'FAKE_NVML_HANG': f'{home}/hang'},
                log=f'{home}/agent.log')
 
 
@@ -112,7 +113,30 @@ def lose_gpu(lab, node, slot, cure='reset_gpu'):
         pass
 
 
+def hang(lab, node, yes=True):
+    """NVML does not come back on that node while this holds: a driver that hangs."""
+    path = f'{lab.node_dir(node)}/hang'
+    if yes:
+        open(path, 'w').close()
+    elif os.path.exists(path):
+        os.unlink(path)
+
+
 # The site's programs
+
+def set_hooks(lab, program, conf=None):
+    """Prolog and Epilog of all nodes; None: none. `conf` is what muster-hook.conf beside the hook says."""
+    text = read(lab.conf)
+    lines = [line for line in text.splitlines() if not line.startswith(('Prolog=', 'Epilog='))]
+    if program:
+        lines += [f'Prolog={program}', f'Epilog={program}']
+    if conf is not None:
+        lab_config.write(f'{lab.dir}/etc/muster-hook.conf', conf)
+    lab_config.write(lab.conf, '\n'.join(lines) + '\n')
+    lab.out('scontrol', 'reconfigure')
+    # Every slurmd has read it when it has answered again.
+    time.sleep(1 + 0.02 * len(lab.nodes))
+
 
 def restore(lab, node, verb, slot=None):
     """Brings back what the verb can bring back; the slots that stay lost."""
@@ -166,7 +190,9 @@ def hand(lab, verb, node, slot=None):
     if verb not in VERBS:
         return 1, f'no verb {verb}: one of {", ".join(VERBS)}'
     lab.node_dir(node)
-    if verb in ('test_node', 'probe_node'):
+    if verb == 'probe_node':  # that it answers is all it says: what is wrong there its agent tells
+        return (0, f'{node} answers') if lab.pid('slurmd', node) else (1, f'{node}: slurmd does not run')
+    if verb == 'test_node':
         missing = [k for k, there in enumerate(devices(lab, node)) if not there]
         up = 'slurmd runs' if lab.pid('slurmd', node) else 'slurmd does not run'
         if missing:
