@@ -193,8 +193,9 @@ std::vector<TextFile> slurm_files(const Site& site, const SlurmWishes& w) {
                                {"topology.yaml", topology_yaml(site)}};
   // Under a name of its own: a site's job_submit.lua must not be written over.
   out.push_back({"job_submit.lua.example", shipped("job_submit.lua", w)});
-  for (const char* name : {"muster.lua", "muster-release.sh", "muster-release.service", "muster-release.timer"})
-    out.push_back({name, shipped(name, w), name == std::string_view("muster-release.sh")});
+  for (const std::string_view name :
+       {"muster.lua", "muster-release.sh", "muster-release.service", "muster-release.timer", "muster-hook.sh"})
+    out.push_back({std::string(name), shipped(name, w), name.ends_with(".sh")});
   return out;
 }
 

@@ -90,6 +90,7 @@ TEST(SlurmFiles, CarryTheGateAndItsTimerWithTheSitesPaths) {
   EXPECT_TRUE(has(lua, "    muster.heartbeat = \"/run/m/beat\"")) << lua;
   EXPECT_TRUE(has(lua, "    muster.partitions = { [\"train\"] = true }")) << lua;
   EXPECT_TRUE(has(text_of(files, "muster-release.service"), "ExecStart=/bin/sh /opt/etc/muster-release.sh /run/m/beat"));
+  EXPECT_NE(text_of(files, "muster-hook.sh").find("SLURM_SCRIPT_CONTEXT"), std::string::npos);
   EXPECT_NE(text_of(files, "muster-release.timer").find("OnUnitInactiveSec="), std::string::npos);
   for (const TextFile& f : files) {
     EXPECT_EQ(f.text.find("@folder@"), std::string::npos) << f.name;

@@ -27,8 +27,8 @@ In another terminal{root}:
     muster drain {node} --yes --reason 'loud fan'; sleep 2; sinfo -R
     muster undrain {node}; muster why {node}
     muster pause                                  # Slurm schedules by itself; `muster resume` takes over again
-    {lab} xid {dir} {node} 79
-    muster get findings                           # a line in a file is hearsay: shown, and nothing is done about it
+    {lab} xid {dir} {node} 79 --lose             # a GPU falls off the bus: drained, reset, tested, back
+    muster get incidents; muster why {node}       # what was done about it, and why
 
 Ctrl-C ends Muster and the lab; nothing is left behind.
 '''
@@ -68,7 +68,8 @@ def serve(a, muster, lab):
         controller.start()
         page = re.findall(r'^page\s+(\S+)', controller.said(), re.M)[-1]
         if not a.no_agents:
-            lab_agents.start_agents(lab, page.rstrip('/'), f'{controller.state}/agent-token', binary=muster)
+            lab_agents.start_agents(lab, page.rstrip('/'), f'{controller.state}/agent-token', ['--trust-kmsg'],
+                                    binary=muster)
         put_into_env(lab, controller)
         show(lab, controller, page)
         while controller.child.poll() is None:
