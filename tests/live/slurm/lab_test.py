@@ -260,7 +260,8 @@ def main():
     other = start(nodes=2)
     check(json.loads(read(f'{other.dir}/lab.json'))['slurmctld_port'] != lab.about['slurmctld_port'], 'two labs run at once')
     if shutil.which('shellcheck'):
-        done = subprocess.run(['shellcheck', f'{EMIT}/muster-release.sh', f'{EMIT}/muster-hook.sh'], capture_output=True, text=True)
+        scripts = [f'{EMIT}/{name}' for name in ('muster-release.sh', 'muster-hook.sh')]
+        done = subprocess.run(['shellcheck', *scripts], capture_output=True, text=True)
         check(done.returncode == 0, 'shellcheck finds nothing in the timer', done.stdout)
     tethered()
     cluster(lab)
