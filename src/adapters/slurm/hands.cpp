@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -132,9 +133,23 @@ Outcome Hands::restart(const Order& o) {
   const auto until = std::chrono::steady_clock::now() + kRequeueWait;
   for (;;) {
     const Outcome x = start(o);
-    if (x.status != Status::refused || std::chrono::steady_clock::now() > until) return x;
+    const bool again = x.status == Status::refused || (x.status == Status::pending && put_off(id));
+    if (!again || std::chrono::steady_clock::now() > until) return x;
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
   }
+}
+
+// Once the last process of a requeued job is gone, Slurm sets its start two minutes ahead, whatever it took before that.
+bool Hands::put_off(const std::string& id) {
+  constexpr std::int64_t kNoLonger_s = 5;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto line = tools_.job(id);
+  if (!line || line->empty()) return false;
+  const std::string_view state = value_of(*line, "JobState");
+  const auto word = [](std::string_view text) { return text.substr(0, text.find(' ')); };
+  if (word(state) == "COMPLETING" || word(state) == "REQUEUED") return true;
+  const auto start = parse_int(word(value_of(*line, "StartTime")));
+  return word(state) == "PENDING" && start && *start > std::time(nullptr) + kNoLonger_s;
 }
 
 Result<void> Hands::gate_again(JobId id) {
@@ -154,7 +169,8 @@ Outcome Hands::requeue(const Order& o, bool gated) {
   for (;;) {
     // Slurm would let it wait for two minutes; and where Muster places, it is not to start before it has nodes.
     const auto ok = gated ? gate_again(o.action.job) : tools_.scontrol({"update", "JobId=" + id, "StartTime=now"});
-    if (ok || std::chrono::steady_clock::now() > until) return {Status::done, {}};
+    const bool again = !ok || (!gated && put_off(id));
+    if (!again || std::chrono::steady_clock::now() > until) return {Status::done, {}};
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
   }
 }

@@ -36,6 +36,7 @@ class Hands {
   Outcome reboot(const Order& o);
   Outcome start(const Order& o);
   Outcome restart(const Order& o);
+  bool put_off(const std::string& id);
   Outcome requeue(const Order& o, bool gated);
   Outcome program(const Order& o);
   Outcome result_of(const std::string& key) const;  // pending: still at work
