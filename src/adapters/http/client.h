@@ -18,8 +18,8 @@ struct Request {
   std::string unix_socket;  // path; empty: TCP
   std::map<std::string, std::string> headers;
   std::string body;
-  std::size_t answer_max = std::size_t{512} << 20;  // bytes; a larger one is an error
   std::int64_t timeout_ms = 10'000;  // of the whole exchange; for a stream, of the connect only
+  std::size_t answer_max = std::size_t{512} << 20;  // bytes; a larger one is an error
 };
 
 struct Response {

@@ -146,6 +146,7 @@ def on_socket(lab, program):
     back = says(muster, 'answers again', 60)
     lab.restart('slurmctld')
     check(back(), 'and does again', muster.said()[-600:])
+    check(lab.wait_idle(60), 'with all its nodes', lab.states())  # a node that is not back yet cannot be drained and resumed
     check(not acts(muster), 'nothing was done on account of all this', acts(muster))
     check(muster.stop() == 0, 'Muster ends in the clean way')
 
