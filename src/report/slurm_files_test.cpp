@@ -94,7 +94,7 @@ TEST(SlurmFiles, CarryTheGateAndItsTimerWithTheSitesPaths) {
   EXPECT_NE(text_of(files, "muster-release.timer").find("OnUnitInactiveSec="), std::string::npos);
   for (const TextFile& f : files) {
     EXPECT_EQ(f.text.find("@folder@"), std::string::npos) << f.name;
-    EXPECT_EQ(f.program, f.name == "muster-release.sh") << f.name;
+    EXPECT_EQ(f.program, f.name.ends_with(".sh")) << f.name;
   }
 }
 
