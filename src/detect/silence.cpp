@@ -4,8 +4,11 @@
 
 namespace muster::detect {
 namespace {
-// A person has taken it out of service, and nothing runs on it: what they do with it is theirs.
-bool in_hands(const State& s, std::uint32_t n) { return s.nodes[n].hold == Hold::person && !s.nodes[n].busy(); }
+// A person or the engine keeps it from work, and nothing runs on it: what they do with it, power it down perhaps, is theirs.
+bool in_hands(const State& s, std::uint32_t n) {
+  const bool kept = s.nodes[n].hold == Hold::person || s.nodes[n].condition == NodeCondition::kept;
+  return kept && !s.nodes[n].busy();
+}
 }  // namespace
 
 Silence::Silence(const Site& site)

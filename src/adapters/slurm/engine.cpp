@@ -21,9 +21,10 @@ constexpr Duration kRebootWithin = minutes(30);
 constexpr Duration kBarred = minutes(1);  // a job that Slurm did not let start
 constexpr Duration kNodesEvery = seconds(1);
 constexpr Duration kPartitionsEvery = seconds(30);
-constexpr double kNodesShare = 0.4;       // of the share that looking at jobs may take
-constexpr double kCheapLook_s = 0.02;     // CPU: all jobs are asked about while a start is awaited, not only that one
-constexpr std::size_t kAwaitedMost = 16;  // asked about one by one at a time
+constexpr Duration kVouchEvery = seconds(15);  // well below the time after which a node counts as silent
+constexpr double kNodesShare = 0.4;            // of the share that looking at jobs may take
+constexpr double kCheapLook_s = 0.02;          // CPU: all jobs are asked about while a start is awaited, not only that one
+constexpr std::size_t kAwaitedMost = 16;       // asked about one by one at a time
 constexpr Duration kBeatEvery = seconds(2);
 constexpr Duration kLoopAlive = seconds(20);  // no turn for so long: nobody would place what the gate holds
 constexpr Duration kSilent = seconds(5);
@@ -248,6 +249,10 @@ void Engine::look_at_nodes() {
   emit_all(picture_.see_nodes(nodes, look->reservations, now().utc));
   node_look_cost_s_ = looking_cpu() - before;
   heard_ = now().steady;
+  if (heard_ - vouched_ >= kVouchEvery) {
+    vouched_ = heard_;
+    for (const NodeId n : picture_.heard()) samples_.push_back({now().utc, n, -1, Field::up, 1});
+  }
   std::vector<Order> up;
   for (const Waiting& w : waiting_) {
     if (w.order.action.verb != Verb::reboot_node) continue;
@@ -445,6 +450,8 @@ void Engine::poll(Inbox& out) {
     turned_ = now().steady;
     out.events.insert(out.events.end(), std::make_move_iterator(ready_.begin()), std::make_move_iterator(ready_.end()));
     ready_.clear();
+    out.samples.insert(out.samples.end(), samples_.begin(), samples_.end());
+    samples_.clear();
   }
   mailbox_.collect(now().utc, out);
 }

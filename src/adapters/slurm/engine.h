@@ -83,6 +83,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   Picture picture_;
   std::vector<JobRow> last_jobs_;
   std::vector<Arrival> ready_;
+  std::vector<Sample> samples_;
   std::uint64_t seq_ = 0;
   std::deque<Order> orders_;
   std::vector<Waiting> waiting_;
@@ -92,8 +93,9 @@ class Engine final : public Clock, public Observatory, public Actuator {
   bool looked_ = false;
   bool open_ = false;
   bool stop_ = false;
-  Time heard_;   // steady: when Slurm last answered
-  Time turned_;  // steady: when the loop last came by
+  Time heard_;    // steady: when Slurm last answered
+  Time vouched_;  // steady: when nodes were last said to be alive
+  Time turned_;   // steady: when the loop last came by
   std::string wrong_;
   double job_look_cost_s_ = 0;  // CPU, of the tool and of what is made of its answer
   double node_look_cost_s_ = 0;

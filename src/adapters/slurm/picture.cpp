@@ -9,7 +9,10 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::uint32_t kLooks = 2;        // that a job or a node is missing from before it is taken to be gone
+constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from before it is taken to be gone
+// A slurmd that comes back first ends what it had left behind. A job put there meanwhile is refused as a duplicate, and Slurm
+// drains the node for it.
+constexpr Duration kBackFor = seconds(10);
 constexpr std::uint32_t kStartsTried = 3;  // of a job that Slurm does not let start, before it is Slurm's to place
 
 bool pends(const JobRow& r) {
@@ -38,6 +41,7 @@ NodeCondition condition_of(const NodeRow& r) {
   for (const char* flag : {"REBOOT_ISSUED", "POWERING_UP"}) {
     if (r.has(flag)) return NodeCondition::booting;
   }
+  if (base == "IDLE" && r.has("NOT_RESPONDING")) return NodeCondition::booting;  // Slurm starts nothing there
   if (base == "DOWN" || base == "ERROR" || r.has("INVALID_REG") || r.has("INVAL") || r.has("FAIL")) return NodeCondition::down;
   for (const char* flag :
        {"MAINTENANCE", "MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "FUTURE", "UNKNOWN"}) {
@@ -395,6 +399,7 @@ std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std
     }
   }
   std::vector<bool> seen(site_.nodes.size());
+  heard_.clear();
   for (const NodeRow& r : rows) {
     const auto it = by_name_.find(r.name);
     if (it == by_name_.end() || r.state.empty()) continue;
@@ -406,6 +411,12 @@ std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std
     if (const auto res = reserved.find(r.name); res != reserved.end() && c == NodeCondition::up) {
       c = NodeCondition::kept;
       detail = fmt::format("Slurm: reservation {}", res->second);
+    }
+    if (!r.has("NOT_RESPONDING")) heard_.push_back(n);
+    if (c == NodeCondition::up && (conditions_[n.v] == NodeCondition::down || conditions_[n.v] == NodeCondition::booting)) {
+      if (utc - back_.try_emplace(n, utc).first->second < kBackFor) c = NodeCondition::booting;
+    } else {
+      back_.erase(n);
     }
     if (c != conditions_[n.v]) {
       conditions_[n.v] = c;

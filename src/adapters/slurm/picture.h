@@ -47,6 +47,9 @@ class Picture {
   std::vector<std::string> see_partitions(const std::vector<PartitionRow>& rows);
   std::vector<Body> see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc);
 
+  // Nodes whose slurmd answered slurmctld, by the last look: they are alive, whoever else hears of them.
+  const std::vector<NodeId>& heard() const { return heard_; }
+
   bool gated(JobId id) const { return gate_.count(id) != 0; }
   // Jobs that pend on nodes Muster once chose for them, and that no order has in hand: Slurm put them back, or an earlier Muster
   // did not live to see them start. They are to go behind the gate again, or they wait for those nodes for ever.
@@ -123,6 +126,8 @@ class Picture {
   std::vector<std::string> details_;
   std::vector<Hold> holds_;
   std::vector<std::uint32_t> nodes_missed_;
+  std::vector<NodeId> heard_;
+  std::map<NodeId, Time> back_;  // nodes that came back lately, and when (utc)
   std::set<NodeId> nodes_in_hand_;
 };
 

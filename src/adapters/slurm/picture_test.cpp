@@ -419,6 +419,22 @@ TEST_F(Pictured, ConditionsOfNodes) {
   EXPECT_EQ(seen.at(7), NodeCondition::down);
 }
 
+TEST_F(Pictured, ANodeThatComesBackIsNotUsedAtOnce) {
+  auto rows = all_nodes();
+  look_nodes(rows);
+  EXPECT_EQ(p.heard().size(), 8U);
+  rows[0].state = {"DOWN", "NOT_RESPONDING"};
+  EXPECT_EQ(only<NodeChanged>(look_nodes(rows)).at(0).condition, NodeCondition::down);
+  EXPECT_EQ(p.heard().size(), 7U) << "nobody vouches for it";
+  rows[0].state = {"IDLE"};
+  EXPECT_EQ(only<NodeChanged>(look_nodes(rows)).at(0).condition, NodeCondition::booting);
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(only<NodeChanged>(look_nodes(rows)).empty());
+  EXPECT_EQ(only<NodeChanged>(look_nodes(rows)).at(0).condition, NodeCondition::up);
+  EXPECT_TRUE(only<NodeChanged>(look_nodes(rows)).empty());
+  rows[0].state = {"IDLE", "NOT_RESPONDING"};
+  EXPECT_EQ(only<NodeChanged>(look_nodes(rows)).at(0).condition, NodeCondition::booting) << "Slurm starts nothing there";
+}
+
 TEST_F(Pictured, WhatTheJournalKnowsIsNotToldAgain) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
   Picture again(site, {{"batch", Mode::place}}, Mode::advise);

@@ -1,7 +1,7 @@
 """chaos.py MUSTER [--minutes 10] [--nodes 16] [--seed 1]: kill -9 of slurmd, slurmctld (back after two minutes in long runs),
-slurmrestd and Muster in random order under load. At the end every job that Slurm had on disk has ended once, as often run as
-Slurm says; no order was carried out twice; no node was drained without evidence; all nodes are back. Exit 1 where that does
-not hold."""
+slurmrestd and Muster in random order under load. At the end every job that Slurm had on disk has done its work, as often as
+Slurm says; no order was carried out twice; no node was drained but those whose slurmd was killed; all nodes are back. What Slurm
+itself loses is printed: a job whose end it missed, one that it holds because a launch failed. Exit 1 where that does not hold."""
 import argparse
 import atexit
 import os
@@ -30,8 +30,11 @@ class Chaos:
     def __init__(self, lab, muster, o):
         self.lab, self.muster, self.rng = lab, muster, random.Random(o.seed)
         self.ran = os.path.join(lab.dir, 'home', 'ran')
-        open(self.ran, 'w').close()
-        os.chmod(self.ran, 0o666)
+        self.done = os.path.join(lab.dir, 'home', 'done')
+        for path in (self.ran, self.done):
+            open(path, 'w').close()
+            os.chmod(path, 0o666)
+        self.struck = set()  # nodes whose slurmd was killed
         self.jobs, self.known, self.kills = {}, {}, {}
         self.back = []  # (moment, what, node): to be started again then
         self.away = set()
@@ -43,7 +46,8 @@ class Chaos:
             return
         try:
             job = self.lab.sbatch('-N', str(nodes), '--gpus-per-node=8', '-t', '5',
-                                  script=f'echo $SLURM_JOB_ID >> {self.ran}; sleep {self.rng.uniform(2, 12):.1f}')
+                                  script=f'echo $SLURM_JOB_ID >> {self.ran}; sleep {self.rng.uniform(2, 12):.1f}; '
+                                         f'echo $SLURM_JOB_ID >> {self.done}')
         except Failed:
             return
         self.jobs[job] = time.monotonic()
@@ -54,6 +58,8 @@ class Chaos:
         if (what, node) in [(w, n) for _, w, n in self.back]:
             return
         self.kills[what] = self.kills.get(what, 0) + 1
+        if node:
+            self.struck.add(node)
         if what == 'muster':
             self.muster.kill()
         else:
@@ -100,20 +106,40 @@ class Chaos:
             pass
 
     def settle(self, seconds):
+        """Until all have ended. What Slurm holds because a launch failed a person lets go, and so does this."""
+        let_go = set()
+
         def over():
             self.note()
+            for j in self.jobs:
+                if 'requeued_held' in self.known.get(j, {}).get('Reason', '') and j not in let_go:
+                    let_go.add(j)
+                    print(f'# job {j} is held by Slurm ({self.known[j]["Reason"]}): released')
+                    self.lab.run('scontrol', 'release', str(j))
             return all(self.known.get(j, {}).get('JobState') in OVER for j in self.jobs)
         return wait_for(over, seconds, 2)
 
 
-def judge(c, lab, muster):
-    with open(c.ran) as f:
+def counts(path):
+    with open(path) as f:
         times = {}
         for line in f:
             if line.strip().isdigit():
                 times[int(line)] = times.get(int(line), 0) + 1
-    lost = [j for j in c.jobs if c.known.get(j, {}).get('JobState') != 'COMPLETED']
-    check(not lost, f'all {len(c.jobs)} jobs have completed',
+    return times
+
+
+def node_of(order):
+    return int(order['action']['node'])
+
+
+def judge(c, lab, muster):
+    times, done = counts(c.ran), counts(c.done)
+    missed = [j for j in c.jobs if c.known.get(j, {}).get('JobState') == 'TIMEOUT' and done.get(j)]
+    if missed:
+        print(f'# Slurm missed the end of {len(missed)} jobs that had done their work: {missed[:5]}')
+    lost = [j for j in c.jobs if c.known.get(j, {}).get('JobState') != 'COMPLETED' and j not in missed]
+    check(not lost, f'all {len(c.jobs)} jobs have done their work',
           [(j, c.known.get(j, {}).get('JobState')) for j in lost[:5]])
     # The script's first line runs once an attempt; an attempt that a kill met before it runs none.
     often = [j for j in c.jobs if times.get(j, 0) > int(c.known.get(j, {}).get('Restarts', 0)) + 1 or times.get(j, 0) == 0]
@@ -124,8 +150,8 @@ def judge(c, lab, muster):
     keys = [o['key'] for o in orders]
     check(len(keys) == len(set(keys)), f'no order was given twice ({len(keys)} orders)')
     drains = [o for o in orders if o['action']['verb'] == 'drain_node']
-    check(all(o['reason']['findings'] for o in drains), f'no node was drained without evidence ({len(drains)} drains)',
-          drains[:1])
+    healthy = [o for o in drains if not o['reason']['findings'] or lab.nodes[node_of(o)] not in c.struck]
+    check(not healthy, f'no node was drained but such whose slurmd was killed ({len(drains)} drains)', healthy[:1])
     ended = [e['body'] for e in events if e['type'] == 'order_ended']
     open_ = set(keys) - {b['key'] for b in ended if b['status'] not in ('unknown', 'pending')}
     check(not open_, 'no order is left without an outcome', sorted(open_)[:5])
