@@ -392,6 +392,13 @@ std::uint32_t gpus_in(std::string_view tres, std::string* type) {
 
 std::map<std::string, std::uint16_t> parse_slots(std::string_view line) {
   std::map<std::string, std::uint16_t> out;
+  // A job's name, command and comment are in the same line, and may say anything: where the details could be in two places, none
+  // are believed.
+  constexpr std::string_view kBegin = " JOB_GRES=";
+  const auto begin = line.find(kBegin);
+  if (begin == std::string_view::npos || line.find(kBegin, begin + 1) != std::string_view::npos) return out;
+  line = line.substr(begin);
+  line = line.substr(0, line.find(" MinCPUsNode="));
   std::size_t at = 0;
   while ((at = line.find("(IDX:", at)) != std::string_view::npos) {
     const auto close = line.find(')', at);

@@ -166,6 +166,14 @@ TEST(Scontrol, GpusInAllTheirSpellings) {
   EXPECT_EQ(slots.at("gpu0003"), 3);
   EXPECT_EQ(slots.at("gpu0004"), 3);
   EXPECT_EQ(slots.at("gpu0005"), 0x88);
+  EXPECT_TRUE(
+      parse_slots("JobId=4 JobName=x JOB_GRES=gpu:1 Nodes=a GRES=gpu:1(IDX:0) JOB_GRES=gpu:2  Nodes=a GRES=gpu:2(IDX:4-5)")
+          .empty())
+      << "one of the two is a job's name";
+  EXPECT_EQ(parse_slots("JobId=4 JOB_GRES=gpu:2  Nodes=a GRES=gpu:2(IDX:4-5) MinCPUsNode=1 Command=/x Nodes=a GRES=gpu:1(IDX:0)")
+                .at("a"),
+            0x30)
+      << "what a command is called says nothing";
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+"""budget_test.py MUSTER: everything says that every node is broken, and Muster drains no more than its budget of a real Slurm's 16
+nodes. First a check of the site's own fails on all nodes; then a GPU is lost on all of them within a second, with an Xid in
+each kernel log."""
+import atexit
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
+import lab_agents  # noqa: E402
+from controller import Controller, wait_for  # noqa: E402
+from held import check, finish  # noqa: E402
+from lab import Lab, Unavailable, free_ports  # noqa: E402
+
+NODES = 16
+BUDGET = 2  # of the default policy: 10 % of 16 nodes, at least 2
+WATCHED_S = 60
+running = []
+
+
+@atexit.register
+def clean():
+    for one in running:
+        one()
+
+
+def most_drained(lab, seconds):
+    """The most nodes seen out of service at one moment."""
+    most, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        out = [n for n in lab.out('sinfo', '-h', '-N', '-o', '%N %T').splitlines() if 'drain' in n]
+        most = max(most, len(out))
+        time.sleep(0.2)
+    return most
+
+
+def main():
+    if os.geteuid() != 0:
+        print('skip - live_slurm_budget: it needs root for a Slurm of its own')
+        sys.exit(77)
+    try:
+        lab = Lab.start(nodes=NODES, leaf=4, place=('batch',))
+    except Unavailable as why:
+        print(f'skip - live_slurm_budget: {why}')
+        sys.exit(77)
+    running.append(lambda: os.path.exists(lab.dir) and lab.down())
+    muster = Controller(os.path.abspath(sys.argv[1]), lab, port=free_ports(1)[0]).start()
+    running.insert(0, muster.stop)
+    url, token = f'http://127.0.0.1:{muster.port}', f'{muster.state}/agent-token'
+    lab_agents.start_agents(lab, url, token, ['--trust-kmsg', '--probe', 'disk=false'], muster.muster)
+    failed = wait_for(lambda: len({e['body']['finding']['node'] for e in muster.of('finding_opened')
+                                   if 'probe' in e['body']['finding']['kind']}) >= NODES, 90, 1)
+    check(failed, 'a check that fails everywhere is a finding on every node',
+          [e['body']['finding']['kind'] for e in muster.of('finding_opened')][:3])
+    most = most_drained(lab, 20)
+    check(most <= BUDGET, f'and drains {most} of {NODES} nodes, at most {BUDGET}')
+    known = wait_for(lambda: len(muster.of('gpu_identified')) >= 8 * NODES, 60, 0.5)
+    check(known, 'agents tell of the GPUs of all nodes')
+    for node in lab.nodes:
+        lab_agents.xid(lab, node, 79, slot=1, lose=True)
+    most = most_drained(lab, WATCHED_S)
+    check(most <= BUDGET, f'a GPU lost on all of them drains {most} nodes at one time, at most {BUDGET}')
+    lost = wait_for(lambda: {e['body']['finding']['node'] for e in muster.of('finding_opened')
+                             if e['body']['finding']['kind'] == 'gpu_lost'}, 5)
+    check(lost and len(lost) >= NODES // 2, f'though it was seen on {len(lost or ())} of them')
+    causes = [e['body']['finding']['subject'] for e in muster.of('finding_opened') if e['body']['finding']['kind'] == 'common_cause']
+    check(causes, 'and the cause is told as one', causes)
+    print(f'# most nodes drained at one time: {most} of {NODES}; cause: {causes[-1:]}')
+    finish()
+
+
+main()
