@@ -1,6 +1,6 @@
-"""budget_test.py MUSTER: everything says that every node is broken, and Muster drains no more than its budget of a real Slurm's 16
-nodes. First a check of the site's own fails on all nodes; then a GPU is lost on all of them within a second, with an Xid in
-each kernel log."""
+"""budget_test.py MUSTER: everything says that every node is broken, and Muster drains no more than its budget of a real Slurm's
+16 nodes. First a check of the site's own fails on all nodes; then a GPU is lost on all of them within a second, with an Xid
+in each kernel log."""
 import atexit
 import os
 import sys
@@ -64,7 +64,8 @@ def main():
     lost = wait_for(lambda: {e['body']['finding']['node'] for e in muster.of('finding_opened')
                              if e['body']['finding']['kind'] == 'gpu_lost'}, 5)
     check(lost and len(lost) >= NODES // 2, f'though it was seen on {len(lost or ())} of them')
-    causes = [e['body']['finding']['subject'] for e in muster.of('finding_opened') if e['body']['finding']['kind'] == 'common_cause']
+    opened = [e['body']['finding'] for e in muster.of('finding_opened')]
+    causes = [f['subject'] for f in opened if f['kind'] == 'common_cause']
     check(causes, 'and the cause is told as one', causes)
     print(f'# most nodes drained at one time: {most} of {NODES}; cause: {causes[-1:]}')
     finish()
