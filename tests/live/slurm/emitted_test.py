@@ -114,11 +114,11 @@ def command():
     done = emit()
     names = re.findall(r'^#### (\S+)$', done.stdout, re.M)
     slurms = ['muster.conf', 'gres.conf', 'topology.conf', 'topology.yaml']
-    check(done.returncode == 0 and names[:4] == slurms and len(names) == 9, 'without -o every file is printed after its name',
+    check(done.returncode == 0 and names[:4] == slurms and len(names) == 10, 'without -o every file is printed after its name',
           (names, done.stderr))
     folder = f'{scratch}/once'
     first, again = emit('-o', folder), emit('-o', folder)
-    check(first.returncode == 0 and again.returncode == 0 and len(os.listdir(folder)) == 9, 'with -o they are files of a folder',
+    check(first.returncode == 0 and again.returncode == 0 and len(os.listdir(folder)) == 10, 'with -o they are files of a folder',
           (first, again))
     check(os.access(f'{folder}/muster-release.sh', os.X_OK), 'the timer\'s script may be executed')
     before = read(f'{folder}/topology.yaml')
