@@ -21,12 +21,16 @@ DRAINED_S, RUNNING_S = 1.0, 10.0
 labs, controllers = [], []
 
 # What a job should do by itself: tell the agent of its node that a checkpoint is complete. Without that its stop needs a person.
+# More than once, as jobs do: a word that comes before Muster has seen the job start counts for nothing.
 TELL = '''python3 - <<'X'
-import json, os, socket
-s = socket.socket(socket.AF_UNIX)
-s.connect(os.environ["LAB"] + "/nodes/" + os.environ["SLURMD_NODENAME"] + "/jobs.sock")
-s.sendall((json.dumps({"job": os.environ["SLURM_JOB_ID"], "step": 100, "saved_step": 100}) + "\\n").encode())
-s.recv(1000)
+import json, os, socket, time
+for step in range(100, 108):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(os.environ["LAB"] + "/nodes/" + os.environ["SLURMD_NODENAME"] + "/jobs.sock")
+    s.sendall((json.dumps({"job": os.environ["SLURM_JOB_ID"], "step": step, "saved_step": step}) + "\\n").encode())
+    s.recv(1000)
+    s.close()
+    time.sleep(1)
 X
 '''
 
