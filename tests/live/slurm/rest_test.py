@@ -147,7 +147,8 @@ def on_socket(lab, program):
     back = says(muster, 'answers again', 60)
     lab.restart('slurmctld')
     check(back(), 'and does again', muster.said()[-600:])
-    check(lab.wait_idle(60), 'with all its nodes', lab.out('sinfo', '-R'))  # a node that is not back yet cannot be drained and resumed
+    # A node that is not back yet cannot be drained and resumed.
+    check(lab.wait_idle(60), 'with all its nodes', lab.out('sinfo', '-R'))
     check(not acts(muster), 'nothing was done on account of all this', acts(muster))
     check(muster.stop() == 0, 'Muster ends in the clean way')
 
