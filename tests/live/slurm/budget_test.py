@@ -29,7 +29,7 @@ def most_drained(lab, seconds):
     """The most nodes seen out of service at one moment."""
     most, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        out = [n for n in lab.out('sinfo', '-h', '-N', '-o', '%N %T').splitlines() if 'drain' in n]
+        out = {n for n in lab.out('sinfo', '-h', '-N', '-o', '%N %T').splitlines() if 'drain' in n}  # a line for each partition
         most = max(most, len(out))
         time.sleep(0.2)
     return most
@@ -45,16 +45,12 @@ def main():
         print(f'skip - live_slurm_budget: {why}')
         sys.exit(77)
     running.append(lambda: os.path.exists(lab.dir) and lab.down())
-    muster = Controller(os.path.abspath(sys.argv[1]), lab, port=free_ports(1)[0]).start()
+    muster = Controller(os.path.abspath(sys.argv[1]), lab, port=free_ports(1)).start()
     running.insert(0, muster.stop)
     url, token = f'http://127.0.0.1:{muster.port}', f'{muster.state}/agent-token'
     lab_agents.start_agents(lab, url, token, ['--trust-kmsg', '--probe', 'disk=false'], muster.muster)
-    failed = wait_for(lambda: len({e['body']['finding']['node'] for e in muster.of('finding_opened')
-                                   if 'probe' in e['body']['finding']['kind']}) >= NODES, 90, 1)
-    check(failed, 'a check that fails everywhere is a finding on every node',
-          [e['body']['finding']['kind'] for e in muster.of('finding_opened')][:3])
-    most = most_drained(lab, 20)
-    check(most <= BUDGET, f'and drains {most} of {NODES} nodes, at most {BUDGET}')
+    most = most_drained(lab, 75)  # such a check runs every half minute
+    check(most <= BUDGET, f'a check of the site that fails everywhere drains {most} of {NODES} nodes, at most {BUDGET}')
     known = wait_for(lambda: len(muster.of('gpu_identified')) >= 8 * NODES, 60, 0.5)
     check(known, 'agents tell of the GPUs of all nodes')
     for node in lab.nodes:
