@@ -39,7 +39,7 @@ void fit_to_slurm(Policy& p) {
 
 // A Slurm that is away is no reason to be away too: until it answers, the cluster is what the journal last knew of it.
 Result<Site> site_of_slurm(slurm::Tools& tools, const Site& known) {
-  auto site = slurm::discover_site(tools);
+  auto site = slurm::discover_site(tools, known);
   if (site || known.nodes.empty() || site.error().code == Code::bad_input) return site;
   say(fmt::format("slurm      does not answer ({}): its {} nodes are taken from the journal", site.error().what,
                   known.nodes.size()));

@@ -183,6 +183,7 @@ void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNot
   w.field("gpus_per_node", j.spec.gpus_per_node).field("gpu_milli", j.spec.gpu_milli).field("queue", queue_of(j.spec));
   w.field("priority", j.spec.priority).field("within", name_of(j.spec.within)).field("prefer", name_of(j.spec.prefer));
   w.field("prefer_wait_s", j.spec.prefer_wait_s).field("segment", j.spec.segment).field("gpu_model", j.spec.gpu_model);
+  if (!j.spec.pool.empty()) w.field("pool", j.spec.pool);
   w.field("time_limit_s", j.spec.time_limit_s);
   time_field(w, "deadline_utc", j.spec.deadline);
   w.field("deferrable", j.spec.deferrable).field("value_per_gpu_h", j.spec.value_per_gpu_h);

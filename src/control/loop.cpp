@@ -61,6 +61,7 @@ Result<void> Loop::begin() {
   add(std::move(run));
   if (fresh) add(SiteDeclared{config_.site});
   if (!(config_.site.cables == s.site.cables)) add(CablesDeclared{config_.site.cables});
+  if (config_.site.pools != s.site.pools) add(PoolsDeclared{config_.site.pools});
   const std::string policy_hash = render_hex(sha256(encode_policy(config_.policy)));
   if (policy_hash != s.policy_hash) add(PolicyApplied{config_.policy, policy_hash});
   if (auto r = append(events); !r) return r;

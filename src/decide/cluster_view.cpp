@@ -40,7 +40,11 @@ Layout layout_of(const Site& site) {
     const std::string& model = n.gpu_model.empty() ? site.gpu_model : n.gpu_model;
     auto at = std::find(out.models.begin(), out.models.end(), model);
     if (at == out.models.end()) at = out.models.insert(at, model);
-    out.nodes.push_back({n.domain, n.leaf, n.pod, site.gpus_per_node, static_cast<std::uint32_t>(at - out.models.begin())});
+    out.nodes.push_back({n.domain, n.leaf, n.pod, site.gpus_per_node, static_cast<std::uint32_t>(at - out.models.begin()), 0});
+  }
+  for (std::size_t k = 0; k < std::min(site.pools.size(), kPoolsMax); ++k) {
+    out.pools.push_back(site.pools[k].name);
+    for (const NodeId n : site.pools[k].nodes) out.nodes.at(n.v).pools |= std::uint64_t{1} << k;
   }
   return out;
 }
@@ -51,6 +55,13 @@ std::uint32_t model_of(const Layout& layout, std::string_view name) {
   return static_cast<std::uint32_t>(at - layout.models.begin());
 }
 
+std::uint32_t pool_of(const Layout& layout, std::string_view name) {
+  if (name.empty()) return kAnyPool;
+  const auto at = std::find(layout.pools.begin(), layout.pools.end(), name);
+  // One that no node is in: what nobody knows holds nothing.
+  return at == layout.pools.end() ? kNoPool : static_cast<std::uint32_t>(at - layout.pools.begin());
+}
+
 Shape shape_of(const Layout& layout, const JobSpec& spec) {
   Shape x;
   x.pieces = spec.nodes;
@@ -58,6 +69,7 @@ Shape shape_of(const Layout& layout, const JobSpec& spec) {
   x.segment = spec.segment;
   x.required = spec.within;
   x.model = model_of(layout, spec.gpu_model);
+  x.pool = pool_of(layout, spec.pool);
   if (spec.gpu_milli > 0) {
     x.pieces = x.gpus = 1;
     x.milli = spec.gpu_milli;
@@ -77,7 +89,8 @@ bool may_grow(const State& s, const Job& j) {
 }
 
 void ClusterView::update(const State& s) {
-  if (!tree_ || held_.size() != s.nodes.size() || (power_ && power_->busy_w() != node_busy_w(s))) return build(s);
+  if (!tree_ || held_.size() != s.nodes.size() || epoch_ != s.epoch || (power_ && power_->busy_w() != node_busy_w(s)))
+    return build(s);
   open_spares();
   std::set<std::uint32_t> leaves;
   for (NodeId n : s.dirty_nodes) {
@@ -96,6 +109,7 @@ void ClusterView::update(const State& s) {
 
 void ClusterView::build(const State& s) {
   *this = ClusterView{};
+  epoch_ = s.epoch;
   layout_ = layout_of(s.site);
   leaf_nodes_.resize(s.site.leaves);
   pod_nodes_.resize(s.site.pods);
@@ -204,7 +218,7 @@ void ClusterView::keep_for_smaller(const State& s) {
     std::vector<std::pair<std::uint32_t, NodeId>> free;  // nearest first: of its leaf, of its pod, others
     for (std::uint32_t n = 0; n < held_.size(); ++n) {
       const Layout::Node& at = layout_.nodes[n];
-      if (!held_[n].empty() || !may_open(NodeId{n}) || (shape.model != kAnyModel && at.model != shape.model)) continue;
+      if (!held_[n].empty() || !may_open(NodeId{n}) || !suits(shape, at.model, at.pools)) continue;
       if (std::find(spares_.begin(), spares_.end(), NodeId{n}) != spares_.end()) continue;
       const Layout::Node& home = layout_.nodes[j.nodes.front().v];
       free.emplace_back(at.leaf == home.leaf ? 0 : at.pod == home.pod ? 1 : 2, NodeId{n});

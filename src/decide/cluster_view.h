@@ -69,6 +69,7 @@ class ClusterView {
   std::optional<Tree> tree_;
   std::optional<PowerBudget> power_;  // where the site has caps
   Layout layout_;
+  std::uint64_t epoch_ = 0;  // pools may differ from run to run
   std::vector<std::vector<Share>> held_;  // as the tree has it
   std::vector<char> in_service_;          // whether the state would let it take work
   std::vector<std::vector<NodeId>> leaf_nodes_;

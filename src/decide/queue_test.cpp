@@ -70,6 +70,27 @@ TEST(Queue, WhatIsBarredIsNeitherStartedNorWaitedFor) {
   }
 }
 
+TEST(Queue, AJobStaysWithinItsPool) {
+  Story t(8);
+  t.tell(PoolsDeclared{{{"few", {NodeId{2}, NodeId{5}, NodeId{6}}}, {"one", {NodeId{7}}}}});
+  const auto bind = [&](JobId id, const char* pool) {
+    JobSpec spec = t.s.jobs.at(id).spec;
+    spec.pool = pool;
+    t.tell(JobAmended{id, spec});
+  };
+  const JobId a = t.submit(2), b = t.submit(2), c = t.submit(1), d = t.submit(1);
+  for (const JobId j : {a, b}) bind(j, "few");
+  bind(c, "one");
+  bind(d, "gone");
+  const auto w = queue(t.s);
+  ASSERT_EQ(w.size(), 2U) << "the pool holds one of the two, and nobody knows the last one's";
+  for (const Wanted& x : w) {
+    EXPECT_TRUE(x.action.job == a || x.action.job == c) << "another pool's queue does not hold it up";
+    const std::vector<NodeId> may = t.s.site.pools[x.action.job == a ? 0 : 1].nodes;
+    for (const NodeId n : x.action.nodes) EXPECT_NE(std::find(may.begin(), may.end(), n), may.end());
+  }
+}
+
 TEST(Queue, WithoutBackfillNobodyOvertakesAJobThatWaitsForNodes) {
   Policy p = default_policy();
   p.scheduling.backfill = false;

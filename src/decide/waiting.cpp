@@ -214,6 +214,7 @@ std::string held_back(const State& s, const ClusterView& view, const Quotas& quo
   if (shape.model != kAnyModel && shape.model >= view.layout().models.size()) {
     return fmt::format("no node has GPUs of the model {}: it can never start", j.spec.gpu_model);
   }
+  if (shape.pool == kNoPool) return fmt::format("no node is in pool {}: it cannot start", j.spec.pool);
   if (std::string why = why_never(s, quotas, j.spec); !why.empty()) return why;
   const QueueIndex q = quotas.find(queue_of(j.spec));
   const Amounts ask = ask_of(s, quotas, j.spec);

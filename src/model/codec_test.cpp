@@ -117,7 +117,7 @@ std::vector<Body> one_of_each() {
           AgentSaid{NodeId{2}, AgentWord::dropped, "kernel", 17, "the spool is full"},
           GpuIdentified{NodeId{2}, {3, "GPU-5f", "1652", "96.00", "00000000:1B:00.0"}},
           NodeDescribed{NodeId{2}, {{"driver_version", "580.1"}, {"kernel", "6.1"}}},
-          CablesDeclared{some_cables()}};
+          CablesDeclared{some_cables()}, PoolsDeclared{{{"batch", {NodeId{1}, NodeId{4}}}}}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {

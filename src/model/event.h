@@ -45,6 +45,9 @@ struct RunStarted {  // a controller took over; everything is looked at afresh
 struct SiteDeclared {
   Site site;
 };  // the first event of a journal
+struct PoolsDeclared {
+  std::vector<Pool> pools;
+};
 struct CablesDeclared {
   Cabling cables;
 };  // when a controller starts and they are not those of before
@@ -266,7 +269,7 @@ using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, Jo
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
                           OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
                           NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved,
-                          JobAmended, NodeHeld>;
+                          JobAmended, NodeHeld, PoolsDeclared>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
@@ -275,7 +278,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
     "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
     "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved",
-    "job_amended",     "node_held"};
+    "job_amended",     "node_held",      "pools_declared"};
 
 struct Event {
   std::uint32_t schema = 1;

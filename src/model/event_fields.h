@@ -10,6 +10,7 @@ template <class V> void fields(V& v, RunStarted& b) {
   v("version", b.version); v("epoch", b.epoch); v("rules", b.rules); v("journal", b.journal); v("now", b.now);
 }
 template <class V> void fields(V& v, SiteDeclared& b) { v("site", b.site); }
+template <class V> void fields(V& v, PoolsDeclared& b) { v("pools", b.pools); }
 template <class V> void fields(V& v, CablesDeclared& b) { v("cables", b.cables); }
 template <class V> void fields(V& v, PolicyApplied& b) { v("policy", b.policy); v("hash", b.hash); }
 template <class V> void fields(V& v, TurnBegan& b) { v("turn", b.turn); v("now", b.now); }

@@ -200,6 +200,7 @@ struct Folder {
     refresh(s);
   }
   void operator()(const CablesDeclared& b) { s.site.cables = b.cables; }
+  void operator()(const PoolsDeclared& b) { s.site.pools = b.pools; }
   void operator()(const PolicyApplied& b) {
     const bool other_models = scarce_models(s.policy) != scarce_models(b.policy);
     s.policy = b.policy;

@@ -25,6 +25,7 @@ struct JobSpec {
   Level prefer = Level::core;        // waits up to prefer_wait_s for one group of this level, then takes what there is
   double prefer_wait_s = 0;
   std::string gpu_model;             // empty: any
+  std::string pool;                  // of the site's pools; empty: any node
   std::string queue;                 // empty: the account's
   std::int32_t priority = 0;         // higher first
   double time_limit_s = 0;           // the longest one attempt may take, by its owner's word; 0: not said
@@ -58,6 +59,7 @@ void fields(V& v, JobSpec& s) {
   v("prefer", s.prefer);
   v("prefer_wait_s", s.prefer_wait_s);
   v("gpu_model", s.gpu_model);
+  v("pool", s.pool);
   v("queue", s.queue);
   v("priority", s.priority);
   v("time_limit_s", s.time_limit_s);

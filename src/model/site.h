@@ -1,6 +1,6 @@
 // Site: what a cluster is made of and how it is wired. Read from the cluster file, fixed for the life of a journal; what changes
-// (a swapped GPU, a node that is down) is State. Cables come with it, but may differ with each start: they are not among its
-// fields, and journaled by an event of their own.
+// (a swapped GPU, a node that is down) is State. Cables and pools come with it, but may differ with each start: they are not
+// among its fields, and journaled by events of their own.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,6 +20,14 @@ struct NodeSpec {
   std::string gpu_model;       // empty: the site's
 };
 
+// Nodes that jobs may be bound to, a partition of Slurm for one; a node may be in several.
+struct Pool {
+  std::string name;
+  std::vector<NodeId> nodes;  // ascending
+  bool operator==(const Pool&) const = default;
+};
+constexpr std::size_t kPoolsMax = 64;
+
 struct Site {
   std::string name;
   std::string gpu_model;               // "H200", a row of data/hardware.csv
@@ -37,6 +45,7 @@ struct Site {
   double rack_kw = 0;                   // what one rack may draw; 0: no limit
   double row_kw = 0;                    // what one row may draw, and its cooling carry away; 0: no limit
   Cabling cables;                       // of the NICs, where the file tells of them
+  std::vector<Pool> pools;              // at most kPoolsMax
 
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(nodes.size()) * gpus_per_node; }
 };
@@ -54,6 +63,12 @@ void fields(V& v, NodeSpec& n) {
   v("pod", n.pod);
   v("domain", n.domain);
   v("gpu_model", n.gpu_model);
+}
+
+template <class V>
+void fields(V& v, Pool& p) {
+  v("name", p.name);
+  v("nodes", p.nodes);
 }
 
 template <class V>

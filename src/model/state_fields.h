@@ -52,8 +52,8 @@ template <class V> void fields(V& v, State& s) {
   v("seq", s.seq); v("turn", s.turn); v("now", s.now); v("mono_offset", s.mono_offset); v("utc_jump", s.utc_jump);
   v("epoch", s.epoch); v("rules", s.rules); v("journal", s.journal); v("paused", s.paused); v("paused_by", s.paused_by);
   v("policy", s.policy);
-  v("policy_hash", s.policy_hash); v("site", s.site); v("cables", s.site.cables); v("nodes", s.nodes);
-  v("jobs", s.jobs); v("queue", s.queue);
+  v("policy_hash", s.policy_hash); v("site", s.site); v("cables", s.site.cables);
+  v("pools", s.site.pools); v("nodes", s.nodes); v("jobs", s.jobs); v("queue", s.queue);
   v("ended_jobs", s.ended_jobs); v("findings", s.findings); v("incidents", s.incidents);
   v("closed_incidents", s.closed_incidents); v("cleared_findings", s.cleared_findings); v("orders", s.orders);
   v("ended_orders", s.ended_orders); v("harms", s.harms); v("openings", s.openings); v("refusals", s.refusals);

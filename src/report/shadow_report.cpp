@@ -58,6 +58,7 @@ void ShadowStory::person_did(const Event& e, Verb verb, NodeId node, JobId job, 
 }
 
 void ShadowStory::take(const Event& e) {
+  placement_.take(state_, e);
   fold(state_, e);
   if (first_.ns == 0) first_ = e.utc;
   last_ = std::max(last_, e.utc);
@@ -133,7 +134,9 @@ std::string ShadowStory::json(const Provenance& source) const {
     w.field("over_utc", it == endings_.end() ? std::string() : render_utc(it->second.at));
     w.field("resolution", it == endings_.end() ? std::string() : it->second.how).end_object();
   }
-  w.end_array().key("record").object().field("journal", source.journal).field("events", source.events);
+  w.end_array().key("placement");
+  placement_.write(w, last_);
+  w.key("record").object().field("journal", source.journal).field("events", source.events);
   w.field("digest", source.digest).end_object().end_object();
   return w.take();
 }
@@ -141,8 +144,10 @@ std::string ShadowStory::json(const Provenance& source) const {
 std::string render_shadow_text(const Value& report, const Page& page) {
   const Value* total = report.find("total");
   const std::string span = fmt::format("from {} to {}", text_of(report, "from_utc"), text_of(report, "to_utc"));
+  const Value* placement = report.find("placement");
+  const std::string placed = placement == nullptr ? std::string() : render_placement_advice(*placement, page.colour);
   if (total == nullptr || number_of(*total, "times").value_or(0) == 0) {
-    return fmt::format("Shadow mode held nothing back {}.\n", span);
+    return fmt::format("Shadow mode held nothing back {}.\n", span) + (placed.empty() ? "" : "\n" + placed);
   }
   std::string out = fmt::format(
       "In shadow, {}: Muster would have acted {} times, on {} nodes, and taken {:.1f} GPU-hours out of service.\n"
@@ -171,6 +176,7 @@ std::string render_shadow_text(const Value& report, const Page& page) {
   out += render_table(rows, {true, false, page.colour});
   if (acts.size() > kActsShown)
     out += fmt::format("The newest {} of {}; `-o json` has all of them, with why.\n", kActsShown, acts.size());
+  if (!placed.empty()) out += "\n" + placed;
   return out;
 }
 

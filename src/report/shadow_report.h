@@ -1,5 +1,5 @@
-// The report of shadow mode: what Muster would have done and did not, what became of it, and whether a person did the same. From
-// the record alone; the same object as JSON and as text.
+// The report of shadow mode: what Muster would have done and did not, what became of it, and whether a person did the same; and
+// what its placement would have gained where the engine places. From the record alone; the same object as JSON and as text.
 #pragma once
 #include <map>
 #include <string>
@@ -9,6 +9,7 @@
 #include "model/state.h"
 #include "report/describe.h"
 #include "report/incident_report.h"
+#include "report/placement_advice.h"
 
 namespace muster::report {
 
@@ -46,6 +47,7 @@ class ShadowStory {
   Time first_, last_;  // utc
   std::vector<Shadowed> acts_;
   std::map<IncidentId, Ending> endings_;
+  PlacementAdvice placement_;
 };
 
 std::string render_shadow_text(const Value& report, const Page& page);

@@ -73,5 +73,29 @@ TEST_F(Shadow, SaysSoWhereNothingWasHeldBack) {
   EXPECT_NE(render_shadow_text(report(), {}).find("held nothing back"), std::string::npos);
 }
 
+TEST_F(Shadow, TellsWhatPlacementWouldHaveGained) {
+  const auto placed_by_engine = [&](std::vector<NodeId> nodes) {
+    const JobId id = t.submit(static_cast<std::uint32_t>(nodes.size()), "gang");
+    t.tell(JobStarted{id, 1, std::move(nodes), {}});
+    return id;
+  };
+  EXPECT_EQ(render_shadow_text(report(), {}).find("Placement"), std::string::npos);
+  const JobId wide = placed_by_engine({NodeId{1}, NodeId{5}});
+  placed_by_engine({NodeId{2}, NodeId{3}});
+  placed_by_engine({NodeId{0}});  // no gang
+  t.pass(hours(3));
+  t.tell(JobEnded{wide, 1, JobEnd::completed, {}, {}});
+  t.pass(hours(3));
+  const Value r = report();
+  const Value* p = r.find("placement");
+  EXPECT_EQ(number_of(*p, "gangs"), 2);
+  EXPECT_EQ(number_of(*p, "leaves"), 3);
+  EXPECT_EQ(number_of(*p, "leaves_by_muster"), 2);
+  EXPECT_EQ(number_of(*p, "wider"), 1);
+  EXPECT_NEAR(number_of(*p, "wider_gpu_hours").value_or(0), 48, 1e-6);
+  EXPECT_EQ(text_of(list_of(*p, "widest").at(0), "job"), render(wide));
+  EXPECT_NE(render_shadow_text(r, {}).find("2 gangs on 3 leaf switches"), std::string::npos) << render_shadow_text(r, {});
+}
+
 }  // namespace
 }  // namespace muster::report

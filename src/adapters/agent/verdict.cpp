@@ -140,7 +140,11 @@ HookAnswer answer_hook(const std::optional<Verdict>& v, const HookMoment& now) {
     return {true, "muster: broken, but it said no less than an hour ago, so it passes: " + v->text,
             "it is broken and passed, for it said no to a job within the hour: " + v->text};
   }
-  if (v->left && *v->left == 0) {
+  if (!v->left) {
+    return {true, "muster: broken, but no controller has said lately that a node may go, so it passes: " + v->text,
+            "it is broken and passed, for no controller has said lately that a node may go: " + v->text};
+  }
+  if (*v->left == 0) {
     return {true, "muster: broken, but the controller lets no more nodes go, so it passes: " + v->text,
             "it is broken and passed, for the limit of nodes out of service is reached: " + v->text};
   }

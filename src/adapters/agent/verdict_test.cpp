@@ -48,7 +48,7 @@ TEST(NodeVerdict, IsALineThatReadsBack) {
 }
 
 TEST(Hook, SaysNoOnlyOnAFreshBrokenVerdictWithinItsBudget) {
-  const Verdict broken{Fitness::broken, "boot", 1000, {}, "lost"};
+  const Verdict broken{Fitness::broken, "boot", 1000, 2, "lost"};
   const HookMoment now{"boot", 1010, {}};
   EXPECT_FALSE(answer_hook(broken, now).pass);
   Verdict other = broken;
@@ -63,6 +63,9 @@ TEST(Hook, SaysNoOnlyOnAFreshBrokenVerdictWithinItsBudget) {
   EXPECT_TRUE(answer_hook(broken, {"boot", 1010, 900}).pass) << "it said no less than an hour ago";
   EXPECT_FALSE(answer_hook(broken, {"boot", 1010, 1010 - kRefusalEvery_s}).pass);
   other = broken;
+  other.left.reset();
+  EXPECT_TRUE(answer_hook(other, now).pass) << "nobody knows how many others say no";
+  EXPECT_FALSE(answer_hook(other, now).finding.empty());
   other.left = 0;
   EXPECT_TRUE(answer_hook(other, now).pass) << "the controller lets no more nodes go";
   other.left = 1;
@@ -76,7 +79,7 @@ struct HookFiles : ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
   void say(Fitness f, std::int64_t age_s = 0) {
-    ASSERT_TRUE(save_verdict(folder, {f, machine_boot(), uptime_s() - age_s, {}, "lost"}));
+    ASSERT_TRUE(save_verdict(folder, {f, machine_boot(), uptime_s() - age_s, 1, "lost"}));
   }
   std::string folder;
 };

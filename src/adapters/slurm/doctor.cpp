@@ -43,9 +43,10 @@ void judge_tools(const Facts& f, std::vector<Diagnosis>& out) {
   for (const ToolFact& t : f.tools) {
     const bool needed = t.name != "sacct" && t.name != "sinfo";
     if (!t.found) {
-      out.push_back({t.name, Judgement::missing, needed, "not found in PATH",
-                     needed ? "Muster speaks to Slurm through it" : "you would miss it; Muster does not need it",
-                     "apt-get install slurm-client"});
+      const char* cost = needed              ? "Muster speaks to Slurm through it"
+                         : t.name == "sacct" ? "what ended while Muster was away is not known"
+                                             : "you would miss it; Muster does not need it";
+      out.push_back({t.name, Judgement::missing, needed, "not found in PATH", cost, "apt-get install slurm-client"});
     } else if (!server.empty() && !t.version.empty() && release_of(server) != release_of(t.version)) {
       out.push_back({t.name, Judgement::note, false, fmt::format("{}, slurmctld is {}", t.version, server),
                      "Slurm takes tools that are up to two releases older than slurmctld, and none that are newer",

@@ -30,10 +30,12 @@ std::optional<std::string> said(const Settings& s, std::vector<std::string> argv
   return r->out;
 }
 
+std::string path_of(const Settings& s, const std::string& tool) { return s.tools.empty() ? tool : s.tools + "/" + tool; }
+
 // The last word of "slurm-wlm 22.05.8".
 ToolFact tool(const Settings& s, const std::string& name) {
   Command c;
-  c.argv = {s.tools.empty() ? name : s.tools + "/" + name, "--version"};
+  c.argv = {path_of(s, name), "--version"};
   if (!s.conf.empty()) c.env = {{"SLURM_CONF", s.conf}};
   c.timeout = kAsk;
   const auto r = run(c);
@@ -133,7 +135,7 @@ void look_at_user(const Settings& s, Facts& f) {
   f.user = p == nullptr ? std::to_string(geteuid()) : p->pw_name;
   const auto type = f.config.find("AccountingStorageType");
   if (type == f.config.end() || type->second.find("slurmdbd") == std::string::npos) return;
-  const auto level = said(s, {"sacctmgr", "-n", "-P", "show", "user", f.user, "format=AdminLevel"});
+  const auto level = said(s, {path_of(s, "sacctmgr"), "-n", "-P", "show", "user", f.user, "format=AdminLevel"});
   f.database = level.has_value();
   if (level) f.admin_level = printable(trim(*level));
 }

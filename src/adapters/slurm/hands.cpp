@@ -60,6 +60,10 @@ std::string replaced(std::string word, const Order& o, const Site& site) {
   return word;
 }
 
+// A slurmd refuses whatever is started in the second in which it was told to end the job ("Job credential revoked"), and Slurm
+// then takes the job for failed: it is why Slurm itself lets two minutes pass.
+void wait_until_it_may_start_again() { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); }
+
 }  // namespace
 
 std::string Hands::nodes_of(const Action& a) const {
@@ -113,6 +117,7 @@ Outcome Hands::reboot(const Order& o) {
 }
 
 Outcome Hands::start(const Order& o) {
+  if (o.action.attempt > 1) wait_until_it_may_start_again();
   const std::string comment = cut(fmt::format("{}: {}", kPlace, o.reason.sentence), kCommentMost);
   auto ok = tools_.scontrol(
       {"update", "JobId=" + render(o.action.job), "NodeList=" + nodes_of(o.action), "StartTime=now", "AdminComment=" + comment});
@@ -166,6 +171,7 @@ Outcome Hands::requeue(const Order& o, bool gated) {
   const std::string id = render(o.action.job);
   if (auto ok = tools_.scontrol({"requeue", id}); !ok) return outcome_of(ok.error());
   const auto until = std::chrono::steady_clock::now() + kRequeueWait;
+  wait_until_it_may_start_again();
   for (;;) {
     // Slurm would let it wait for two minutes; and where Muster places, it is not to start before it has nodes.
     const auto ok = gated ? gate_again(o.action.job) : tools_.scontrol({"update", "JobId=" + id, "StartTime=now"});

@@ -103,6 +103,11 @@ std::vector<NodeId> Picture::nodes_of(const std::string& list) const {
   return out;
 }
 
+const Pool* Picture::pool_of(std::string_view partition) const {
+  const auto at = std::find_if(site_.pools.begin(), site_.pools.end(), [&](const Pool& p) { return p.name == partition; });
+  return at == site_.pools.end() ? nullptr : &*at;
+}
+
 // Why Muster may not start it; empty: it may.
 std::string Picture::bar_of(const JobRow& r, Time utc) const {
   const Mode mode = mode_of(r.partition);
@@ -120,6 +125,7 @@ JobSpec Picture::spec_of(const JobRow& r, Time utc) const {
   s.name = r.name;
   s.user = r.user;
   s.account = r.account.empty() ? r.user : r.account;
+  if (const Pool* p = pool_of(r.partition)) s.pool = p->name;
   s.queue = "slurm";  // Slurm's order holds, not Muster's among queues
   s.nodes = std::max<std::uint32_t>(r.nodes, 1);
   const std::uint32_t each = r.gpus_per_node > 0 ? r.gpus_per_node : (r.gpus + s.nodes - 1) / s.nodes;
@@ -217,7 +223,7 @@ void Picture::amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<B
   const auto same = [&] {
     return now.name == k.spec.name && now.nodes == k.spec.nodes && now.gpus_per_node == k.spec.gpus_per_node &&
            now.priority == k.spec.priority && now.time_limit_s == k.spec.time_limit_s && now.barred == k.spec.barred &&
-           now.no_requeue == k.spec.no_requeue && now.account == k.spec.account;
+           now.no_requeue == k.spec.no_requeue && now.account == k.spec.account && now.pool == k.spec.pool;
   };
   if (same()) return;
   k.spec = now;
@@ -307,13 +313,15 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
     first_look_ = utc;
   }
   std::set<JobId> seen;
-  // Who leaves before who comes: a node may have gone from one to the other since the last look.
+  // Who leaves before who comes: a node may have gone from one to the other since the last look. Then as they were submitted,
+  // which is not how squeue lists them: of equals, whoever came first is first.
   std::vector<const JobRow*> in_order;
   const auto turn = [&](const JobRow& r) { return runs(r) ? 2 : jobs_.count(r.id) != 0 ? 0 : 1; };
   for (const JobRow& r : rows) {
     if (r.pending.empty() && !r.het) in_order.push_back(&r);  // members of arrays are followed from their start
   }
-  std::stable_sort(in_order.begin(), in_order.end(), [&](const auto* x, const auto* y) { return turn(*x) < turn(*y); });
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [&](const auto* x, const auto* y) { return std::pair(turn(*x), x->id) < std::pair(turn(*y), y->id); });
   for (const JobRow* at : in_order) {
     const JobRow& r = *at;
     seen.insert(r.id);
@@ -467,16 +475,24 @@ void Picture::let_go(const Action& a, bool done) {
 
 void Picture::bar(JobId id, std::string why, Time until) { bars_[id] = {std::move(why), until, bars_[id].times + 1}; }
 
+std::string Picture::unfit(const PartitionRow& partition) const {
+  const std::vector<NodeId> now = nodes_of(partition.nodes);
+  if (now.empty()) return fmt::format("partition {} has no node that Muster knows", partition.name);
+  const Pool* pool = pool_of(partition.name);
+  if (pool != nullptr ? now == pool->nodes : now.size() == site_.nodes.size()) return {};
+  return fmt::format("partition {} has other nodes than when Muster was started: it places there when it is started again",
+                     partition.name);
+}
+
 std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>& rows) {
   std::map<std::string, std::string> unfit;
   for (const auto& [name, mode] : modes_) {
-    const auto row = std::find_if(rows.begin(), rows.end(), [&, n = name](const PartitionRow& r) { return r.name == n; });
-    if (row == rows.end()) {
-      unfit[name] = fmt::format("Slurm has no partition {}", name);
-    } else if (const std::size_t has = nodes_of(row->nodes).size(); mode == Mode::place && has < site_.nodes.size()) {
-      unfit[name] = fmt::format("partition {} has {} of {} nodes, and Muster places only where all may be used", name, has,
-                                site_.nodes.size());
-    }
+    const bool there = std::any_of(rows.begin(), rows.end(), [&, n = name](const PartitionRow& r) { return r.name == n; });
+    if (!there) unfit[name] = fmt::format("Slurm has no partition {}", name);
+  }
+  for (const PartitionRow& r : rows) {
+    if (mode_of(r.name) != Mode::place) continue;
+    if (std::string why = this->unfit(r); !why.empty()) unfit[r.name] = std::move(why);
   }
   std::vector<std::string> news;
   for (const auto& [name, why] : unfit) {
@@ -500,8 +516,9 @@ std::map<JobId, std::string> Picture::not_ours() const {
       out[id] = p->second;
     } else if (mode_of(partition) != Mode::place) {
       out[id] = fmt::format("Muster does not place in partition {}", partition);
-    } else if (k.spec.nodes > site_.nodes.size()) {
-      out[id] = fmt::format("it asks for {} nodes, and Muster knows {}", k.spec.nodes, site_.nodes.size());
+    } else if (const std::size_t most = pool_of(partition) != nullptr ? pool_of(partition)->nodes.size() : site_.nodes.size();
+               k.spec.nodes > most) {
+      out[id] = fmt::format("it asks for {} nodes, and Muster knows {} of partition {}", k.spec.nodes, most, partition);
     } else if (bar != bars_.end() && bar->second.times >= kStartsTried) {
       out[id] = fmt::format("{} times {}", bar->second.times, bar->second.why);
     }

@@ -42,8 +42,8 @@ class Picture {
   std::vector<Body> see_history(const std::vector<JobRow>& rows, Time since, Time utc);
   // Some of them: of the others this says nothing.
   std::vector<Body> see_some(const std::vector<JobRow>& rows, Time utc);
-  // Which partitions there are: in one that is missing, or has not all nodes, Muster does not place. What is new about that, in
-  // words.
+  // Which partitions there are: in one that is missing, or has other nodes than when Muster started, it does not place. What is
+  // new about that, in words.
   std::vector<std::string> see_partitions(const std::vector<PartitionRow>& rows);
   std::vector<Body> see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations, Time utc);
 
@@ -104,6 +104,8 @@ class Picture {
   void end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out);
   void amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   std::vector<NodeId> nodes_of(const std::string& list) const;
+  const Pool* pool_of(std::string_view partition) const;  // null: all nodes
+  std::string unfit(const PartitionRow& partition) const;
   bool tell_past(const JobRow& r, Time utc, std::vector<Body>& out);
   void miss(std::vector<Body>& out, const std::set<JobId>& seen);
 

@@ -179,6 +179,13 @@ TEST_F(Pictured, ARequeueBySlurmIsAnEndAndANewBeginning) {
   EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).attempt, 3U);
 }
 
+TEST_F(Pictured, WhoCameFirstIsToldFirst) {
+  const auto came = only<JobSubmitted>(look({gate(9), gate(3), gate(7)}));
+  ASSERT_EQ(came.size(), 3U);
+  EXPECT_EQ(came[0].job, (JobId{3, 0}));
+  EXPECT_EQ(came[2].job, (JobId{9, 0}));
+}
+
 TEST_F(Pictured, OnlyWhatTheGateHoldsIsMustersToStart) {
   JobRow advised = gate(2);
   advised.partition = "gpu";
@@ -231,7 +238,7 @@ TEST_F(Pictured, WhatMusterCannotPlaceIsSlurms) {
   EXPECT_EQ(p.not_ours().count(JobId{1, 0}), 0U);
 }
 
-TEST_F(Pictured, MusterPlacesOnlyWhereAPartitionHasAllNodes) {
+TEST_F(Pictured, MusterDoesNotPlaceWhereAPartitionHasChanged) {
   PartitionRow batch{"batch", "n[0-7]", 0, true, false, {}};
   PartitionRow debug{"debug", "n[0-1]", 0, true, false, {}};
   EXPECT_TRUE(p.see_partitions({batch, debug}).empty()) << "in debug it is off";
@@ -240,11 +247,28 @@ TEST_F(Pictured, MusterPlacesOnlyWhereAPartitionHasAllNodes) {
   batch.nodes = "n[0-3]";
   EXPECT_EQ(p.see_partitions({batch, debug}).size(), 1U);
   EXPECT_TRUE(p.see_partitions({batch, debug}).empty()) << "once is enough";
-  EXPECT_NE(p.not_ours().at(JobId{1, 0}).find("4 of 8 nodes"), std::string::npos);
-  EXPECT_EQ(p.see_partitions({debug}).at(0), "Slurm has no partition batch");
+  EXPECT_NE(p.not_ours().at(JobId{1, 0}).find("other nodes than when"), std::string::npos);
+  EXPECT_EQ(p.see_partitions({debug}).size(), 1U);
+  EXPECT_EQ(p.not_ours().at(JobId{1, 0}), "Slurm has no partition batch");
   batch.nodes = "n[0-7]";
   EXPECT_EQ(p.see_partitions({batch, debug}).size(), 1U) << "said when it is mended";
   EXPECT_TRUE(p.not_ours().empty());
+}
+
+TEST_F(Pictured, AJobIsBoundToTheNodesOfItsPartition) {
+  site.pools = {{"batch", {NodeId{2}, NodeId{3}, NodeId{5}}}};
+  EXPECT_TRUE(
+      p.see_partitions({{"batch", "n[2-3,5],cpu[0-9]", 0, true, false, {}}, {"debug", "n0", 0, true, false, {}}}).empty());
+  JobRow large = gate(2);
+  large.nodes = 4;
+  const auto came = only<JobSubmitted>(look({gate(1), large}));
+  ASSERT_EQ(came.size(), 2U);
+  EXPECT_EQ(came[0].spec.pool, "batch");
+  EXPECT_EQ(p.not_ours().count(JobId{1, 0}), 0U);
+  EXPECT_EQ(p.not_ours().at(JobId{2, 0}), "it asks for 4 nodes, and Muster knows 3 of partition batch");
+  EXPECT_EQ(p.see_partitions({{"batch", "n[2-5]", 0, true, false, {}}, {"debug", "n0", 0, true, false, {}}}).size(), 1U);
+  EXPECT_EQ(p.see_partitions({{"batch", "cpu0", 0, true, false, {}}, {"debug", "n0", 0, true, false, {}}}).front(),
+            "partition batch has no node that Muster knows");
 }
 
 TEST_F(Pictured, ALookAtOneJobSaysNothingOfTheOthers) {
@@ -455,7 +479,9 @@ TEST(SlurmSite, LeavesAndPodsComeFromTheTopology) {
   const std::vector<SwitchRow> switches = {
       {"l0", 0, "g[0-1]", ""}, {"l1", 0, "g[2-3]", ""}, {"s0", 1, "g[0-1]", "l0"}, {"s1", 1, "g[2-3]", "l1"}};
   std::vector<std::string> left_out;
-  const auto site = site_of(nodes, switches, "c", &left_out);
+  const std::vector<PartitionRow> partitions = {
+      {"all", "g[0-4]", 0, true, false, {}}, {"part", "g[2-4]", 0, true, false, {}}, {"cpus", "g4", 0, true, false, {}}};
+  const auto site = site_of(nodes, switches, "c", partitions, &left_out);
   ASSERT_TRUE(site);
   EXPECT_EQ(site->nodes.size(), 4U);
   EXPECT_EQ(left_out, std::vector<std::string>{"g4"});
@@ -463,7 +489,34 @@ TEST(SlurmSite, LeavesAndPodsComeFromTheTopology) {
   EXPECT_EQ(site->nodes[3].pod, 1U);
   EXPECT_EQ(site->pods, 2U);
   EXPECT_EQ(site->gpus(), 32U);
+  EXPECT_EQ(site->pools, (std::vector<Pool>{{"part", {NodeId{2}, NodeId{3}}}}));
   EXPECT_FALSE(site_of({}, {}, "c"));
+}
+
+TEST(SlurmSite, TheJournalsClusterStandsWhenNodesComeAndGo) {
+  const auto made = [](std::vector<std::string> names, const char* cluster = "c") {
+    std::vector<NodeRow> rows;
+    for (std::string& n : names) {
+      NodeRow r;
+      r.name = std::move(n);
+      r.gpus = 8;
+      rows.push_back(std::move(r));
+    }
+    return site_of(rows, {}, cluster).value();
+  };
+  const Site known = made({"g0", "g1", "g2"});
+  const std::vector<PartitionRow> partitions = {{"all", "g[1-3]", 0, true, false, {}}};
+  std::vector<std::string> news;
+  EXPECT_EQ(as_known(made({"g0", "g1", "g2"}), known, partitions, &news).nodes.size(), 3U);
+  EXPECT_TRUE(news.empty());
+  const Site now = as_known(made({"g1", "g2", "g3"}), known, partitions, &news);
+  ASSERT_EQ(now.nodes.size(), 3U);
+  EXPECT_EQ(now.nodes[0].name, "g0");
+  EXPECT_EQ(now.pools, (std::vector<Pool>{{"all", {NodeId{1}, NodeId{2}}}})) << "Slurm no longer has g0";
+  ASSERT_EQ(news.size(), 2U);
+  EXPECT_NE(news[0].find("1 nodes are new and left aside: g3"), std::string::npos) << news[0];
+  EXPECT_NE(news[1].find("g0"), std::string::npos) << news[1];
+  EXPECT_EQ(as_known(made({"g7"}, "other"), known, partitions, &news).nodes.size(), 1U) << "the loop refuses it";
 }
 
 }  // namespace

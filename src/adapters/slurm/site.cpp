@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -50,10 +51,25 @@ Wiring wiring_of(const std::vector<SwitchRow>& switches) {
   return w;
 }
 
+std::vector<Pool> pools_of(const std::vector<PartitionRow>& partitions, const Site& site) {
+  std::map<std::string, NodeId, std::less<>> by_name;
+  for (std::uint32_t n = 0; n < site.nodes.size(); ++n) by_name[site.nodes[n].name] = NodeId{n};
+  std::vector<Pool> out;
+  for (const PartitionRow& p : partitions) {
+    std::set<NodeId> nodes;
+    for (const std::string& n : expand_names(p.nodes).value_or(std::vector<std::string>{})) {
+      if (const auto it = by_name.find(n); it != by_name.end()) nodes.insert(it->second);
+    }
+    if (!nodes.empty() && nodes.size() < site.nodes.size() && out.size() < kPoolsMax)
+      out.push_back({p.name, {nodes.begin(), nodes.end()}});
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Site> site_of(const std::vector<NodeRow>& nodes, const std::vector<SwitchRow>& switches, const std::string& name,
-                     std::vector<std::string>* left_out) {
+                     const std::vector<PartitionRow>& partitions, std::vector<std::string>* left_out) {
   std::map<std::uint32_t, std::size_t> sizes;
   for (const NodeRow& n : nodes) {
     if (n.gpus > 0) ++sizes[n.gpus];
@@ -92,25 +108,62 @@ Result<Site> site_of(const std::vector<NodeRow>& nodes, const std::vector<Switch
   }
   out.domains = static_cast<std::uint32_t>(out.nodes.size());
   out.rack_row.clear();
+  out.pools = pools_of(partitions, out);
   return out;
 }
 
-Result<Site> discover_site(Tools& tools) {
+Site as_known(Site found, const Site& known, const std::vector<PartitionRow>& partitions, std::vector<std::string>* news) {
+  if (known.nodes.empty() || known.name != found.name || known.gpus_per_node != found.gpus_per_node) return found;
+  std::map<std::string, const NodeSpec*> before;
+  for (const NodeSpec& n : known.nodes) before[n.name] = &n;
+  std::vector<std::string> fresh;
+  std::size_t moved = 0;
+  for (const NodeSpec& n : found.nodes) {
+    const auto it = before.find(n.name);
+    if (it == before.end()) {
+      fresh.push_back(n.name);
+      continue;
+    }
+    moved += it->second->leaf != n.leaf || it->second->pod != n.pod ? 1 : 0;
+    before.erase(it);
+  }
+  if (fresh.empty() && before.empty() && moved == 0) return found;
+  const char* const next = "a new --state directory takes in what there is now";
+  std::vector<std::string> gone;
+  for (const auto& [name, node] : before) gone.push_back(name);
+  const auto say = [&](const std::string& what) { news->push_back(fmt::format("{}; {}", what, next)); };
+  if (!fresh.empty()) say(fmt::format("{} nodes are new and left aside: {}", fresh.size(), compress_names(fresh).substr(0, 200)));
+  if (!gone.empty())
+    say(fmt::format("{} nodes are no longer there and count as down: {}", gone.size(), compress_names(gone).substr(0, 200)));
+  if (moved > 0) say(fmt::format("{} nodes hang on other switches than before, which is not taken over", moved));
+  Site out = known;
+  out.cables = found.cables;
+  out.pools = pools_of(partitions, out);
+  return out;
+}
+
+Result<Site> discover_site(Tools& tools, const Site& known) {
   const auto config = tools.config();
   if (!config) return tl::unexpected(config.error());
   const auto nodes = tools.nodes();
   if (!nodes) return tl::unexpected(nodes.error());
   const auto switches = tools.topology();
   if (!switches) log(LogLevel::warning, fmt::format("Slurm tells nothing of switches: {}", switches.error().what));
+  const auto partitions = tools.partitions();
+  if (!partitions) return tl::unexpected(partitions.error());
   const auto name = config->find("ClusterName");
   std::vector<std::string> left_out;
-  auto site =
-      site_of(*nodes, switches ? *switches : std::vector<SwitchRow>(), name == config->end() ? "slurm" : name->second, &left_out);
+  auto site = site_of(*nodes, switches ? *switches : std::vector<SwitchRow>(), name == config->end() ? "slurm" : name->second,
+                      *partitions, &left_out);
   if (site && !left_out.empty()) {
     log(LogLevel::warning, fmt::format("{} nodes are left aside: they have another number of GPUs than most, or none: {}",
                                        left_out.size(), compress_names(left_out).substr(0, 200)));
   }
-  return site;
+  if (!site) return site;
+  std::vector<std::string> news;
+  Site out = as_known(std::move(*site), known, *partitions, &news);
+  for (const std::string& n : news) log(LogLevel::warning, n);
+  return out;
 }
 
 }  // namespace muster::slurm

@@ -57,7 +57,7 @@ std::uint32_t Checker::group(std::uint32_t node, Level level) const {
 
 std::uint32_t Checker::room(std::uint32_t node, bool empty) const {
   const auto& n = layout_.nodes[node];
-  if (shape_.model != kAnyModel && n.model != shape_.model) return 0;
+  if (!suits(shape_, n.model, n.pools)) return 0;
   if (!empty && !occupancy_.nodes[node].open) return 0;
   std::uint32_t good = 0;
   for (std::uint32_t g = 0; g < n.gpus; ++g) {
@@ -171,7 +171,7 @@ std::string Checker::fault_of_node(const Choice& choice, std::size_t i) const {
   const std::uint32_t n = choice.nodes[i].v;
   const auto& node = layout_.nodes[n];
   if (!occupancy_.nodes[n].open) return fmt::format("node {} is closed", n);
-  if (shape_.model != kAnyModel && node.model != shape_.model) return fmt::format("node {} has another GPU model", n);
+  if (!suits(shape_, node.model, node.pools)) return fmt::format("node {} has another GPU model, or is not in the pool", n);
   if (choice.slots[i] == 0 || choice.slots[i] >> node.gpus != 0) return fmt::format("node {} has no such GPUs", n);
   const auto gpus = static_cast<std::uint32_t>(std::popcount(choice.slots[i]));
   if (shape_.gpus == 0 ? gpus != node.gpus : gpus % shape_.gpus != 0) return fmt::format("a piece is cut short on node {}", n);

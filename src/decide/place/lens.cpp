@@ -24,7 +24,7 @@ std::vector<std::uint32_t> most_in(std::vector<std::uint32_t> rooms, std::uint32
 
 }  // namespace
 
-Kind kind_of(const Shape& shape) { return {shape.gpus, shape.milli, std::max(shape.segment, 1U), shape.model}; }
+Kind kind_of(const Shape& shape) { return {shape.gpus, shape.milli, std::max(shape.segment, 1U), shape.model, shape.pool}; }
 
 Lens::Lens(const Plan& plan, const Books& books, const Kind& kind) : kind_(kind) {
   node_room_.assign(plan.nodes(), 0);
@@ -49,7 +49,7 @@ Lens::Lens(const Plan& plan, const Books& books, const Kind& kind) : kind_(kind)
 }
 
 std::uint32_t Lens::room_at(const Plan& plan, const Books& books, std::uint32_t position) const {
-  if (books.open[position] == 0 || (kind_.model != kAnyModel && kind_.model != plan.model[position])) return 0;
+  if (books.open[position] == 0 || !suits(kind_, plan.model[position], plan.pools[position])) return 0;
   const std::uint16_t mask = plan.gpus_mask[position], free = books.free[position];
   if (kind_.gpus == 0) return mask != 0 && free == mask ? 1 : 0;
   std::uint32_t gpus = static_cast<std::uint32_t>(std::popcount(free));
@@ -63,7 +63,7 @@ std::uint32_t Lens::room_at(const Plan& plan, const Books& books, std::uint32_t 
 }
 
 void Lens::note_free(const Plan& plan, const Books& books, std::uint32_t position) {
-  const bool seen = books.open[position] != 0 && (kind_.model == kAnyModel || kind_.model == plan.model[position]);
+  const bool seen = books.open[position] != 0 && suits(kind_, plan.model[position], plan.pools[position]);
   const std::uint16_t mask = seen ? books.free[position] : std::uint16_t{0};
   const auto now = static_cast<std::uint8_t>(std::popcount(mask));
   const std::uint8_t was = node_free_[position];
@@ -167,7 +167,7 @@ void Lens::build_empty(const Plan& plan) {
     for (std::uint32_t d = plan.leaf_domains[l]; d < plan.leaf_domains[l + 1]; ++d) {
       std::uint32_t domain = 0;
       for (std::uint32_t at = plan.domain_nodes[d]; at < plan.domain_nodes[d + 1]; ++at) {
-        if (kind_.model != kAnyModel && kind_.model != plan.model[at]) continue;
+        if (!suits(kind_, plan.model[at], plan.pools[at])) continue;
         const auto gpus = static_cast<std::uint32_t>(std::popcount(plan.gpus_mask[at]));
         const std::uint32_t room = kind_.gpus == 0 ? std::min(gpus, 1U) : gpus / kind_.gpus;
         empty_room_[0] = std::max(empty_room_[0], room);

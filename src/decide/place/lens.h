@@ -24,6 +24,7 @@ struct Kind {
   std::uint32_t milli = 1000;
   std::uint32_t segment = 1;
   std::uint32_t model = kAnyModel;
+  std::uint32_t pool = kAnyPool;
   auto operator<=>(const Kind&) const = default;
 };
 
@@ -80,7 +81,7 @@ class Lens {
 
   Kind kind_;
   std::vector<std::uint8_t> node_room_;   // by position
-  std::vector<std::uint8_t> node_free_;   // GPUs free for this kind, 0 where closed or of another model
+  std::vector<std::uint8_t> node_free_;   // GPUs free for this kind, 0 where closed or of another model or pool
   std::vector<std::uint64_t> with_room_;  // bitmap of positions
   std::array<std::uint32_t, 17> nodes_by_room_{};
   Ranks domains_, leaves_;

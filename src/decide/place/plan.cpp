@@ -79,6 +79,7 @@ Plan::Plan(const Layout& given) {
     leaf_of.push_back(leaves() - 1);
     gpus_mask.push_back(static_cast<std::uint16_t>((1U << node.gpus) - 1));
     model.push_back(node.model);
+    pools.push_back(node.pools);
     first_gpu.push_back(gpus);
     gpus += node.gpus;
   }

@@ -32,6 +32,7 @@ struct Plan {
   std::vector<std::uint32_t> domain_of, leaf_of;
   std::vector<std::uint16_t> gpus_mask;  // a bit for each GPU the node has
   std::vector<std::uint32_t> model;
+  std::vector<std::uint64_t> pools;
   std::vector<std::uint32_t> first_gpu;  // of the node, among all GPUs
   std::uint32_t gpus = 0;
 

@@ -9,8 +9,8 @@
 
 namespace muster::decide {
 
-// Leaf groups of 1 to 11 nodes, NVLink domains that are the node, part of a leaf or the leaf, nodes of two models and of 4 or 8
-// GPUs. One cluster in eight has groups that do not nest.
+// Leaf groups of 1 to 11 nodes, NVLink domains that are the node, part of a leaf or the leaf, nodes of two models, in some of
+// three pools, and of 4 or 8 GPUs. One cluster in eight has groups that do not nest.
 inline Layout random_layout(Prng& r, std::uint32_t leaves_max = 9) {
   Layout out;
   out.models = {"a", "b"};
@@ -24,7 +24,7 @@ inline Layout random_layout(Prng& r, std::uint32_t leaves_max = 9) {
     const auto width = static_cast<std::uint32_t>(domain_style == 0 ? 1 : domain_style == 1 ? 1 + r.below(5) : nodes);
     for (std::uint32_t i = 0; i < nodes; ++i) {
       const std::uint32_t gpus = gpu_style == 0 ? 8 : gpu_style == 1 ? 4 : r.chance(0.5) ? 4 : 8;
-      out.nodes.push_back({domain + i / width, leaf, leaf * pods / leaves, gpus, r.chance(0.3) ? 1U : 0U});
+      out.nodes.push_back({domain + i / width, leaf, leaf * pods / leaves, gpus, r.chance(0.3) ? 1U : 0U, r.below(8)});
     }
     domain += (nodes + width - 1) / width;
   }
@@ -52,6 +52,7 @@ inline Shape random_shape(Prng& r) {
   if (r.chance(0.3)) s.segment = static_cast<std::uint32_t>(1 + r.below(6));
   if (r.chance(0.3)) s.required = static_cast<Level>(r.below(kLevels));
   if (r.chance(0.2)) s.model = static_cast<std::uint32_t>(r.below(2));
+  if (r.chance(0.2)) s.pool = static_cast<std::uint32_t>(r.below(3));
   return s;
 }
 

@@ -11,6 +11,8 @@
 namespace muster::decide {
 
 constexpr std::uint32_t kAnyModel = UINT32_MAX;
+constexpr std::uint32_t kAnyPool = UINT32_MAX;
+constexpr std::uint32_t kNoPool = kAnyPool - 1;  // no node is in it
 
 struct Shape {
   std::uint32_t pieces = 1;         // each lies within one node; the gang is all of them or nothing
@@ -19,6 +21,7 @@ struct Shape {
   std::uint32_t segment = 0;        // pieces are cut into segments of so many, each within one NVLink domain; 0: no segments
   Level required = Level::core;     // everything within one group of this level, or nothing
   std::uint32_t model = kAnyModel;  // index into Layout::models
+  std::uint32_t pool = kAnyPool;    // index into Layout::pools, of which there are at most 64
   auto operator<=>(const Shape&) const = default;
 };
 
@@ -30,10 +33,19 @@ struct Layout {
     std::uint32_t pod = 0;
     std::uint32_t gpus = 8;  // at most 16
     std::uint32_t model = 0;
+    std::uint64_t pools = 0;  // those it is in, as a bit mask
   };
   std::vector<Node> nodes;
   std::vector<std::string> models;
+  std::vector<std::string> pools;
 };
+
+// Whether a node is of the kind that is asked for; `Ask` is a Shape, or whatever else has a model and a pool.
+template <class Ask>
+bool suits(const Ask& ask, std::uint32_t model, std::uint64_t pools) {
+  return (ask.model == kAnyModel || ask.model == model) &&
+         (ask.pool == kAnyPool || (ask.pool < 64 && (pools >> ask.pool & 1) != 0));
+}
 
 // The proof that goes with a placement: checkable without trust in who made it.
 struct Certificate {

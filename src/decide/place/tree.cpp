@@ -232,7 +232,7 @@ std::optional<Choice> Tree::find_shared(const Shape& shape) const {
   const SharedGpu wanted{static_cast<std::uint16_t>(shape.milli), 0, 0};
   for (auto it = std::lower_bound(shared_.begin(), shared_.end(), wanted); it != shared_.end(); ++it) {
     const std::uint32_t at = it->position;
-    if (books_.open[at] == 0 || (shape.model != kAnyModel && shape.model != plan_->model[at])) continue;
+    if (books_.open[at] == 0 || !suits(shape, plan_->model[at], plan_->pools[at])) continue;
     if (best == nullptr || books_.cost[at] < books_.cost[best->position]) best = &*it;
     if (books_.cost[best->position] == 0) break;
   }

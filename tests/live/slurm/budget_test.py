@@ -1,7 +1,6 @@
 """budget_test.py MUSTER: everything says that every node is broken, and Muster drains no more than its budget of a real Slurm's
 16 nodes. First a check of the site's own fails on all nodes; then a GPU is lost on all of them within a second, with an Xid
 in each kernel log."""
-import atexit
 import os
 import sys
 import time
@@ -9,20 +8,14 @@ import time
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 import lab_agents  # noqa: E402
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable, free_ports  # noqa: E402
+from lab import free_ports  # noqa: E402
+from stage import lab_or_skip, muster_on  # noqa: E402
 
 NODES = 16
 BUDGET = 2  # of the default policy: 10 % of 16 nodes, at least 2
 WATCHED_S = 60
-running = []
-
-
-@atexit.register
-def clean():
-    for one in running:
-        one()
 
 
 def most_drained(lab, seconds):
@@ -36,17 +29,8 @@ def most_drained(lab, seconds):
 
 
 def main():
-    if os.geteuid() != 0:
-        print('skip - live_slurm_budget: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=NODES, leaf=4, place=('batch',))
-    except Unavailable as why:
-        print(f'skip - live_slurm_budget: {why}')
-        sys.exit(77)
-    running.append(lambda: os.path.exists(lab.dir) and lab.down())
-    muster = Controller(os.path.abspath(sys.argv[1]), lab, port=free_ports(1)).start()
-    running.insert(0, muster.stop)
+    lab = lab_or_skip('budget', nodes=NODES, leaf=4, place=('batch',))
+    muster = muster_on(lab, sys.argv[1], port=free_ports(1)).start()
     url, token = f'http://127.0.0.1:{muster.port}', f'{muster.state}/agent-token'
     lab_agents.start_agents(lab, url, token, ['--trust-kmsg', '--probe', 'disk=false'], muster.muster)
     most = most_drained(lab, 75)  # such a check runs every half minute

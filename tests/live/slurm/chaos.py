@@ -3,7 +3,6 @@ slurmrestd and Muster in random order under load. At the end every job that Slur
 Slurm says; no order was carried out twice; no node was drained but those whose slurmd was killed; all nodes are back. What Slurm
 itself loses is printed: a job whose end it missed, one that it holds because a launch failed. Exit 1 where that does not hold."""
 import argparse
-import atexit
 import os
 import random
 import sys
@@ -11,19 +10,13 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Failed, Lab, Unavailable  # noqa: E402
+from lab import Failed  # noqa: E402
+from stage import lab_or_skip, muster_on  # noqa: E402
 from stream import collect  # noqa: E402
 
 OVER = ('COMPLETED', 'FAILED', 'CANCELLED', 'TIMEOUT', 'NODE_FAIL')
-running = []
-
-
-@atexit.register
-def clean():
-    for one in running:
-        one()
 
 
 class Chaos:
@@ -166,17 +159,8 @@ def main():
     p.add_argument('--nodes', type=int, default=16)
     p.add_argument('--seed', type=int, default=1)
     o = p.parse_args()
-    if os.geteuid() != 0:
-        print('skip - live_slurm_chaos: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=o.nodes, leaf=4, place=('batch',))
-    except Unavailable as why:
-        print(f'skip - live_slurm_chaos: {why}')
-        sys.exit(77)
-    running.append(lambda: os.path.exists(lab.dir) and lab.down())
-    muster = Controller(os.path.abspath(o.muster), lab).start()
-    running.insert(0, muster.stop)
+    lab = lab_or_skip('chaos', nodes=o.nodes, leaf=4, place=('batch',))
+    muster = muster_on(lab, o.muster).start()
     wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 10)
     c = Chaos(lab, muster, o)
     c.play(60 * o.minutes)

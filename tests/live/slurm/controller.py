@@ -78,6 +78,16 @@ class Controller:
     def of(self, *types):
         return [e for e in self.events() if e['type'] in types]
 
+    def lately(self, most=24):
+        """For whoever reads a failure: what was found, wanted, refused and done, and what became of jobs."""
+        kinds, said = ('finding', 'order', 'approval', 'incident', 'job'), []
+        for e in [e for e in self.events() if e['type'].split('_')[0] in kinds][-most:]:
+            body = e['body'].get('order', e['body'])
+            action = body.get('action')
+            brief = {'key': body['key'], **{k: action[k] for k in ('verb', 'node', 'job', 'attempt')}} if action else body
+            said.append(f"{e['utc']} {e['type']} {str(brief)[:300]}")
+        return '\n'.join(said)
+
     def cpu_s(self):
         """Of the controller and the programs it ran that have ended."""
         with open(f'/proc/{self.child.pid}/stat') as f:

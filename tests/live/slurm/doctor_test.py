@@ -1,6 +1,5 @@
 """doctor_test.py MUSTER: `muster doctor --slurm` on a real Slurm: nothing essential is missing there, and what is then taken
 away is found, with its cost and the line that brings it back."""
-import atexit
 import json
 import os
 import pwd
@@ -12,17 +11,10 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 from controller import Controller  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import HERE, PATH, Lab, Unavailable, read  # noqa: E402
+from lab import HERE, PATH, read  # noqa: E402
+from stage import lab_or_skip  # noqa: E402
 
 MUSTER = os.path.abspath(sys.argv[1])
-labs = []
-
-
-@atexit.register
-def clean():
-    for one in labs:
-        if os.path.exists(one.dir):
-            one.down()
 
 
 def ask(file, *more, env=None, user=None):
@@ -107,23 +99,14 @@ def broken(lab, file):
 
 
 def main():
-    try:
-        lab = Lab.start(nodes=2, place=('batch',))
-    except Unavailable as e:
-        print(f'skip - live_slurm_doctor: {e}')
-        return 77
-    labs.append(lab)
+    lab = lab_or_skip('doctor', nodes=2, place=('batch',))
     os.chmod(lab.dir, 0o755)
     file = Controller(MUSTER, lab).file
     whole(lab, file)
     broken(lab, file)
     missing = ask(f'{lab.dir}/none.yaml')
     check(missing.returncode == 3, 'a file that is not there is said', missing.stderr)
-    return 0
-
-
-if __name__ == '__main__':
-    code = main()
-    if code:
-        sys.exit(code)
     finish()
+
+
+main()

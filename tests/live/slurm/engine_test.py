@@ -1,6 +1,5 @@
 """engine_test.py MUSTER: `muster up --slurm` on a real Slurm of 16 nodes: jobs of an ordinary user are placed, a person's drain
 is left alone, Muster goes and comes back, Slurm goes and comes back."""
-import atexit
 import os
 import shutil
 import sys
@@ -8,21 +7,9 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable  # noqa: E402
-
-labs = []
-controllers = []
-
-
-@atexit.register
-def clean():
-    for c in controllers:
-        c.stop()
-    for one in labs:
-        if os.path.exists(one.dir):
-            one.down()
+from stage import lab_or_skip, muster_on  # noqa: E402
 
 
 def state(lab, job):
@@ -48,10 +35,18 @@ def placing(lab, muster):
     explained = muster.run('explain', 'job', str(job)).stdout
     sentence = j['AdminComment'].split(': ', 2)[2].split(';')[0]
     check(sentence in explained, 'and muster explain says the same', (sentence, explained[:300]))
-    off = lab.sbatch('-p', 'debug', '-N', '1', '--gpus-per-node=8', '-t', '10', script='sleep 5')
+    off = lab.sbatch('-p', 'debug', '-N', '2', '--gpus-per-node=8', '-t', '10', script='sleep 5')
     check(running(lab, off), 'a job of a partition in which Muster is off runs by Slurm alone')
     check(not lab.job(off).get('AdminComment', '').startswith('muster'), 'and has no word of Muster',
           lab.job(off).get('AdminComment'))
+    advice = wait_for(lambda: (muster.json('shadow', 'report') or {}).get('placement', {}).get('gangs'), 10)
+    check(advice == 1, 'muster shadow report has judged where Slurm put it, and no job of its own', advice)
+    part = submit(lab, 3, '-p', 'half', seconds=5)
+    check(running(lab, part), 'a job of a partition that has half of the nodes runs', lab.job(part))
+    j = lab.job(part)
+    there = set(lab.out('scontrol', 'show', 'hostnames', j['NodeList']).split())
+    check(j.get('AdminComment', '').startswith('muster: place') and there <= set(lab.nodes[len(lab.nodes) // 2:]),
+          "placed by Muster on its partition's nodes", j)
     late = submit(lab, 1, '--begin=now+1hour')
     time.sleep(2)
     check(state(lab, late) == 'PENDING' and not lab.job(late).get('ReqNodeList', '(null)').startswith('gpu'),
@@ -143,17 +138,8 @@ def slurm_goes(lab, muster):
 
 def main():
     muster_program = os.path.abspath(sys.argv[1])
-    if os.geteuid() != 0:
-        print('skip - live_slurm_engine: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=16, leaf=4, place=('batch',))
-    except Unavailable as why:
-        print(f'skip - live_slurm_engine: {why}')
-        sys.exit(77)
-    labs.append(lab)
-    muster = Controller(muster_program, lab)
-    controllers.append(muster)
+    lab = lab_or_skip('engine', nodes=16, leaf=4, place=('batch', 'half'))
+    muster = muster_on(lab, muster_program, partitions={'batch': 'place', 'half': 'place', 'debug': 'off'})
     muster.start()
     time.sleep(3)
     placing(lab, muster)

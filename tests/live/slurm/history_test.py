@@ -1,6 +1,5 @@
 """history_test.py MUSTER: what ended while no Muster looked is told from Slurm's accounting (sacct), as it ended; and its text
 is a trace for `muster replay jobs`. Needs slurmdbd and MariaDB, and says so where they are not."""
-import atexit
 import os
 import subprocess
 import sys
@@ -8,21 +7,9 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable  # noqa: E402
-
-labs = []
-controllers = []
-
-
-@atexit.register
-def clean():
-    for c in controllers:
-        c.stop()
-    for one in labs:
-        if os.path.exists(one.dir):
-            one.down()
+from stage import lab_or_skip, muster_on  # noqa: E402
 
 
 def ended(muster, job):
@@ -31,17 +18,8 @@ def ended(muster, job):
 
 def main():
     program = os.path.abspath(sys.argv[1])
-    if os.geteuid() != 0:
-        print('skip - live_slurm_history: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=4, leaf=2, dbd=True)
-    except Unavailable as why:
-        print(f'skip - live_slurm_history: {why}')
-        sys.exit(77)
-    labs.append(lab)
-    muster = Controller(program, lab, partitions={'batch': 'advise'})
-    controllers.append(muster)
+    lab = lab_or_skip('history', nodes=4, leaf=2, dbd=True)
+    muster = muster_on(lab, program, partitions={'batch': 'advise'})
     muster.start()
     fails = lab.sbatch('-N', '2', '--gpus-per-node=8', '-t', '10', script='sleep 12; exit 3')
     check(wait_for(lambda: [e for e in muster.of('job_started') if e['body']['job'] == str(fails)], 20), 'a job runs')

@@ -19,7 +19,7 @@ import lab_root
 from lab_config import node_name
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-EMIT = os.path.normpath(os.path.join(HERE, '../../../data/emit/slurm'))
+EMIT = lab_config.EMIT
 PATH = os.environ.get('PATH', '') + ':/usr/sbin:/sbin'
 PACKAGES = {'munged': 'munge', 'slurmctld': 'slurmctld', 'slurmd': 'slurmd', 'slurmrestd': 'slurmrestd', 'sbatch': 'slurm-client',
             'scontrol': 'slurm-client', 'sinfo': 'slurm-client', 'squeue': 'slurm-client', 'scancel': 'slurm-client'}

@@ -1,5 +1,7 @@
 """The files that the lab's daemons read: slurm.conf, gres.conf, topology.conf, job_submit.lua, the program that reboots."""
 import os
+
+EMIT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../data/emit/slurm'))
 import socket
 
 # MinJobAge keeps ended jobs in squeue for a while; SlurmdTimeout makes a killed slurmd show as DOWN in half a minute; with many
@@ -65,6 +67,7 @@ RealMemory=1000000 Gres=gpu:h200:{gpus} Feature=h200,ib State=UNKNOWN
 PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=10 PriorityJobFactor=10 DefMemPerCPU=1000
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=100 PriorityJobFactor=100 PreemptMode=OFF DefMemPerCPU=1000
 PartitionName=debug Nodes=ALL MaxTime=00:30:00 MaxNodes=2 State=UP PriorityTier=10 PriorityJobFactor=50 DefMemPerCPU=1000
+PartitionName=half Nodes={half} MaxTime=INFINITE State=UP PriorityTier=10 PriorityJobFactor=10 DefMemPerCPU=1000
 '''
 
 ACCOUNTING = '''\
@@ -90,25 +93,6 @@ StorageType=accounting_storage/mysql
 StorageHost=localhost
 StorageUser=root
 StorageLoc=slurm
-'''
-
-# Read anew for each job: a file with a mistake in it is never in the way of a job, and a mended one works at once.
-JOB_SUBMIT = '''\
-function slurm_job_submit(job_desc, part_list, submit_uid)
-  pcall(function()
-    local muster = dofile("{dir}/etc/muster.lua")
-    muster.heartbeat = "{dir}/run/heartbeat"
-    muster.partitions = {{ {place} }}
-    muster.gate(job_desc, part_list, submit_uid)
-  end)
-  return slurm.SUCCESS
-end
-
-function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
-  return slurm.SUCCESS
-end
-
-return slurm.SUCCESS
 '''
 
 # slurmd calls this with its own environment. It must not wait: what it starts ends the very slurmd that called it.
@@ -161,6 +145,15 @@ def write_node(folder, node, gpus):
     write(f'{home}/gres.conf', 'AutoDetect=off\n' + gres_line(folder, node, gpus))
 
 
+def job_submit(folder, heartbeat, partitions):
+    """The one that `muster fleet emit slurm` hands out, with its marks replaced as there."""
+    with open(f'{EMIT}/job_submit.lua') as f:
+        text = f.read()
+    for mark, value in (('@folder@', folder), ('@heartbeat@', heartbeat), ('@partitions@', partitions)):
+        text = text.replace(mark, value)
+    return text
+
+
 def write_all(about, program, python):
     """Every file, from what lab.json says."""
     d, n = about['dir'], len(about['nodes'])
@@ -168,8 +161,8 @@ def write_all(about, program, python):
     old = about['slurm'] == '22.05'  # later ones want to know the host by its name, and have left switch/none out
     slurm = SLURM.format(dir=d, port=about['slurmctld_port'], host='localhost' if old else socket.gethostname(),
                          old='SwitchType=switch/none\nJobAcctGatherType=jobacct_gather/none\n' if old else '',
-                         names=bracket(1, n, prefix='gpu'), gpus=about['gpus'], silent_s=10 if n <= 128 else 60,
-                         ports=bracket(first, first + n - 1, 1))
+                         names=bracket(1, n, prefix='gpu'), half=bracket(n // 2 + 1, n, prefix='gpu'), gpus=about['gpus'],
+                         silent_s=10 if n <= 128 else 60, ports=bracket(first, first + n - 1, 1))
     if about['dbd_port']:
         slurm += ACCOUNTING.format(dir=d, port=about['dbd_port'])
         write(f'{d}/etc/slurmdbd.conf', SLURMDBD.format(dir=d, port=about['dbd_port']), 0o600)
@@ -181,7 +174,7 @@ def write_all(about, program, python):
     # Nothing here uses cgroups, but left to itself slurmd looks for them and ends where it finds none (containers, no systemd).
     write(f'{d}/etc/cgroup.conf', 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n' if old else 'CgroupPlugin=disabled\n')
     place = ', '.join(f'["{p}"] = true' for p in about['place'])
-    write(f'{d}/etc/job_submit.lua', JOB_SUBMIT.format(dir=d, place=place))
+    write(f'{d}/etc/job_submit.lua', job_submit(f'{d}/etc', f'{d}/run/heartbeat', place))
     write(f'{d}/etc/reboot', REBOOT.format(dir=d, program=program, python=python), 0o755)
     write(f'{d}/env', ENV.format(dir=d, bin=f'{d}/bin:' if about['root'] else '', rest_port=about['rest_port']))
 

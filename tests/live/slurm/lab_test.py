@@ -61,7 +61,7 @@ def cluster(lab):
     check({'SwitchName=leaf001', 'SwitchName=leaf002', 'Switches=leaf[001-002]'} <= set(switches),
           'two leaves and a spine', switches)
     parts = lab.out('sinfo', '-h', '-o', '%P').split()
-    check(sorted(parts) == ['batch*', 'debug', 'urgent'], 'the partitions batch, debug and urgent', parts)
+    check(sorted(parts) == ['batch*', 'debug', 'half', 'urgent'], 'the partitions batch, debug, half and urgent', parts)
     ours = [address for pid in lab.daemons().values() for address, _ in listening(pid)]
     check(len(ours) == NODES + 2 and set(ours) == {'127.0.0.1'}, 'all listen on the loopback interface only', ours)
     log = read(f'{lab.dir}/log/slurmctld.log').splitlines()

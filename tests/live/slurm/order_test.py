@@ -1,7 +1,6 @@
 """order_test.py MUSTER: jobs start in the order of Slurm's priority, with Muster and without. On eight nodes a stream of gangs
 of five to eight nodes, of which no two run side by side, waits behind a job that holds all nodes; niceness and size give each a
 priority, some the same; one is made nicer and one held for a while. Whoever places them, they start in the same order."""
-import atexit
 import os
 import random
 import sys
@@ -9,18 +8,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable  # noqa: E402
+from stage import lab_or_skip, muster_on  # noqa: E402
 
 NODES, JOBS = 8, 12
-running = []
-
-
-@atexit.register
-def clean():
-    for one in running:
-        one()
 
 
 def side(lab):
@@ -54,25 +46,17 @@ def side(lab):
 
 
 def main():
-    if os.geteuid() != 0:
-        print('skip - live_slurm_order: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=NODES, leaf=4, place=('batch',))
-    except Unavailable as why:
-        print(f'skip - live_slurm_order: {why}')
-        sys.exit(77)
-    running.append(lambda: os.path.exists(lab.dir) and lab.down())
+    lab = lab_or_skip('order', nodes=NODES, leaf=4, place=('batch',))
     alone, told_alone, kinds, _ = side(lab)  # without a heartbeat the gate holds nothing
     check(JOBS // 2 <= kinds, f'Slurm gives {JOBS} jobs {kinds} priorities')
     check(alone == told_alone, 'under Slurm alone they start in its order', (alone, told_alone))
-    muster = Controller(os.path.abspath(sys.argv[1]), lab).start()
-    running.insert(0, muster.stop)
+    muster = muster_on(lab, sys.argv[1]).start()
     wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 20)
     placed, told, _, comments = side(lab)
     check(all(c.startswith('muster: gate') for c in comments), 'with Muster they wait behind its gate', comments)
     check(told == told_alone, 'their priorities are in the same order there', (told, told_alone))
-    check(placed == alone, 'and they start in the order in which Slurm alone starts them', (placed, alone))
+    check(placed == alone, 'and they start in the order in which Slurm alone starts them',
+          f'{placed} {alone}\n{muster.lately(80)}')
     print(f'# order of starts: Slurm alone {alone}, with Muster {placed}')
     finish()
 

@@ -9,9 +9,9 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable  # noqa: E402
+from stage import lab_or_skip, muster_on  # noqa: E402
 from stream import compactness, play, stream  # noqa: E402
 
 LEAF = 8
@@ -23,15 +23,11 @@ def percentile(values, p):
 
 
 def side(name, muster, o, jobs):
-    try:
-        lab = Lab.start(nodes=o.nodes, leaf=LEAF, place=('batch',) if muster else ())
-    except Unavailable as why:
-        print(f'skip - live_slurm_place: {why}')
-        sys.exit(77)
+    lab = lab_or_skip('place', nodes=o.nodes, leaf=LEAF, place=('batch',) if muster else ())
     controller = None
     try:
         if muster:
-            controller = Controller(muster, lab, policy=o.policy).start()
+            controller = muster_on(lab, muster, policy=o.policy).start()
             wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 10)
         ids, outcome = play(lab, jobs, limit_s=300 + 10 * len(jobs) / 50)
         ratio, used, fewest = compactness(lab, outcome, LEAF)
@@ -58,9 +54,6 @@ def main():
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--policy', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'patient.yaml'))
     o = p.parse_args()
-    if os.geteuid() != 0:
-        print('skip - live_slurm_place: it needs root for a Slurm of its own')
-        sys.exit(77)
     jobs = stream(o.jobs, o.nodes, o.load, o.seed)
     ours, a, placed, longest = side('muster', os.path.abspath(o.muster), o, jobs)
     theirs, b, _, their_longest = side('slurm', None, o, jobs)

@@ -2,24 +2,15 @@
 job on every node, queues the rest behind the gate, and prints Muster's CPU (its own and that of the tools it runs) over the time
 given, then how long it takes from a job's end to the next one's start on its nodes. Exit 1 where a promise is not kept."""
 import argparse
-import atexit
 import os
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable  # noqa: E402
-
-running = []
-
-
-@atexit.register
-def clean():
-    for one in running:
-        one()
+from stage import lab_or_skip, muster_on  # noqa: E402
 
 
 def queue_up(lab, jobs):
@@ -66,17 +57,8 @@ def main():
     p.add_argument('--seconds', type=float, default=60)
     p.add_argument('--starts', type=int, default=20)
     o = p.parse_args()
-    if os.geteuid() != 0:
-        print('skip - live_slurm_poll: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=o.nodes, leaf=16, place=('batch',))
-    except Unavailable as why:
-        print(f'skip - live_slurm_poll: {why}')
-        sys.exit(77)
-    running.append(lambda: os.path.exists(lab.dir) and lab.down())
-    muster = Controller(os.path.abspath(o.muster), lab).start(60)
-    running.insert(0, muster.stop)
+    lab = lab_or_skip('poll', nodes=o.nodes, leaf=16, place=('batch',))
+    muster = muster_on(lab, o.muster).start(60)
     wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 60)
     small = fill(lab, o.nodes, max(8, o.starts))
     began = time.monotonic()

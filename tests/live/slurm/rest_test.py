@@ -1,7 +1,6 @@
 """rest_test.py MUSTER: nodes read through a real slurmrestd, behind its socket and behind its port with a token. When the token
 is wrong or expired, slurmrestd is killed and comes back, or its answers are cut in half, Muster says what is wrong, reads with
 scontrol meanwhile, does nothing on that account, and goes back."""
-import atexit
 import os
 import shutil
 import socket
@@ -12,21 +11,9 @@ import time
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 import lab_config  # noqa: E402
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable  # noqa: E402
-
-labs = []
-controllers = []
-
-
-@atexit.register
-def clean():
-    for c in controllers:
-        c.stop()
-    for one in labs:
-        if os.path.exists(one.dir):
-            one.down()
+from stage import controllers, lab_or_skip, muster_on  # noqa: E402
 
 
 class Proxy:
@@ -110,11 +97,10 @@ def acts(muster):
 
 
 def run_for(lab, program, name, rest):
-    muster = Controller(program, lab, rest=rest)
+    muster = muster_on(lab, program, rest=rest)
     muster.state = os.path.join(lab.dir, f'muster-{name}')
     muster.log = os.path.join(lab.dir, 'log', f'muster-{name}.log')
     open(muster.log, 'a').close()
-    controllers.append(muster)
     return muster.start()
 
 
@@ -198,15 +184,7 @@ def on_port(lab, program):
 
 def main():
     program = os.path.abspath(sys.argv[1])
-    if os.geteuid() != 0:
-        print('skip - live_slurm_rest: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=4, leaf=2)
-    except Unavailable as why:
-        print(f'skip - live_slurm_rest: {why}')
-        sys.exit(77)
-    labs.append(lab)
+    lab = lab_or_skip('rest', nodes=4, leaf=2)
     on_socket(lab, program)
     on_port(lab, program)
     for c in controllers:

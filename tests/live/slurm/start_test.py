@@ -1,7 +1,6 @@
 """start_test.py MUSTER [--nodes 64 --each 0.1]: a prolog that takes a lock which all nodes share. `muster explain start` names
 it, with what it costs; without the lock the job starts in a third of the time, and nothing is named."""
 import argparse
-import atexit
 import json
 import os
 import subprocess
@@ -13,17 +12,9 @@ import lab_agents  # noqa: E402
 import lab_config  # noqa: E402
 from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable  # noqa: E402
+from stage import lab_or_skip  # noqa: E402
 
 FALLS = 0.65
-labs = []
-
-
-@atexit.register
-def clean():
-    for one in labs:
-        if os.path.exists(one.dir):
-            one.down()
 
 
 def run_job(lab):
@@ -63,15 +54,7 @@ def main():
     args.add_argument('--each', type=float, default=0.3, help='seconds that one prolog takes')
     o = args.parse_args()
     muster = os.path.abspath(o.muster)
-    if os.geteuid() != 0:
-        print('skip - live_slurm_start: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=o.nodes, leaf=16)
-    except Unavailable as why:
-        print(f'skip - live_slurm_start: {why}')
-        sys.exit(77)
-    labs.append(lab)
+    lab = lab_or_skip('start', nodes=o.nodes, leaf=16)
     os.makedirs(f'{lab.dir}/starts')
     site_prolog(lab, f'exec 9> {lab.dir}/starts.lock\nflock 9\nsleep {o.each}\n')
     conf = f'starts={lab.dir}/starts\nprolog={lab.dir}/etc/prolog.site\nmuster=none\nspool={lab.dir}\n'

@@ -2,7 +2,6 @@
 in the node's kernel log and the device that is gone are the two witnesses: the node is drained, the gang runs elsewhere, the node
 is repaired, tested and back. Each trial begins with the same journal, so that no limit on acts stands in the next one's way."""
 import argparse
-import atexit
 import os
 import random
 import shutil
@@ -13,12 +12,12 @@ import time
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 import lab_agents  # noqa: E402
-from controller import Controller, wait_for  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
-from lab import Lab, Unavailable, free_ports  # noqa: E402
+from lab import free_ports  # noqa: E402
+from stage import lab_or_skip, muster_on  # noqa: E402
 
 DRAINED_S, RUNNING_S = 1.0, 10.0
-labs, controllers = [], []
 
 # What a job should do by itself: tell the agent of its node that a checkpoint is complete. Without that its stop needs a person.
 # More than once, as jobs do: a word that comes before Muster has seen the job start counts for nothing.
@@ -33,15 +32,6 @@ for step in range(100, 108):
     time.sleep(1)
 X
 '''
-
-
-@atexit.register
-def clean():
-    for c in controllers:
-        c.stop()
-    for one in labs:
-        if os.path.exists(one.dir):
-            one.down()
 
 
 def nodes_of(lab, job):
@@ -132,13 +122,6 @@ def story(lab, muster, t):
         check(word in text, f'muster why incident tells of {word}', text)
 
 
-def what_happened(muster):
-    """For whoever reads a failure: what was found, wanted, refused and done."""
-    kinds = ('finding_opened', 'finding_updated', 'order_intended', 'order_ended', 'order_refused', 'approval_asked',
-             'incident_moved')
-    return '\n'.join(f"{e['type']} {str(e['body'])[:240]}" for e in muster.of(*kinds)[-12:])
-
-
 def users_bug(lab, muster, size):
     job = gang(lab, size)
     wait_for(lambda: lab.job(job).get('JobState') == 'RUNNING', 20)
@@ -169,24 +152,16 @@ def main():
     args.add_argument('--seed', type=int, default=1)
     args.add_argument('--figures', action='store_true', help='that a trial is within its times decides as well')
     o = args.parse_args()
-    if os.geteuid() != 0:
-        print('skip - live_slurm_xid: it needs root for a Slurm of its own')
-        sys.exit(77)
-    try:
-        lab = Lab.start(nodes=o.nodes, leaf=8, place=('batch',))
-    except Unavailable as why:
-        print(f'skip - live_slurm_xid: {why}')
-        sys.exit(77)
-    labs.append(lab)
-    muster = Controller(os.path.abspath(o.muster), lab, port=free_ports(1))
-    controllers.append(muster)
+    lab = lab_or_skip('xid', nodes=o.nodes, leaf=8, place=('batch',))
+    muster = muster_on(lab, o.muster, port=free_ports(1))
     draw, done = random.Random(o.seed), []
     get_to_know(lab, muster)
     for k in range(o.trials):
         begin(lab, muster)
         t = trial(lab, muster, o.gang, draw)
         all_done = t and t['drained'] and t['moved'] and t['back']
-        if not check(all_done, f'trial {k + 1}: drained, moved, repaired and back', f'{t}\n{what_happened(muster)}'):
+        if not check(all_done, f'trial {k + 1}: drained, moved, repaired and back',
+                     f'{t}\n{t and lab.job(t["job"])}\n{muster.lately()}'):
             break
         print(f"# {t['node']} GPU {t['slot']}: drained {t['drained']:.2f} s, running elsewhere {t['moved']:.1f} s, "
               f"back {t['back']:.1f} s", flush=True)
