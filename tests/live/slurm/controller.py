@@ -84,8 +84,8 @@ class Controller:
         for e in [e for e in self.events() if e['type'].split('_')[0] in kinds][-most:]:
             body = e['body'].get('order', e['body'])
             action = body.get('action')
-            brief = {'key': body['key'], **{k: action[k] for k in ('verb', 'node', 'job', 'attempt')}} if action else body
-            said.append(f"{e['utc']} {e['type']} {str(brief)[:300]}")
+            brief = {k: action[k] for k in ('verb', 'node', 'job', 'attempt')} if action else body
+            said.append(f"{e['utc'] // 10**6 % 10**8 / 1000:.3f} {e['type']} {str(brief)[:110]}")
         return '\n'.join(said)
 
     def cpu_s(self):

@@ -1,10 +1,14 @@
 """poll_bench.py MUSTER [--nodes 1024] [--jobs 10000] [--seconds 60]: what following a large Slurm costs. Fills the cluster with a
 job on every node, queues the rest behind the gate, and prints Muster's CPU (its own and that of the tools it runs) over the time
-given, then how long it takes from a job's end to the next one's start on its nodes. Exit 1 where a promise is not kept."""
+given; then, as nodes come free, how long it takes from Muster's decision to slurmctld having it, by slurmctld's own log, and to
+the job running. Exit 1 where a promise is not kept."""
 import argparse
 import os
+import re
 import sys
 import time
+from datetime import datetime
+from statistics import median
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
@@ -14,14 +18,13 @@ from stage import lab_or_skip, muster_on  # noqa: E402
 
 
 def queue_up(lab, jobs):
-    """Jobs of one and two nodes by the ordinary user; one shell for all: a new process of Python for each would take an hour."""
+    """Jobs of one node by the ordinary user; one shell for all: a new process of Python for each would take an hour."""
     script = os.path.join(lab.dir, 'home', 'wait.sh')
     with open(script, 'w') as f:
         f.write('#!/bin/sh\nsleep 3600\n')
     os.chmod(script, 0o755)
     one = 'sbatch -Q --gpus-per-node=8 -t 60 -o /dev/null'
-    both = f'{one} -N1 {script}; {one} -N2 {script}'
-    lab.run('sh', '-c', f'i=0; while [ $i -lt {jobs // 2} ]; do {both}; i=$((i+1)); done > /dev/null',
+    lab.run('sh', '-c', f'i=0; while [ $i -lt {jobs} ]; do {one} -N1 {script}; i=$((i+1)); done > /dev/null',
             user=lab.about['user'], timeout=3600)
 
 
@@ -29,16 +32,21 @@ def seconds_of(event):
     return event['utc'] / 1e9
 
 
-def starts(muster, since):
-    """Seconds from decision to running, of each start that was decided after `since`."""
-    decided, took = {}, []
+def starts(lab, muster, since):
+    """Seconds from decision to release, and from decision to running, of each start that was decided after `since`."""
+    stamp = r'\[(\S+)\] sched: _update_job: setting req_nodes to \S+ for JobId=(\d+)'
+    with open(f'{lab.dir}/log/slurmctld.log') as f:
+        released = {job: datetime.fromisoformat(at).timestamp() for at, job in re.findall(stamp, f.read())}
+    decided, to_release, to_run = {}, [], []
     for e in muster.events():
         b = e['body']
         if e['type'] == 'order_intended' and b['order']['action']['verb'] == 'start_job' and seconds_of(e) > since:
-            decided[b['order']['key']] = seconds_of(e)
+            decided[b['order']['key']] = (seconds_of(e), b['order']['action']['job'])
         if e['type'] == 'order_ended' and b['key'] in decided and b['status'] == 'done':
-            took.append(seconds_of(e) - decided[b['key']])
-    return sorted(took)
+            at, job = decided[b['key']]
+            to_release.append(released[job] - at)
+            to_run.append(seconds_of(e) - at)
+    return sorted(to_release), sorted(to_run)
 
 
 def fill(lab, nodes, small):
@@ -75,12 +83,13 @@ def main():
     for job in small[:o.starts]:
         lab.run('scancel', str(job))
         time.sleep(3)
-    wait_for(lambda: len(starts(muster, since)) >= o.starts, 60, 1)
-    took = starts(muster, since)
-    check(len(took) >= o.starts, f'{len(took)} of {o.starts} places that came free were given away')
-    if took:
-        p99 = took[min(len(took) - 1, int(0.99 * len(took)))]
-        check(p99 <= 1.0, f'from decision to running: median {took[len(took) // 2]:.2f} s, p99 {p99:.2f} s, at most 1 s')
+    wait_for(lambda: len(starts(lab, muster, since)[0]) >= o.starts, 60, 1)
+    to_release, to_run = starts(lab, muster, since)
+    check(len(to_run) >= o.starts, f'{len(to_run)} of {o.starts} places that came free were given away')
+    if to_run:
+        p99 = to_release[min(len(to_release) - 1, int(0.99 * len(to_release)))]
+        check(p99 <= 1.0, f'from decision to released: median {median(to_release):.2f} s, p99 {p99:.2f} s, at most 1 s')
+        print(f'# from decision to seen running: median {median(to_run):.2f} s, longest {to_run[-1]:.2f} s')
     finish()
 
 

@@ -161,7 +161,7 @@ def main():
         t = trial(lab, muster, o.gang, draw)
         all_done = t and t['drained'] and t['moved'] and t['back']
         if not check(all_done, f'trial {k + 1}: drained, moved, repaired and back',
-                     f'{t}\n{t and lab.job(t["job"])}\n{muster.lately()}'):
+                     f'{t}\n{t and lab.job(t["job"]).get("JobState")}\n{muster.lately(16)}'):
             break
         print(f"# {t['node']} GPU {t['slot']}: drained {t['drained']:.2f} s, running elsewhere {t['moved']:.1f} s, "
               f"back {t['back']:.1f} s", flush=True)
