@@ -103,7 +103,7 @@ def trial(lab, muster, size, draw):
     lab_agents.xid(lab, node, 79, slot)
     watch.since = time.monotonic()
     watch.go.set()
-    watch.join(40)
+    watch.join(120)
     watch.over.set()
     away = ('DRAIN', 'DOWN', 'NOT_RESPONDING')
     back = watch.moved and wait_for(lambda: not any(w in lab.node(node)['State'] for w in away), 90, 0.3)
