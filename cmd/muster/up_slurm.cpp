@@ -61,6 +61,7 @@ int run_up_slurm(const UpOptions& o) {
   if (!text) return say_error(text.error());
   auto settings = slurm::parse_settings(*text, o.slurm);
   if (!settings) return say_error(settings.error());
+  if (auto ok = slurm::check_paths(*settings); !ok) return say_error(ok.error());
   auto policy = load_policy(o.policy);
   if (!policy) return say_error(policy.error());
   if (o.policy.empty()) {

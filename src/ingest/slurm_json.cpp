@@ -230,7 +230,7 @@ bool read_partition(const Value& v, PartitionRow& p) {
   p.up = std::find(state.begin(), state.end(), "UP") != state.end();
   // v0.0.40 to v0.0.42 do not tell of preemption; it is read from the tools where it matters.
   for (const char* key : {"preemption_mode", "preempt_mode"}) {
-    for (const std::string& mode : words_of(v.find(key))) p.preempts = p.preempts || lower(mode) != "disabled";
+    for (const std::string& mode : words_of(v.find(key))) p.stoppable = p.stoppable || lower(mode) != "disabled";
   }
   p.sharing = of != nullptr ? text_of(of->find("oversubscribe")) : std::string();
   if (p.sharing.empty()) p.sharing = sharing_of(most == nullptr ? nullptr : most->find("oversubscribe"));

@@ -132,7 +132,7 @@ TEST(SlurmJson, PartitionsReservationsPingsAndCounts) {
     EXPECT_EQ(p.name, "debug");
     EXPECT_EQ(p.nodes, "gpu[0001-0004]");
     EXPECT_EQ(p.tier, 10U);
-    EXPECT_TRUE(p.up && !p.preempts);
+    EXPECT_TRUE(p.up && !p.stoppable);
   }
   EXPECT_EQ(now->front().sharing, "NO");
   const auto r = parse_reservations_json(R"({"errors": [], "reservations": [{"name": "maint", "node_list": "gpu0003",

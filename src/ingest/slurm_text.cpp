@@ -11,11 +11,11 @@ namespace muster::slurm {
 namespace {
 
 // Then the admin comment and the name, which may hold anything.
-constexpr std::array<std::string_view, 26> kColumns = {
-    "State",       "Reason",       "NumNodes",   "tres-per-node", "tres-per-job", "tres-alloc",   "NodeList",
-    "ReqNodes",    "PriorityLong", "SubmitTime", "StartTime",     "EndTime",      "EligibleTime", "TimeLimit",
-    "Partition",   "QOS",          "Account",    "UserName",      "Dependency",   "Feature",      "OverSubscribe",
-    "Reservation", "RestartCnt",   "Requeue",    "ReqSwitch",     "HetJobID"};
+constexpr std::array<std::string_view, 28> kColumns = {
+    "State",       "Reason",       "NumNodes",   "tres-per-node", "tres-per-job", "tres-alloc",    "NodeList",
+    "ReqNodes",    "PriorityLong", "SubmitTime", "StartTime",     "EndTime",      "EligibleTime",  "TimeLimit",
+    "Partition",   "QOS",          "Account",    "UserName",      "Dependency",   "Feature",       "OverSubscribe",
+    "Reservation", "RestartCnt",   "Requeue",    "ReqSwitch",     "HetJobID",     "tres-per-task", "NumTasks"};
 
 std::string_view some(std::string_view s) {  // Slurm's words for nothing
   return s == "(null)" || s == "N/A" || s == "None" || s == "NONE" || s == "Unknown" ? std::string_view() : s;
@@ -197,7 +197,7 @@ Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view
     row.reason = some(v[1]);
     row.nodes = count_of(v[2]);
     row.gpus_per_node = gpus_in(v[3]);
-    row.gpus = std::max(gpus_in(v[4]), gpus_in(v[5]));
+    row.gpus = std::max({gpus_in(v[4]), gpus_in(v[5]), gpus_in(v[26]) * std::min<std::uint32_t>(count_of(v[27]), 1U << 20U)});
     row.node_list = some(v[6]);
     row.required = some(v[7]);
     row.priority = parse_uint(v[8]).value_or(0);
@@ -297,7 +297,7 @@ Result<std::vector<PartitionRow>> parse_partitions(std::string_view text) {
     p.nodes = some(until_space(value_of(line, "Nodes")));
     p.tier = count_of(until_space(value_of(line, "PriorityTier")));
     p.up = until_space(value_of(line, "State")) == "UP";
-    p.preempts = until_space(value_of(line, "PreemptMode")) != "OFF";
+    p.stoppable = until_space(value_of(line, "PreemptMode")) != "OFF";
     p.sharing = until_space(value_of(line, "OverSubscribe"));
     out.push_back(std::move(p));
   }

@@ -64,7 +64,7 @@ struct PartitionRow {
   std::string nodes;  // a list
   std::uint32_t tier = 0;
   bool up = true;
-  bool preempts = false;  // its jobs may be stopped for others, or stop others
+  bool stoppable = false;  // its jobs may be stopped for those of a higher tier
   std::string sharing;    // OverSubscribe
 };
 Result<std::vector<PartitionRow>> parse_partitions(std::string_view text);  // scontrol -o show partitions

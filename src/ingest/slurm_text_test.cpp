@@ -36,12 +36,19 @@ TEST(SlurmNames, NamesBecomeTheShortestListAndBack) {
   EXPECT_EQ(expand_names(compress_names(many)).value(), many);
 }
 
-std::string row(const std::string& id, const std::string& state, const std::string& name, const std::string& nonce = "k3") {
+std::string row(const std::string& id, const std::string& state, const std::string& name, const std::string& nonce = "k3",
+                const std::string& tasks = "N/A|1") {
   return fmt::format(
       "{}#{}#{}|None|2|gres:gpu:8||cpu=2,node=2,billing=2|gpu[0005,0007]||1126|1794794752|1794794753|NONE|1794794753|1-00:00:00|"
       "batch|"
-      "(null)|ml|ada|(null)|(null)|OK|(null)|1|1|0|N/A|muster: gate%{}%{}|\n",
-      id, nonce, state, nonce, name);
+      "(null)|ml|ada|(null)|(null)|OK|(null)|1|1|0|N/A|{}|muster: gate%{}%{}|\n",
+      id, nonce, state, tasks, nonce, name);
+}
+
+TEST(Squeue, GpusOfTasksCount) {
+  std::string text = row("17", "PENDING", "a", "k3", "gres:gpu:1|16");
+  text.replace(text.find("gres:gpu:8"), 10, "N/A");
+  EXPECT_EQ(parse_squeue(text, "k3")->front().gpus, 16U);
 }
 
 TEST(Squeue, ARowIsRead) {
@@ -137,7 +144,7 @@ TEST(Scontrol, SwitchesPartitionsReservationsAndTimes) {
       "PartitionName=batch Default=YES Nodes=gpu[0001-0008] PriorityTier=10 OverSubscribe=NO PreemptMode=REQUEUE State=UP\n");
   ASSERT_TRUE(p);
   EXPECT_EQ(p->front().tier, 10U);
-  EXPECT_TRUE(p->front().preempts && p->front().up);
+  EXPECT_TRUE(p->front().stoppable && p->front().up);
   const auto r = parse_reservations(
       "ReservationName=maint StartTime=1794708093 EndTime=1794795095 Nodes=gpu0001 Flags=MAINT,IGNORE_JOBS,SPEC_NODES\n");
   ASSERT_TRUE(r);

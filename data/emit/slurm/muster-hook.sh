@@ -33,7 +33,7 @@ if [ -n "$starts" ]; then began=$(date +%s.%N); fi
 # Whether the file speaks of this boot and of now; both are read without starting a program.
 passes() {
   word='' boot='' stamp='' here='' up=''
-  { read -r word boot stamp _ < "$spool/verdict"; } 2> /dev/null || return 1
+  [ -f "$spool/verdict" ] && { read -r word boot stamp _ < "$spool/verdict"; } 2> /dev/null || return 1
   { read -r here < /proc/sys/kernel/random/boot_id && read -r up _ < /proc/uptime; } 2> /dev/null || return 1
   case $word in fit | trouble) ;; *) return 1 ;; esac
   case $stamp in '' | *[!0-9]*) return 1 ;; esac

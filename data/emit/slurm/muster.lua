@@ -60,8 +60,11 @@ local function left_to_slurm(job_desc)
   if given(job_desc.array_inx) then return "array" end
   -- When it may start is decided by other jobs; a start time of now would not change that, and nodes named early are lost.
   if given(job_desc.dependency) then return "dependency" end
-  -- Its nodes are chosen already.
+  -- Its nodes are chosen already, or by what Muster does not know of them.
   if given(job_desc.reservation) then return "reservation" end
+  if given(job_desc.req_nodes) or given(job_desc.exc_nodes) then return "nodes" end
+  if given(job_desc.features) or given(job_desc.licenses) then return "features" end
+  if given(job_desc.req_switch) then return "switches" end
   -- Parts of one job that start together: starting them one by one breaks them. 0 is the first part, so `given` would not see it.
   local part = tonumber(job_desc.het_job_offset)
   if part ~= nil and part ~= UNSET_32 then return "heterogeneous" end

@@ -108,7 +108,8 @@ void judge_gpus(const Facts& f, std::vector<Diagnosis>& out) {
 
 Diagnosis judge_topology(const Facts& f) {
   const std::string plugin = value(f, "TopologyPlugin");
-  const auto leaves = std::count_if(f.switches.begin(), f.switches.end(), [](const SwitchRow& s) { return !s.nodes.empty(); });
+  const auto leaves =
+      std::count_if(f.switches.begin(), f.switches.end(), [](const SwitchRow& s) { return s.level == 0 && !s.nodes.empty(); });
   if (plugin == "topology/tree" || leaves > 0)
     return fine("topology", fmt::format("{}, {} leaves", plugin.empty() ? "tree" : plugin, leaves));
   return {"topology",

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ constexpr std::size_t kAwaitedMost = 16;       // asked about one by one at a ti
 constexpr Duration kBeatEvery = seconds(2);
 constexpr Duration kLoopAlive = seconds(20);  // no turn for so long: nobody would place what the gate holds
 constexpr Duration kSilent = seconds(5);
+constexpr auto kLetGoWithin = std::chrono::seconds(20);
 constexpr std::size_t kAskOneByOne = 16;  // jobs; more are read with one list
 
 Time read_clock(clockid_t id) {
@@ -84,6 +86,7 @@ void Engine::begin(const State& known) {
       const auto it = config->find(key);
       return it == config->end() ? std::string() : it->second;
     };
+    picture_.preempt_by_partition(number("PreemptType").find("partition_prio") != std::string::npos);
     // Without a database Slurm itself does not let jobs age.
     accounting = number("AccountingStorageType").find("slurmdbd") != std::string::npos;
     if (accounting)
@@ -133,6 +136,11 @@ void Engine::look() {
     settle_waiting();
     answer_inquiries();
     std::unique_lock hold(lock_);
+    if (closing_) {
+      hold.unlock();
+      let_all_go(std::chrono::steady_clock::now() + kLetGoWithin);
+      hold.lock();
+    }
     const Time next = std::min(jobs_at, nodes_at);
     const bool busy = !waiting_.empty();
     const Duration most = busy ? std::min(next - now().steady, milliseconds(200)) : next - now().steady;
@@ -309,7 +317,7 @@ void Engine::settle_waiting() {
     }
     if (const auto ok = hands_.gate_again(a.job); !ok) log(LogLevel::warning, ok.error().what);
     const std::lock_guard hold(lock_);
-    picture_.bar(a.job, fmt::format("it could not start on the nodes chosen for it ({})", why), now().utc + kBarred);
+    emit_all(picture_.bar(a.job, fmt::format("it could not start on the nodes chosen for it ({})", why), now().utc + kBarred));
     finish(o, {Status::failed, fmt::format("it did not start: {}", why)});
   }
 }
@@ -355,8 +363,13 @@ void Engine::beat() {
   const std::string text = fmt::format("{}\n", now().utc.ns / 1'000'000'000);
   const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (fd >= 0) close(fd);
-  if (!written || rename(fresh.c_str(), settings_.heartbeat.c_str()) != 0)
-    log(LogLevel::warning, fmt::format("the heartbeat cannot be written, so no job is held for Muster: {}", settings_.heartbeat));
+  const bool failed = !written || rename(fresh.c_str(), settings_.heartbeat.c_str()) != 0;
+  const int why = errno;
+  if (failed && fd >= 0) unlink(fresh.c_str());
+  if (failed && !beat_failed_)
+    log(LogLevel::warning,
+        fmt::format("the heartbeat cannot be written, so no job is held for Muster: {}: {}", settings_.heartbeat, strerror(why)));
+  beat_failed_ = failed;
 }
 
 // Apart from the looks: on a busy machine one of those may take longer than a heartbeat stays fresh.
@@ -372,15 +385,23 @@ void Engine::keep_beating() {
 
 void Engine::open_for_business(bool yes) {
   const std::lock_guard hold(lock_);
+  closing_ = (closing_ || open_) && !yes;
   open_ = yes;
 }
 
 void Engine::leave(std::chrono::seconds most) {
-  const auto until = std::chrono::steady_clock::now() + most;
-  std::vector<JobId> ids;
   {
     const std::lock_guard hold(lock_);
     open_ = false;
+  }
+  let_all_go(std::chrono::steady_clock::now() + most);
+}
+
+void Engine::let_all_go(std::chrono::steady_clock::time_point until) {
+  std::vector<JobId> ids;
+  {
+    const std::lock_guard hold(lock_);
+    closing_ = false;
     ids = picture_.gated_waiting();
     if (!settings_.heartbeat.empty()) unlink(settings_.heartbeat.c_str());
   }

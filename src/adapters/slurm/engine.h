@@ -63,6 +63,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   void settle_waiting();
   void beat();
   void keep_beating();
+  void let_all_go(std::chrono::steady_clock::time_point until);
   void work();
   void emit(Body body);  // with lock_ held
   void emit_all(std::vector<Body> bodies);
@@ -92,6 +93,8 @@ class Engine final : public Clock, public Observatory, public Actuator {
   std::size_t slow_at_work_ = 0;
   bool looked_ = false;
   bool open_ = false;
+  bool closing_ = false;  // what waits behind the gate is to go
+  bool beat_failed_ = false;
   bool stop_ = false;
   Time heard_;    // steady: when Slurm last answered
   Time vouched_;  // steady: when nodes were last said to be alive

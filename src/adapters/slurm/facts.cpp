@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "adapters/slurm/doctor.h"
+#include "adapters/slurm/site.h"
 #include "base/text.h"
 
 namespace muster::slurm {
@@ -155,6 +156,10 @@ Facts gather(const Settings& s) {
     auto rest = discover_rest(s.rest);
     if (!rest) rest = RestFacts{.url = s.rest.url, .problem = rest.error().what, .next = rest.error().next};
     f.rest = std::move(*rest);
+  }
+  if (const auto ok = check_paths(s); !ok) {
+    f.silent = ok.error().what;
+    return f;
   }
   Tools tools(s.conf, s.tools);
   const auto config = tools.config();

@@ -43,6 +43,8 @@ std::string reason_text(const Order& o) {
 }
 
 bool drained(const NodeRow& n) { return n.has("DRAIN") || n.has("DRAINED") || n.has("DRAINING"); }
+// Somebody's work is on it, whatever Muster knows. What is only ending is no reason to wait: it may hang for ever.
+bool at_work(const NodeRow& n) { return n.state.front() == "ALLOCATED" || n.state.front() == "MIXED"; }
 bool own(const NodeRow& n) { return n.reason.rfind(kOwnReason, 0) == 0; }
 
 std::string replaced(std::string word, const Order& o, const Site& site) {
@@ -62,6 +64,12 @@ std::string replaced(std::string word, const Order& o, const Site& site) {
 
 // A slurmd refuses whatever is started in the second in which it was told to end the job ("Job credential revoked"), and Slurm
 // then takes the job for failed: it is why Slurm itself lets two minutes pass.
+// Is done to empty nodes only.
+bool disturbs(Verb v) {
+  return v == Verb::test_node || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
+         v == Verb::reload_driver || v == Verb::bounce_link || v == Verb::install;
+}
+
 void wait_until_it_may_start_again() { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); }
 
 }  // namespace
@@ -222,6 +230,11 @@ Outcome Hands::program(const Order& o) {
 }
 
 Outcome Hands::act(const Order& o, bool gated) {
+  if (disturbs(o.action.verb) && o.action.node.some()) {
+    const auto n = read_node(o.action.node);
+    if (!n) return outcome_of(n.error());
+    if (at_work(*n)) return {Status::refused, fmt::format("Slurm has work on it: {}", join(n->state, "+"))};
+  }
   switch (o.action.verb) {
     case Verb::drain_node: return drain(o);
     case Verb::undrain_node: return undrain(o);

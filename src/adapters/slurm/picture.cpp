@@ -13,6 +13,7 @@ constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from bef
 // A slurmd that comes back first ends what it had left behind. A job put there meanwhile is refused as a duplicate, and Slurm
 // drains the node for it.
 constexpr Duration kBackFor = seconds(10);
+constexpr Duration kGateHolds = minutes(61);
 constexpr std::uint32_t kStartsTried = 3;  // of a job that Slurm does not let start, before it is Slurm's to place
 
 bool pends(const JobRow& r) {
@@ -32,6 +33,37 @@ JobEnd end_of(const std::string& state) {
   if (state == "NODE_FAIL" || state == "BOOT_FAIL") return JobEnd::node_failed;
   if (state == "PREEMPTED") return JobEnd::requeued;
   return JobEnd::app_failed;  // FAILED, OUT_OF_MEMORY
+}
+
+// GPUs on each of its nodes; 0: none.
+std::uint32_t gpus_each(const JobRow& r) {
+  const std::uint32_t nodes = std::max<std::uint32_t>(r.nodes, 1);
+  return r.gpus_per_node > 0 ? r.gpus_per_node : (r.gpus + nodes - 1) / nodes;
+}
+
+// The parts of a heterogeneous job as one: it is followed while it runs, so that nothing is done under it, and never moved.
+std::vector<JobRow> whole_jobs(const std::vector<JobRow>& rows) {
+  std::vector<JobRow> out;
+  std::map<JobId, JobRow> wholes;
+  for (const JobRow& r : rows) {
+    if (!r.het) {
+      out.push_back(r);
+      continue;
+    }
+    const auto [at, first] = wholes.try_emplace(r.id, r);
+    JobRow& w = at->second;
+    w.requeue = false;
+    if (first) continue;
+    const std::uint32_t each = std::max(gpus_each(w), gpus_each(r));
+    w.nodes += r.nodes;
+    w.gpus_per_node = each;
+    if (!r.node_list.empty()) w.node_list += (w.node_list.empty() ? "" : ",") + r.node_list;
+    if (runs(r)) w.state = r.state;
+  }
+  for (auto& [id, w] : wholes) {
+    if (!pends(w)) out.push_back(std::move(w));
+  }
+  return out;
 }
 
 bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld", 0) == 0; }
@@ -116,7 +148,19 @@ std::string Picture::bar_of(const JobRow& r, Time utc) const {
   if (held(r)) return fmt::format("held in Slurm ({})", r.reason.empty() ? "its priority is 0" : r.reason);
   if (r.admin_comment.rfind(kLeft, 0) == 0) return "Slurm places it: " + r.admin_comment.substr(kLeft.size());
   if (!gated(r.id)) return "Slurm places it: it did not come through Muster's gate";
+  if (const std::string why = slurms(r); !why.empty()) return "Slurm places it: " + why;
   if (const auto b = bars_.find(r.id); b != bars_.end() && b->second.until > utc) return b->second.why;
+  return {};
+}
+
+// What Muster knows too little of to place it; empty: nothing. Where Muster has named nodes, they are no wish of its owner's.
+std::string Picture::slurms(const JobRow& r) const {
+  const std::uint32_t each = gpus_each(r);
+  if (each == 0) return "it asks for no GPUs";
+  if (r.nodes > 1 && each < site_.gpus_per_node) return "it asks for parts of several nodes";
+  if (!r.features.empty()) return "it asks for features of nodes";
+  if (!r.required.empty() && r.admin_comment.rfind(kGate, 0) == 0) return "it names its nodes";
+  if (r.switches > 0) return "it asks for --switches";
   return {};
 }
 
@@ -128,9 +172,7 @@ JobSpec Picture::spec_of(const JobRow& r, Time utc) const {
   if (const Pool* p = pool_of(r.partition)) s.pool = p->name;
   s.queue = "slurm";  // Slurm's order holds, not Muster's among queues
   s.nodes = std::max<std::uint32_t>(r.nodes, 1);
-  const std::uint32_t each = r.gpus_per_node > 0 ? r.gpus_per_node : (r.gpus + s.nodes - 1) / s.nodes;
-  // Without GPUs it has the node for Muster all the same: nothing is reset or rebooted under it.
-  s.gpus_per_node = each >= site_.gpus_per_node ? 0 : each;
+  s.gpus_per_node = gpus_each(r) >= site_.gpus_per_node ? 0 : gpus_each(r);
   double priority = static_cast<double>(std::min<std::uint64_t>(r.priority, INT32_MAX));
   if (ageing_.longest_s > 0 && gated(r.id)) {
     priority += ageing_.weight * std::clamp((reference_ - r.submitted).seconds() / ageing_.longest_s, -1e6, 1.0);
@@ -151,6 +193,8 @@ void Picture::start(Known& k, const JobRow& r, std::vector<Body>& out) {
   k.nodes = nodes_of(r.node_list);
   JobStarted b{r.id, k.attempt, k.nodes, {}};
   for (const NodeId n : k.nodes) {
+    // Without GPUs it is on the node all the same: nothing is reset or rebooted under it, and others may be beside it.
+    if (gpus_each(r) == 0) b.slots.push_back(0);
     if (k.spec.gpus_per_node > 0) b.slots.push_back(slots_on(r.id, k, n));
   }
   k.slots = b.slots;
@@ -281,6 +325,7 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
   over_.insert(r.id);
   jobs_.erase(it);
   gate_.erase(r.id);
+  slurms_.erase(r.id);
   bars_.erase(r.id);
   slots_.erase(r.id);
   without_slots_.erase(r.id);
@@ -300,6 +345,7 @@ void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
       out.push_back(JobGone{id, JobEnd::cancelled});
     }
     gate_.erase(id);
+    slurms_.erase(id);
     bars_.erase(id);
     slots_.erase(id);
     without_slots_.erase(id);
@@ -317,17 +363,22 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
   // which is not how squeue lists them: of equals, whoever came first is first.
   std::vector<const JobRow*> in_order;
   const auto turn = [&](const JobRow& r) { return runs(r) ? 2 : jobs_.count(r.id) != 0 ? 0 : 1; };
-  for (const JobRow& r : rows) {
-    if (r.pending.empty() && !r.het) in_order.push_back(&r);  // members of arrays are followed from their start
+  const std::vector<JobRow> whole = whole_jobs(rows);
+  for (const JobRow& r : whole) {
+    if (r.pending.empty()) in_order.push_back(&r);  // members of arrays are followed from their start
   }
   std::stable_sort(in_order.begin(), in_order.end(),
                    [&](const auto* x, const auto* y) { return std::pair(turn(*x), x->id) < std::pair(turn(*y), y->id); });
   for (const JobRow* at : in_order) {
     const JobRow& r = *at;
     seen.insert(r.id);
-    const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0;
+    // A start that is further away than the gate's is somebody's wish.
+    const bool later = r.started > utc + kGateHolds;
+    const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0 && !later;
     if (gate) gate_[r.id] = r.partition;
     if (pends(r) && !gate) gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
+    slurms_.erase(r.id);
+    if (const std::string why = slurms(r); gate && !why.empty()) slurms_[r.id] = why;
     see(r, utc, out);
     const auto known = jobs_.find(r.id);
     const bool in_hand = known != jobs_.end() && known->second.in_hand;
@@ -473,11 +524,26 @@ void Picture::let_go(const Action& a, bool done) {
   if (done && a.verb == Verb::undrain_node) holds_[a.node.v] = Hold::none;
 }
 
-void Picture::bar(JobId id, std::string why, Time until) { bars_[id] = {std::move(why), until, bars_[id].times + 1}; }
+std::vector<Body> Picture::bar(JobId id, std::string why, Time until) {
+  std::vector<Body> out;
+  // At once, not at the next look: by then it would have been tried again.
+  if (const auto it = jobs_.find(id); it != jobs_.end()) {
+    it->second.spec.barred = why;
+    out.push_back(JobAmended{id, it->second.spec});
+  }
+  bars_[id] = {std::move(why), until, bars_[id].times + 1};
+  return out;
+}
 
-std::string Picture::unfit(const PartitionRow& partition) const {
+std::string Picture::unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const {
   const std::vector<NodeId> now = nodes_of(partition.nodes);
   if (now.empty()) return fmt::format("partition {} has no node that Muster knows", partition.name);
+  for (const PartitionRow& low : all) {
+    if (!preempt_by_partition_ || !low.stoppable || low.tier >= partition.tier) continue;
+    const std::vector<NodeId> theirs = nodes_of(low.nodes);
+    if (std::find_first_of(now.begin(), now.end(), theirs.begin(), theirs.end()) != now.end())
+      return fmt::format("jobs of partition {} stop those of {}, which only Slurm does", partition.name, low.name);
+  }
   const Pool* pool = pool_of(partition.name);
   if (pool != nullptr ? now == pool->nodes : now.size() == site_.nodes.size()) return {};
   return fmt::format("partition {} has other nodes than when Muster was started: it places there when it is started again",
@@ -492,7 +558,7 @@ std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>
   }
   for (const PartitionRow& r : rows) {
     if (mode_of(r.name) != Mode::place) continue;
-    if (std::string why = this->unfit(r); !why.empty()) unfit[r.name] = std::move(why);
+    if (std::string why = this->unfit(r, rows); !why.empty()) unfit[r.name] = std::move(why);
   }
   std::vector<std::string> news;
   for (const auto& [name, why] : unfit) {
@@ -514,6 +580,8 @@ std::map<JobId, std::string> Picture::not_ours() const {
     const auto bar = bars_.find(id);
     if (const auto p = unfit_.find(partition); p != unfit_.end()) {
       out[id] = p->second;
+    } else if (const auto s = slurms_.find(id); s != slurms_.end()) {
+      out[id] = s->second;
     } else if (mode_of(partition) != Mode::place) {
       out[id] = fmt::format("Muster does not place in partition {}", partition);
     } else if (const std::size_t most = pool_of(partition) != nullptr ? pool_of(partition)->nodes.size() : site_.nodes.size();

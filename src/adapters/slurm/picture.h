@@ -33,6 +33,8 @@ class Picture {
   Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise);
 
   void age_by(Ageing a) { ageing_ = a; }
+  // PreemptType=preempt/partition_prio: jobs of a higher tier stop those of a lower one.
+  void preempt_by_partition(bool yes) { preempt_by_partition_ = yes; }
   void know(const State& s);  // what the journal knows: the first look is compared with that
 
   // All jobs that Slurm knows. What is missing from two looks in a row is gone.
@@ -62,7 +64,7 @@ class Picture {
   void take_in_hand(const Action& a);
   void let_go(const Action& a, bool done);
   // Slurm would not let it start: not tried again before `until` (utc).
-  void bar(JobId id, std::string why, Time until);
+  std::vector<Body> bar(JobId id, std::string why, Time until);
   // Jobs that run on parts of nodes, of which squeue does not tell: their start is told at the look after their GPUs are known.
   const std::set<JobId>& without_slots() const { return without_slots_; }
   void told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots);
@@ -94,6 +96,7 @@ class Picture {
   };
   JobSpec spec_of(const JobRow& r, Time utc) const;
   std::string bar_of(const JobRow& r, Time utc) const;
+  std::string slurms(const JobRow& r) const;
   std::set<JobId> see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out);
   void see(const JobRow& r, Time utc, std::vector<Body>& out);
   void appear(const JobRow& r, Time utc, std::vector<Body>& out);
@@ -105,7 +108,7 @@ class Picture {
   void amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   std::vector<NodeId> nodes_of(const std::string& list) const;
   const Pool* pool_of(std::string_view partition) const;  // null: all nodes
-  std::string unfit(const PartitionRow& partition) const;
+  std::string unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const;
   bool tell_past(const JobRow& r, Time utc, std::vector<Body>& out);
   void miss(std::vector<Body>& out, const std::set<JobId>& seen);
 
@@ -115,10 +118,12 @@ class Picture {
   Mode otherwise_;
   std::map<std::string, std::string> unfit_;  // partitions in which Muster was to place and cannot, and why
   Ageing ageing_;
+  bool preempt_by_partition_ = false;
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
-  std::map<JobId, std::string> gate_;  // jobs that wait for Muster, by their admin comment, and their partitions
-  std::set<JobId> over_;               // ended, and still on Slurm's list
+  std::map<JobId, std::string> gate_;    // jobs that wait for Muster, by their admin comment, and their partitions
+  std::map<JobId, std::string> slurms_;  // of those: what only Slurm can place, and why
+  std::set<JobId> over_;                 // ended, and still on Slurm's list
   std::set<JobId> strays_;
   std::map<JobId, Bar> bars_;
   std::map<JobId, std::map<std::string, std::uint16_t>> slots_;

@@ -208,7 +208,7 @@ TEST_F(Pictured, OnlyWhatTheGateHoldsIsMustersToStart) {
 
 TEST_F(Pictured, WhatCouldNotStartIsLeftAloneForAWhile) {
   look({gate(1)});
-  p.bar(JobId{1, 0}, "QOSMaxGRESPerUser", now + minutes(1));
+  for (const Body& b : p.bar(JobId{1, 0}, "QOSMaxGRESPerUser", now + minutes(1))) t.tell(b);
   look({gate(1)});
   EXPECT_EQ(barred(1), "QOSMaxGRESPerUser");
   now = now + minutes(2);
@@ -227,7 +227,7 @@ TEST_F(Pictured, WhatMusterCannotPlaceIsSlurms) {
   EXPECT_NE(p.not_ours().at(JobId{3, 0}).find("debug"), std::string::npos);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(p.not_ours().count(JobId{1, 0}), 0U) << "it may be tried again";
-    p.bar(JobId{1, 0}, "it could not start", now);
+    EXPECT_EQ(only<JobAmended>(p.bar(JobId{1, 0}, "it could not start", now)).size(), 1U) << "told at once";
   }
   EXPECT_NE(p.not_ours().at(JobId{1, 0}).find("3 times it could not start"), std::string::npos);
   JobRow left = row(1, "PENDING");
@@ -457,6 +457,72 @@ TEST_F(Pictured, ANodeThatComesBackIsNotUsedAtOnce) {
   EXPECT_TRUE(only<NodeChanged>(look_nodes(rows)).empty());
   rows[0].state = {"IDLE", "NOT_RESPONDING"};
   EXPECT_EQ(only<NodeChanged>(look_nodes(rows)).at(0).condition, NodeCondition::booting) << "Slurm starts nothing there";
+}
+
+TEST_F(Pictured, WithoutGpusItIsBesideOthersAndTheNodeIsBusy) {
+  JobRow plain = row(2, "RUNNING", "n0");
+  plain.nodes = 1;
+  plain.gpus_per_node = 0;
+  look({row(1, "RUNNING", "n[0-1]")});
+  for (int i = 0; i < 3; ++i) look({row(1, "RUNNING", "n[0-1]"), plain});
+  EXPECT_EQ(phase(1), JobPhase::running) << "a job of cores only takes no GPUs from it";
+  EXPECT_EQ(phase(2), JobPhase::running);
+  EXPECT_EQ(t.s.nodes[0].shares.size(), 2U);
+  look({row(1, "COMPLETED", "n[0-1]"), plain});
+  EXPECT_TRUE(t.s.nodes[0].busy()) << "nothing is done to the node under it";
+  EXPECT_FALSE(t.s.nodes[1].busy());
+}
+
+TEST_F(Pictured, PartsOfAHeterogeneousJobAreFollowedAsOne) {
+  const auto part = [](const char* state, const char* nodes) {
+    JobRow r = row(7, state, nodes);
+    r.het = true;
+    r.nodes = 1;
+    return r;
+  };
+  EXPECT_TRUE(look({part("PENDING", ""), part("PENDING", "")}).empty()) << "Slurm places it";
+  look({part("RUNNING", "n2"), part("RUNNING", "n5")});
+  EXPECT_TRUE(t.s.nodes[2].busy());
+  EXPECT_TRUE(t.s.nodes[5].busy());
+  EXPECT_TRUE(t.s.jobs.at(JobId{7, 0}).spec.no_requeue) << "it is never moved";
+  look({part("COMPLETED", "n2"), part("COMPLETED", "n5")});
+  EXPECT_EQ(phase(7), JobPhase::completed);
+  EXPECT_FALSE(t.s.nodes[5].busy());
+}
+
+TEST_F(Pictured, WhatOnlySlurmCanPlaceIsSlurms) {
+  JobRow named = gate(1), cores = gate(2), parts = gate(3), features = gate(4), later = gate(5), switches = gate(6);
+  named.required = "n3";
+  cores.gpus_per_node = 0;
+  parts.gpus_per_node = 1;
+  features.features = "nvme";
+  later.started = now + hours(2);
+  switches.switches = 1;
+  look({named, cores, parts, features, later, switches, gate(8)});
+  const auto theirs = p.not_ours();
+  EXPECT_EQ(theirs.at(JobId{1, 0}), "it names its nodes");
+  EXPECT_EQ(theirs.at(JobId{2, 0}), "it asks for no GPUs");
+  EXPECT_EQ(theirs.at(JobId{3, 0}), "it asks for parts of several nodes");
+  EXPECT_EQ(theirs.at(JobId{4, 0}), "it asks for features of nodes");
+  EXPECT_EQ(theirs.count(JobId{5, 0}), 0U) << "its owner has chosen a time: it is left as it is";
+  EXPECT_FALSE(barred(5).empty());
+  EXPECT_EQ(theirs.count(JobId{6, 0}), 1U);
+  EXPECT_EQ(theirs.count(JobId{8, 0}), 0U);
+  for (const std::uint32_t id : {1U, 2U, 3U, 4U, 6U}) EXPECT_EQ(barred(id), "Slurm places it: " + theirs.at(JobId{id, 0}));
+}
+
+TEST_F(Pictured, WhereJobsStopOthersSlurmPlaces) {
+  PartitionRow batch{"batch", "n[0-7]", 100, true, false, {}};
+  PartitionRow low{"low", "n[6-7]", 10, true, true, {}};
+  PartitionRow debug{"debug", "n0", 100, true, false, {}};
+  EXPECT_TRUE(p.see_partitions({batch, low, debug}).empty()) << "nobody preempts";
+  p.preempt_by_partition(true);
+  EXPECT_EQ(p.see_partitions({batch, low, debug}).size(), 1U);
+  look({gate(1)});
+  EXPECT_EQ(p.not_ours().at(JobId{1, 0}), "jobs of partition batch stop those of low, which only Slurm does");
+  low.stoppable = false;
+  EXPECT_EQ(p.see_partitions({batch, low, debug}).size(), 1U) << "as it should be again";
+  EXPECT_TRUE(p.not_ours().empty());
 }
 
 TEST_F(Pictured, WhatTheJournalKnowsIsNotToldAgain) {

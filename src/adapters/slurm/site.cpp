@@ -1,8 +1,13 @@
 #include "adapters/slurm/site.h"
 
+#include <errno.h>
 #include <fmt/core.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "base/log.h"
@@ -140,6 +145,20 @@ Site as_known(Site found, const Site& known, const std::vector<PartitionRow>& pa
   out.cables = found.cables;
   out.pools = pools_of(partitions, out);
   return out;
+}
+
+Result<void> check_paths(const Settings& s) {
+  if (!s.conf.empty() && access(s.conf.c_str(), R_OK) != 0)
+    return fail(Code::bad_input, fmt::format("conf: {} cannot be read: {}", printable(s.conf), strerror(errno)),
+                "name the slurm.conf of the cluster, or leave `conf` out where Slurm's tools find it by themselves");
+  struct stat st {};
+  if (s.heartbeat.empty() || stat(s.heartbeat.c_str(), &st) != 0) return {};
+  std::string line;
+  if (std::ifstream file(s.heartbeat); S_ISREG(st.st_mode) && file && st.st_size < 64) std::getline(file, line);
+  if (!S_ISREG(st.st_mode) || (st.st_size > 0 && !parse_uint(line)))
+    return fail(Code::bad_input, fmt::format("heartbeat: {} is there and is no heartbeat", printable(s.heartbeat)),
+                "Muster writes a file of that name over and removes it: name another");
+  return {};
 }
 
 Result<Site> discover_site(Tools& tools, const Site& known) {

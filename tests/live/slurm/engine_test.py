@@ -56,6 +56,14 @@ def placing(lab, muster):
     check(running(lab, shared), 'a job of two GPUs runs')
     started = wait_for(lambda: [e['body'] for e in muster.of('job_started') if e['body']['job'] == str(shared)], 10)
     check(started and [bin(s).count('1') for s in started[-1]['slots']] == [2], 'and Muster knows which two', started)
+    # A job of cores only, on a node of the gang: it takes nothing from it.
+    node = lab.out('scontrol', 'show', 'hostnames', lab.job(job)['NodeList']).split()[0]
+    beside = lab.sbatch('-p', 'debug', '-w', node, '-c', '1', '-t', '10', script='sleep 20')
+    check(running(lab, beside), 'a job without GPUs runs beside the gang', lab.job(beside))
+    check(wait_for(lambda: [e for e in muster.of('job_started') if e['body']['job'] == str(beside)], 10), 'Muster sees it')
+    time.sleep(2)
+    ended = [e['body'] for e in muster.of('job_ended') if e['body']['job'] in (str(job), str(beside))]
+    check(not ended or state(lab, job) != 'RUNNING', 'and takes neither for ended', ended)
     return job
 
 
@@ -114,6 +122,18 @@ def going(lab, muster, drained):
     lab.run('scancel', str(full))
     check(wait_for(lambda: state(lab, last) in ('RUNNING', 'COMPLETED', 'COMPLETING'), 15), 'and what waited behind it runs')
     muster.start()
+    time.sleep(4)
+    full = submit(lab, free, seconds=60)
+    running(lab, full, 20)
+    last = submit(lab, 4, seconds=2)
+    time.sleep(2)
+    check(lab.job(last).get('AdminComment') == 'muster: gate', 'one more waits behind the gate', lab.job(last))
+    paused = muster.run('pause', '--reason', 'a test')
+    check(paused.returncode == 0, 'Muster is paused', paused.stderr)
+    let_go = wait_for(lambda: lab.job(last).get('Reason') != 'BeginTime', 5)
+    check(let_go, 'and lets it go at once', lab.job(last))
+    lab.run('scancel', str(full))
+    muster.run('resume', '--reason', 'a test')
 
 
 def slurm_goes(lab, muster):
