@@ -81,6 +81,8 @@ int run_up_slurm(const UpOptions& o) {
   if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
   fit_to_slurm(*policy);
   say_rest(settings->rest);
+  settings->owner = (*journal)->id();
+  if (auto ok = slurm::check_alone(*settings); !ok && !policy->shadow) return say_error(ok.error());
   settings->spool = dir->path + "/hands";
   std::error_code made;
   std::filesystem::create_directories(settings->spool, made);

@@ -38,6 +38,7 @@ struct Settings {
   Duration poll = milliseconds(500);               // between two looks at the jobs, where that costs little
   double poll_share = 0.06;                        // of a core that looking at jobs may take
   std::string spool;                               // set by the host: what came of programs that were started
+  std::string owner;                               // set by the host: its journal's id, which stands in its heartbeat
 };
 
 Result<Settings> parse_settings(const std::string& text, const std::string& file);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "adapters/slurm/site.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -360,7 +361,7 @@ void Engine::beat() {
   // The time itself, which is all that job_submit.lua can read; replaced whole, so that nobody reads half of it.
   const std::string fresh = settings_.heartbeat + ".new";
   const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  const std::string text = fmt::format("{}\n", now().utc.ns / 1'000'000'000);
+  const std::string text = fmt::format("{}\n{}\n", now().utc.ns / 1'000'000'000, settings_.owner);
   const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (fd >= 0) close(fd);
   const bool failed = !written || rename(fresh.c_str(), settings_.heartbeat.c_str()) != 0;
@@ -403,7 +404,7 @@ void Engine::let_all_go(std::chrono::steady_clock::time_point until) {
     const std::lock_guard hold(lock_);
     closing_ = false;
     ids = picture_.gated_waiting();
-    if (!settings_.heartbeat.empty()) unlink(settings_.heartbeat.c_str());
+    if (!settings_.heartbeat.empty() && owns_heartbeat(settings_)) unlink(settings_.heartbeat.c_str());
   }
   // Many with one call: a queue of thousands must not take minutes.
   constexpr std::size_t kAtOnce = 200;

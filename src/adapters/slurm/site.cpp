@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -159,6 +160,40 @@ Result<void> check_paths(const Settings& s) {
     return fail(Code::bad_input, fmt::format("heartbeat: {} is there and is no heartbeat", printable(s.heartbeat)),
                 "Muster writes a file of that name over and removes it: name another");
   return {};
+}
+
+namespace {
+
+struct Beat {
+  std::uint64_t at = 0;  // utc, seconds
+  std::string owner;
+};
+
+Beat read_beat(const Settings& s) {
+  std::ifstream file(s.heartbeat);
+  std::string at;
+  Beat b;
+  if (std::getline(file, at)) std::getline(file, b.owner);
+  b.at = parse_uint(at).value_or(0);
+  return b;
+}
+
+}  // namespace
+
+bool owns_heartbeat(const Settings& s) {
+  const Beat b = read_beat(s);
+  return b.owner.empty() || b.owner == s.owner;
+}
+
+Result<void> check_alone(const Settings& s) {
+  constexpr std::uint64_t kFresh_s = 15;  // as muster.lua has it
+  const Beat b = read_beat(s);
+  const auto now = static_cast<std::uint64_t>(time(nullptr));
+  if (s.heartbeat.empty() || b.owner.empty() || b.owner == s.owner || b.at + kFresh_s < now) return {};
+  return fail(Code::conflict,
+              fmt::format("another Muster places jobs of this Slurm: its heartbeat in {} is {} s old", printable(s.heartbeat),
+                          now > b.at ? now - b.at : 0),
+              "stop that one first; beside it only a Muster in shadow mode (without --policy) may run");
 }
 
 Result<Site> discover_site(Tools& tools, const Site& known) {

@@ -16,6 +16,10 @@ Site as_known(Site found, const Site& known, const std::vector<PartitionRow>& pa
 // Files that the settings name: a slurm.conf that can be read, and a heartbeat that is one or is not there yet, since it is
 // written over and removed.
 Result<void> check_paths(const Settings& s);
+// That no other Muster's heart beats there.
+Result<void> check_alone(const Settings& s);
+// Whether the heartbeat is this Muster's, or of nobody.
+bool owns_heartbeat(const Settings& s);
 Result<Site> discover_site(Tools& tools, const Site& known = {});
 
 }  // namespace muster::slurm

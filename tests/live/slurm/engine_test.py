@@ -2,6 +2,7 @@
 is left alone, Muster goes and comes back, Slurm goes and comes back."""
 import os
 import shutil
+import subprocess
 import sys
 import time
 
@@ -128,6 +129,9 @@ def going(lab, muster, drained):
     last = submit(lab, 4, seconds=2)
     time.sleep(2)
     check(lab.job(last).get('AdminComment') == 'muster: gate', 'one more waits behind the gate', lab.job(last))
+    second = subprocess.run([muster.muster, 'up', '--slurm', muster.file, '--policy', 'default', '--port', '0', '--state',
+                             f'{lab.dir}/second'], capture_output=True, text=True, timeout=60)
+    check(second.returncode != 0 and 'another Muster' in second.stderr, 'a second Muster is refused', second.stderr)
     paused = muster.run('pause', '--reason', 'a test')
     check(paused.returncode == 0, 'Muster is paused', paused.stderr)
     let_go = wait_for(lambda: lab.job(last).get('Reason') != 'BeginTime', 5)
