@@ -66,7 +66,7 @@ std::pair<std::uint32_t, std::uint32_t> gpus_of(const Instance& i, std::uint32_t
   const auto& n = i.layout.nodes[node];
   std::uint32_t usable = 0;
   for (const std::uint16_t taken : i.occupancy.nodes[node].taken) usable += taken + i.shape.milli <= 1000 ? 1 : 0;
-  if (!i.occupancy.nodes[node].open || (i.shape.model != kAnyModel && i.shape.model != n.model)) usable = 0;
+  if (!i.occupancy.nodes[node].open || !suits(i.shape, n.model, n.pools)) usable = 0;
   return {usable, i.shape.gpus == 0 ? n.gpus : i.shape.gpus};
 }
 
