@@ -20,7 +20,6 @@ namespace muster::oracle {
 namespace {
 
 using decide::Choice;
-using decide::kAnyModel;
 using decide::Layout;
 using decide::Occupancy;
 using decide::Shape;

@@ -17,7 +17,7 @@ class Clearing {
            std::span<const Candidate> candidates)
       : shape_(shape), candidates_(candidates), chosen_(candidates.size()), parts_(candidates.size()) {
     for (const NodeId n : nodes) {
-      if (!tree.is_open(n) || (shape.model != kAnyModel && layout.nodes[n.v].model != shape.model)) continue;
+      if (!tree.is_open(n) || !suits(shape, layout.nodes[n.v].model, layout.nodes[n.v].pools)) continue;
       nodes_.push_back({n, decide::free_gpus(tree, layout, shape, n), piece_gpus(layout, shape, n), 0, {}});
       room_ += nodes_.back().room();
     }
@@ -164,7 +164,7 @@ std::uint32_t piece_gpus(const Layout& layout, const Shape& shape, NodeId n) {
 }
 
 std::uint32_t free_gpus(const Tree& tree, const Layout& layout, const Shape& shape, NodeId n) {
-  if (!tree.is_open(n) || (shape.model != kAnyModel && layout.nodes[n.v].model != shape.model)) return 0;
+  if (!tree.is_open(n) || !suits(shape, layout.nodes[n.v].model, layout.nodes[n.v].pools)) return 0;
   return static_cast<std::uint32_t>(std::popcount(tree.free_slots(n)));
 }
 

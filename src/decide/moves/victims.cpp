@@ -99,7 +99,7 @@ void VictimSearch::set_bound(Group& g) const {
   for (const NodeId n : g.nodes) {
     const std::uint32_t piece = piece_gpus(layout_, ask_.shape, n);
     const std::uint32_t free = free_gpus(tree_, layout_, ask_.shape, n);
-    const bool usable = tree_.is_open(n) && (ask_.shape.model == kAnyModel || layout_.nodes[n.v].model == ask_.shape.model);
+    const bool usable = tree_.is_open(n) && suits(ask_.shape, layout_.nodes[n.v].model, layout_.nodes[n.v].pools);
     if (!usable) continue;
     room += free / piece;
     const std::uint32_t most = layout_.nodes[n.v].gpus / piece;
