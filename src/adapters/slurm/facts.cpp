@@ -34,11 +34,11 @@ std::optional<std::string> said(const Settings& s, std::vector<std::string> argv
 std::string path_of(const Settings& s, const std::string& tool) { return s.tools.empty() ? tool : s.tools + "/" + tool; }
 
 // The last word of "slurm-wlm 22.05.8".
-ToolFact tool(const Settings& s, const std::string& name) {
+ToolFact tool(const Settings& s, const std::string& name, std::chrono::milliseconds most) {
   Command c;
   c.argv = {path_of(s, name), "--version"};
   if (!s.conf.empty()) c.env = {{"SLURM_CONF", s.conf}};
-  c.timeout = kAsk;
+  c.timeout = most;
   const auto r = run(c);
   if (!r) return {name, r.error().code != Code::not_found, ""};
   const std::string_view line = trim(std::string_view(r->out).substr(0, r->out.find('\n')));
@@ -145,7 +145,10 @@ void look_at_user(const Settings& s, Facts& f) {
 
 Facts gather(const Settings& s) {
   Facts f;
-  for (const char* name : {"squeue", "scontrol", "scancel", "sinfo", "sacct"}) f.tools.push_back(tool(s, name));
+  const auto paths = check_paths(s);
+  // Without a slurm.conf they look for one for long before they say even their version.
+  for (const char* name : {"squeue", "scontrol", "scancel", "sinfo", "sacct"})
+    f.tools.push_back(tool(s, name, paths ? std::chrono::milliseconds(kAsk) : std::chrono::milliseconds(300)));
   for (const auto& [verb, argv] : s.hands) {
     ProgramFact p{verb, argv.front(), false, false};
     p.there = access(p.path.c_str(), F_OK) == 0;
@@ -157,8 +160,8 @@ Facts gather(const Settings& s) {
     if (!rest) rest = RestFacts{.url = s.rest.url, .problem = rest.error().what, .next = rest.error().next};
     f.rest = std::move(*rest);
   }
-  if (const auto ok = check_paths(s); !ok) {
-    f.silent = ok.error().what;
+  if (!paths) {
+    f.silent = paths.error().what;
     return f;
   }
   Tools tools(s.conf, s.tools);
