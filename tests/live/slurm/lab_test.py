@@ -11,6 +11,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 import lab_agents  # noqa: E402
+from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
 from lab import EMIT, HERE, Lab, Unavailable, listening, read, until  # noqa: E402
 
@@ -39,7 +40,7 @@ def state(lab, job):
 
 
 def runs(lab, job, seconds=8):
-    return bool(until(lambda: state(lab, job) == 'RUNNING', seconds))
+    return bool(wait_for(lambda: state(lab, job) == 'RUNNING', seconds))
 
 
 def waits(lab, job):
@@ -77,7 +78,7 @@ def cluster(lab):
 def ordinary_user(lab):
     script = 'echo $CUDA_VISIBLE_DEVICES $(id -un) > $HOME/said; srun -N2 true'
     job = lab.sbatch('-p', 'debug', '-N2', '--gres=gpu:4', script=script)
-    check(until(lambda: state(lab, job) == 'COMPLETED', 15) and read(f'{lab.dir}/home/said') == '0,1,2,3 nobody\n',
+    check(wait_for(lambda: state(lab, job) == 'COMPLETED', 15) and read(f'{lab.dir}/home/said') == '0,1,2,3 nobody\n',
           'an ordinary user sends a job, which gets its GPUs and runs a step on two nodes',
           (lab.job(job), read(f'{lab.dir}/home/said')))
 
@@ -179,23 +180,27 @@ def node_acts(lab, muster):
     check(len([n for n in lab.daemons() if n.startswith('agent.')]) == NODES, 'an agent for each node')
 
     def lost(name):
-        page = urllib.request.urlopen(f'http://127.0.0.1:{lab_agents.agent_port(lab, name)}/metrics', timeout=5).read().decode()
+        try:
+            url = f'http://127.0.0.1:{lab_agents.agent_port(lab, name)}/metrics'
+            page = urllib.request.urlopen(url, timeout=5).read().decode()
+        except OSError as why:  # it is being started
+            return why
         lines = [line for line in page.splitlines() if line.startswith('muster_gpu_lost{') and line.endswith(' 1')]
         return [line.split('gpu="')[1][0] for line in lines]
     done = command('xid', lab.dir, node, '79', '--slot', '2', '--lose', '--cure', 'reboot_node')
     check(done.returncode == 0 and 'Xid (PCI:0000:3b:00): 79,' in read(f'{home}/kmsg') and not os.path.exists(f'{home}/dev/gpu2'),
           'a GPU falls off the bus: a line in the kernel log, and its device is gone', done)
-    check(until(lambda: lost(node) == ['2'], 10) and not lost('gpu0004'), "NVML has lost it too, on that node only", lost(node))
+    gone = wait_for(lambda: lost(node) == ['2'], 10)
+    check(gone and not lost('gpu0004'), "NVML has lost it too, on that node only", lost(node))
     tested, reset = command('hand', lab.dir, 'test_node', node), command('hand', lab.dir, 'reset_gpu', node, '2')
     check(tested.returncode == 1 and 'GPU 2 missing of 8' in tested.stderr and reset.returncode == 1,
           'the test of the node fails, and a milder cure than it needs does not help', (tested, reset))
     before = lab.pid('agent', node), lab.pid('slurmd', node)
     lab.out('scontrol', 'reboot', 'ASAP', 'nextstate=RESUME', 'reason=muster: incident 1', node)
-    back = until(lambda: 'REBOOT' not in lab.node(node)['State'] and lab.node(node)['State'] == 'IDLE' and lab.pid('slurmd', node)
-                 not in (0, before[1]), 20)
+    back = wait_for(lambda: lab.node(node)['State'] == 'IDLE' and lab.pid('slurmd', node) not in (0, before[1]), 20)
     tested = command('hand', lab.dir, 'test_node', node)
     check(back and tested.returncode == 0, '`scontrol reboot` of the node brings it back whole', (lab.node(node), tested))
-    check(until(lambda: lab.pid('agent', node) not in (0, before[0]), 5) and until(lambda: lost(node) == [], 10),
+    check(wait_for(lambda: lab.pid('agent', node) not in (0, before[0]), 5) and wait_for(lambda: lost(node) == [], 10),
           'with its agent, which sees eight GPUs', lab.pid('agent', node))
 
 
@@ -208,7 +213,7 @@ def killed_controller(lab):
     lab.kill('slurmrestd')
     lab.restart('slurmctld')
     lab.restart('slurmrestd')
-    after = until(lambda: set(before.split()) <= set(lab.out('squeue', '-h', '-t', 'R', '-o', '%i').split()), 10)
+    after = wait_for(lambda: set(before.split()) <= set(lab.out('squeue', '-h', '-t', 'R', '-o', '%i').split()), 10)
     check(after and state(lab, job) == 'RUNNING', 'jobs run on through kill -9 of slurmctld and slurmrestd',
           (before, lab.job(job)))
 
@@ -240,7 +245,7 @@ def tethered():
     pids = Lab(folder).daemons().values()
     child.kill()
     child.wait()
-    gone = until(lambda: not os.path.exists(folder) and not any(map(is_running, pids)), 20)
+    gone = wait_for(lambda: not os.path.exists(folder) and not any(map(is_running, pids)), 20)
     check(gone and len(pids) >= 6, 'a lab ends with the program that started it, even if that is killed', folder)
 
 
@@ -278,7 +283,8 @@ def main():
     check(down, f'a slurmd that was killed shows as DOWN within {time.monotonic() - since:.0f} s', lab.node('gpu0001'))
     lab.restart('slurmd', 'gpu0001')
     released(lab, jobs, begin, since)
-    check(until(lambda: 'DOWN' not in lab.node('gpu0001')['State'], 20), 'started again, its node is back', lab.node('gpu0001'))
+    back = wait_for(lambda: 'DOWN' not in lab.node('gpu0001')['State'], 20)
+    check(back, 'started again, its node is back', lab.node('gpu0001'))
     stale(lab)
     pinned(lab)
     ends(lab, other)
