@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "adapters/slurm/engine.h"
+#include "adapters/slurm/heartbeat.h"
 #include "adapters/slurm/rest.h"
 #include "adapters/slurm/site.h"
 #include "commands.h"
@@ -61,7 +62,8 @@ int run_up_slurm(const UpOptions& o) {
   if (!text) return say_error(text.error());
   auto settings = slurm::parse_settings(*text, o.slurm);
   if (!settings) return say_error(settings.error());
-  if (auto ok = slurm::check_paths(*settings); !ok) return say_error(ok.error());
+  if (auto ok = slurm::check_conf(settings->conf); !ok) return say_error(ok.error());
+  if (auto ok = slurm::check_heartbeat(*settings); !ok) return say_error(ok.error());
   auto policy = load_policy(o.policy);
   if (!policy) return say_error(policy.error());
   if (o.policy.empty()) {
@@ -73,7 +75,7 @@ int run_up_slurm(const UpOptions& o) {
   if (!dir) return say_error(dir.error());
   auto journal = sqlite::open({.path = dir->journal(), .create = true});
   if (!journal) return say_error(journal.error());
-  auto books = control::restore(**journal, [](std::string_view text) { return parse_json(text); });
+  auto books = control::restore(**journal, [](std::string_view json) { return parse_json(json); });
   if (!books) return say_error(books.error());
   slurm::Tools tools(settings->conf, settings->tools);
   auto site = site_of_slurm(tools, books->state.site);

@@ -24,7 +24,8 @@ bool ordered(const State& s, JobId job) {
 
 void PlacementAdvice::starts(State& s, const Event& e, const JobStarted& b) {
   const Job* j = find_job(s, b.job);
-  if (j == nullptr || b.nodes.size() < 2 || ordered(s, b.job)) return;
+  const bool has_gpus = b.slots.empty() || std::any_of(b.slots.begin(), b.slots.end(), [](auto mask) { return mask != 0; });
+  if (j == nullptr || b.nodes.size() < 2 || !has_gpus || ordered(s, b.job)) return;
   std::set<std::uint32_t> leaves;
   for (const NodeId n : b.nodes) {
     if (n.v < s.site.nodes.size()) leaves.insert(s.site.nodes[n.v].leaf);
@@ -89,8 +90,7 @@ std::string render_placement_advice(const Value& advice, bool colour) {
   const double leaves = number_of(advice, "leaves").value_or(0), ours = number_of(advice, "leaves_by_muster").value_or(1);
   std::string out = fmt::format(
       "Placement: the engine put {:.0f} gangs on {:.0f} leaf switches in all, {:.3f} times the {:.0f} that Muster would have "
-      "needed "
-      "at the same moments.\n",
+      "needed at the same moments.\n",
       gangs, leaves, leaves / std::max(ours, 1.0), ours);
   const auto& widest = list_of(advice, "widest");
   if (widest.empty()) return out;

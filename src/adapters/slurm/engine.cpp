@@ -1,15 +1,12 @@
 #include "adapters/slurm/engine.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "adapters/slurm/site.h"
+#include "adapters/slurm/heartbeat.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -358,19 +355,9 @@ void Engine::beat() {
   const std::lock_guard hold(lock_);  // to the end: nobody leaves between the question and the beat
   const Time t = now().steady;
   if (!open_ || !looked_ || t - heard_ > kLoopAlive || t - turned_ > kLoopAlive) return;
-  // The time itself, which is all that job_submit.lua can read; replaced whole, so that nobody reads half of it.
-  const std::string fresh = settings_.heartbeat + ".new";
-  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  const std::string text = fmt::format("{}\n{}\n", now().utc.ns / 1'000'000'000, settings_.owner);
-  const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (fd >= 0) close(fd);
-  const bool failed = !written || rename(fresh.c_str(), settings_.heartbeat.c_str()) != 0;
-  const int why = errno;
-  if (failed && fd >= 0) unlink(fresh.c_str());
-  if (failed && !beat_failed_)
-    log(LogLevel::warning,
-        fmt::format("the heartbeat cannot be written, so no job is held for Muster: {}: {}", settings_.heartbeat, strerror(why)));
-  beat_failed_ = failed;
+  const auto written = write_heartbeat(settings_);
+  if (!written && !beat_failed_) log(LogLevel::warning, written.error().what);
+  beat_failed_ = !written;
 }
 
 // Apart from the looks: on a busy machine one of those may take longer than a heartbeat stays fresh.
@@ -404,7 +391,7 @@ void Engine::let_all_go(std::chrono::steady_clock::time_point until) {
     const std::lock_guard hold(lock_);
     closing_ = false;
     ids = picture_.gated_waiting();
-    if (!settings_.heartbeat.empty() && owns_heartbeat(settings_)) unlink(settings_.heartbeat.c_str());
+    remove_heartbeat(settings_);
   }
   // Many with one call: a queue of thousands must not take minutes.
   constexpr std::size_t kAtOnce = 200;

@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "adapters/slurm/doctor.h"
-#include "adapters/slurm/site.h"
+#include "adapters/slurm/heartbeat.h"
 #include "base/text.h"
 
 namespace muster::slurm {
@@ -145,7 +145,8 @@ void look_at_user(const Settings& s, Facts& f) {
 
 Facts gather(const Settings& s) {
   Facts f;
-  const auto paths = check_paths(s);
+  auto paths = check_conf(s.conf);
+  if (paths) paths = check_heartbeat(s);
   // Without a slurm.conf they look for one for long before they say even their version.
   for (const char* name : {"squeue", "scontrol", "scancel", "sinfo", "sacct"})
     f.tools.push_back(tool(s, name, paths ? std::chrono::milliseconds(kAsk) : std::chrono::milliseconds(300)));

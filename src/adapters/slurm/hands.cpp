@@ -62,14 +62,14 @@ std::string replaced(std::string word, const Order& o, const Site& site) {
   return word;
 }
 
-// A slurmd refuses whatever is started in the second in which it was told to end the job ("Job credential revoked"), and Slurm
-// then takes the job for failed: it is why Slurm itself lets two minutes pass.
 // Is done to empty nodes only.
 bool disturbs(Verb v) {
   return v == Verb::test_node || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
          v == Verb::reload_driver || v == Verb::bounce_link || v == Verb::install;
 }
 
+// A slurmd refuses whatever is started in the second in which it was told to end the job ("Job credential revoked"), and Slurm
+// then takes the job for failed: it is why Slurm itself lets two minutes pass.
 void wait_until_it_may_start_again() { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); }
 
 }  // namespace

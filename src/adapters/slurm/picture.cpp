@@ -13,6 +13,7 @@ constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from bef
 // A slurmd that comes back first ends what it had left behind. A job put there meanwhile is refused as a duplicate, and Slurm
 // drains the node for it.
 constexpr Duration kBackFor = seconds(10);
+// The gate puts a start an hour off, by the clock of slurmctld's machine.
 constexpr Duration kGateHolds = minutes(61);
 constexpr std::uint32_t kStartsTried = 3;  // of a job that Slurm does not let start, before it is Slurm's to place
 
@@ -42,14 +43,10 @@ std::uint32_t gpus_each(const JobRow& r) {
 }
 
 // The parts of a heterogeneous job as one: it is followed while it runs, so that nothing is done under it, and never moved.
-std::vector<JobRow> whole_jobs(const std::vector<JobRow>& rows) {
-  std::vector<JobRow> out;
+std::map<JobId, JobRow> whole_jobs(const std::vector<JobRow>& rows) {
   std::map<JobId, JobRow> wholes;
   for (const JobRow& r : rows) {
-    if (!r.het) {
-      out.push_back(r);
-      continue;
-    }
+    if (!r.het) continue;
     const auto [at, first] = wholes.try_emplace(r.id, r);
     JobRow& w = at->second;
     w.requeue = false;
@@ -60,10 +57,8 @@ std::vector<JobRow> whole_jobs(const std::vector<JobRow>& rows) {
     if (!r.node_list.empty()) w.node_list += (w.node_list.empty() ? "" : ",") + r.node_list;
     if (runs(r)) w.state = r.state;
   }
-  for (auto& [id, w] : wholes) {
-    if (!pends(w)) out.push_back(std::move(w));
-  }
-  return out;
+  std::erase_if(wholes, [](const auto& w) { return pends(w.second); });
+  return wholes;
 }
 
 bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld", 0) == 0; }
@@ -324,11 +319,14 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
   end(r.id, k, r, out);
   over_.insert(r.id);
   jobs_.erase(it);
-  gate_.erase(r.id);
-  slurms_.erase(r.id);
-  bars_.erase(r.id);
-  slots_.erase(r.id);
-  without_slots_.erase(r.id);
+  forget(r.id);
+}
+
+void Picture::forget(JobId id) {
+  gate_.erase(id);
+  bars_.erase(id);
+  slots_.erase(id);
+  without_slots_.erase(id);
 }
 
 void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
@@ -344,11 +342,7 @@ void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
     } else {
       out.push_back(JobGone{id, JobEnd::cancelled});
     }
-    gate_.erase(id);
-    slurms_.erase(id);
-    bars_.erase(id);
-    slots_.erase(id);
-    without_slots_.erase(id);
+    forget(id);
     it = jobs_.erase(it);
   }
 }
@@ -363,9 +357,10 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
   // which is not how squeue lists them: of equals, whoever came first is first.
   std::vector<const JobRow*> in_order;
   const auto turn = [&](const JobRow& r) { return runs(r) ? 2 : jobs_.count(r.id) != 0 ? 0 : 1; };
-  const std::vector<JobRow> whole = whole_jobs(rows);
-  for (const JobRow& r : whole) {
-    if (r.pending.empty()) in_order.push_back(&r);  // members of arrays are followed from their start
+  const std::map<JobId, JobRow> wholes = whole_jobs(rows);
+  for (const auto& [id, r] : wholes) in_order.push_back(&r);
+  for (const JobRow& r : rows) {
+    if (r.pending.empty() && !r.het) in_order.push_back(&r);  // members of arrays are followed from their start
   }
   std::stable_sort(in_order.begin(), in_order.end(),
                    [&](const auto* x, const auto* y) { return std::pair(turn(*x), x->id) < std::pair(turn(*y), y->id); });
@@ -375,10 +370,8 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
     // A start that is further away than the gate's is somebody's wish.
     const bool later = r.started > utc + kGateHolds;
     const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0 && !later;
-    if (gate) gate_[r.id] = r.partition;
+    if (gate) gate_[r.id] = {r.partition, slurms(r)};
     if (pends(r) && !gate) gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
-    slurms_.erase(r.id);
-    if (const std::string why = slurms(r); gate && !why.empty()) slurms_[r.id] = why;
     see(r, utc, out);
     const auto known = jobs_.find(r.id);
     const bool in_hand = known != jobs_.end() && known->second.in_hand;
@@ -535,7 +528,7 @@ std::vector<Body> Picture::bar(JobId id, std::string why, Time until) {
   return out;
 }
 
-std::string Picture::unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const {
+std::string Picture::why_unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const {
   const std::vector<NodeId> now = nodes_of(partition.nodes);
   if (now.empty()) return fmt::format("partition {} has no node that Muster knows", partition.name);
   for (const PartitionRow& low : all) {
@@ -558,7 +551,7 @@ std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>
   }
   for (const PartitionRow& r : rows) {
     if (mode_of(r.name) != Mode::place) continue;
-    if (std::string why = this->unfit(r, rows); !why.empty()) unfit[r.name] = std::move(why);
+    if (std::string why = why_unfit(r, rows); !why.empty()) unfit[r.name] = std::move(why);
   }
   std::vector<std::string> news;
   for (const auto& [name, why] : unfit) {
@@ -573,15 +566,16 @@ std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>
 
 std::map<JobId, std::string> Picture::not_ours() const {
   std::map<JobId, std::string> out;
-  for (const auto& [id, partition] : gate_) {
+  for (const auto& [id, gated] : gate_) {
+    const std::string& partition = gated.partition;
     const auto it = jobs_.find(id);
     if (it == jobs_.end() || it->second.in_hand) continue;
     const Known& k = it->second;
     const auto bar = bars_.find(id);
     if (const auto p = unfit_.find(partition); p != unfit_.end()) {
       out[id] = p->second;
-    } else if (const auto s = slurms_.find(id); s != slurms_.end()) {
-      out[id] = s->second;
+    } else if (!gated.slurms.empty()) {
+      out[id] = gated.slurms;
     } else if (mode_of(partition) != Mode::place) {
       out[id] = fmt::format("Muster does not place in partition {}", partition);
     } else if (const std::size_t most = pool_of(partition) != nullptr ? pool_of(partition)->nodes.size() : site_.nodes.size();

@@ -89,6 +89,10 @@ class Picture {
     bool in_hand = false;
     std::uint32_t ordered = 0;  // attempt of the order under way
   };
+  struct Gated {
+    std::string partition;
+    std::string slurms;  // why only Slurm can place it; empty: Muster can
+  };
   struct Bar {
     std::string why;
     Time until;
@@ -108,9 +112,10 @@ class Picture {
   void amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   std::vector<NodeId> nodes_of(const std::string& list) const;
   const Pool* pool_of(std::string_view partition) const;  // null: all nodes
-  std::string unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const;
+  std::string why_unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const;
   bool tell_past(const JobRow& r, Time utc, std::vector<Body>& out);
   void miss(std::vector<Body>& out, const std::set<JobId>& seen);
+  void forget(JobId id);
 
   const Site& site_;
   std::map<std::string, NodeId, std::less<>> by_name_;
@@ -121,9 +126,8 @@ class Picture {
   bool preempt_by_partition_ = false;
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
-  std::map<JobId, std::string> gate_;    // jobs that wait for Muster, by their admin comment, and their partitions
-  std::map<JobId, std::string> slurms_;  // of those: what only Slurm can place, and why
-  std::set<JobId> over_;                 // ended, and still on Slurm's list
+  std::map<JobId, Gated> gate_;  // jobs that wait for Muster, by their admin comment
+  std::set<JobId> over_;         // ended, and still on Slurm's list
   std::set<JobId> strays_;
   std::map<JobId, Bar> bars_;
   std::map<JobId, std::map<std::string, std::uint16_t>> slots_;

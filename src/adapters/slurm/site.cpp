@@ -1,14 +1,8 @@
 #include "adapters/slurm/site.h"
 
-#include <errno.h>
 #include <fmt/core.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "base/log.h"
@@ -133,7 +127,6 @@ Site as_known(Site found, const Site& known, const std::vector<PartitionRow>& pa
     moved += it->second->leaf != n.leaf || it->second->pod != n.pod ? 1 : 0;
     before.erase(it);
   }
-  if (fresh.empty() && before.empty() && moved == 0) return found;
   const char* const next = "a new --state directory takes in what there is now";
   std::vector<std::string> gone;
   for (const auto& [name, node] : before) gone.push_back(name);
@@ -146,54 +139,6 @@ Site as_known(Site found, const Site& known, const std::vector<PartitionRow>& pa
   out.cables = found.cables;
   out.pools = pools_of(partitions, out);
   return out;
-}
-
-Result<void> check_paths(const Settings& s) {
-  if (!s.conf.empty() && access(s.conf.c_str(), R_OK) != 0)
-    return fail(Code::bad_input, fmt::format("conf: {} cannot be read: {}", printable(s.conf), strerror(errno)),
-                "name the slurm.conf of the cluster, or leave `conf` out where Slurm's tools find it by themselves");
-  struct stat st {};
-  if (s.heartbeat.empty() || stat(s.heartbeat.c_str(), &st) != 0) return {};
-  std::string line;
-  if (std::ifstream file(s.heartbeat); S_ISREG(st.st_mode) && file && st.st_size < 64) std::getline(file, line);
-  if (!S_ISREG(st.st_mode) || (st.st_size > 0 && !parse_uint(line)))
-    return fail(Code::bad_input, fmt::format("heartbeat: {} is there and is no heartbeat", printable(s.heartbeat)),
-                "Muster writes a file of that name over and removes it: name another");
-  return {};
-}
-
-namespace {
-
-struct Beat {
-  std::uint64_t at = 0;  // utc, seconds
-  std::string owner;
-};
-
-Beat read_beat(const Settings& s) {
-  std::ifstream file(s.heartbeat);
-  std::string at;
-  Beat b;
-  if (std::getline(file, at)) std::getline(file, b.owner);
-  b.at = parse_uint(at).value_or(0);
-  return b;
-}
-
-}  // namespace
-
-bool owns_heartbeat(const Settings& s) {
-  const Beat b = read_beat(s);
-  return b.owner.empty() || b.owner == s.owner;
-}
-
-Result<void> check_alone(const Settings& s) {
-  constexpr std::uint64_t kFresh_s = 15;  // as muster.lua has it
-  const Beat b = read_beat(s);
-  const auto now = static_cast<std::uint64_t>(time(nullptr));
-  if (s.heartbeat.empty() || b.owner.empty() || b.owner == s.owner || b.at + kFresh_s < now) return {};
-  return fail(Code::conflict,
-              fmt::format("another Muster places jobs of this Slurm: its heartbeat in {} is {} s old", printable(s.heartbeat),
-                          now > b.at ? now - b.at : 0),
-              "stop that one first; beside it only a Muster in shadow mode (without --policy) may run");
 }
 
 Result<Site> discover_site(Tools& tools, const Site& known) {

@@ -1,7 +1,6 @@
 // The cluster as Slurm describes it: nodes with GPUs, and the switches above them.
 #pragma once
 #include "adapters/slurm/tools.h"
-#include "ingest/slurm_file.h"
 #include "model/site.h"
 
 namespace muster::slurm {
@@ -13,13 +12,6 @@ Result<Site> site_of(const std::vector<NodeRow>& nodes, const std::vector<Switch
 // A journal's cluster does not change: what it knows stands, with the pools of today, where Slurm's nodes or switches are no
 // longer the same. `news`: what is left aside, in words. Another cluster, by its name or the size of its nodes, is itself.
 Site as_known(Site found, const Site& known, const std::vector<PartitionRow>& partitions, std::vector<std::string>* news);
-// Files that the settings name: a slurm.conf that can be read, and a heartbeat that is one or is not there yet, since it is
-// written over and removed.
-Result<void> check_paths(const Settings& s);
-// That no other Muster's heart beats there.
-Result<void> check_alone(const Settings& s);
-// Whether the heartbeat is this Muster's, or of nobody.
-bool owns_heartbeat(const Settings& s);
 Result<Site> discover_site(Tools& tools, const Site& known = {});
 
 }  // namespace muster::slurm

@@ -1,7 +1,10 @@
 #include "adapters/slurm/tools.h"
 
+#include <errno.h>
 #include <fmt/core.h>
+#include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -41,6 +44,12 @@ Error said(const std::string& program, const Ran& r) {
 }
 
 }  // namespace
+
+Result<void> check_conf(const std::string& conf) {
+  if (conf.empty() || access(conf.c_str(), R_OK) == 0) return {};
+  return fail(Code::bad_input, fmt::format("conf: {} cannot be read: {}", printable(conf), strerror(errno)),
+              "name the slurm.conf of the cluster, or leave `conf` out where Slurm's tools find it by themselves");
+}
 
 Result<Ran> Tools::call(std::vector<std::string> argv, int timeout_ms) {
   Command c;

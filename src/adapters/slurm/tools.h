@@ -13,6 +13,9 @@
 
 namespace muster::slurm {
 
+// The slurm.conf that the settings name can be read; without a name, Slurm's tools find it by themselves.
+Result<void> check_conf(const std::string& conf);
+
 class Tools {
  public:
   // `folder`: where the programs are; empty: as PATH says.

@@ -5,10 +5,11 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 
-from ward import DIR, Agent, Controller, check, finish, get, numbers, quantiles, run, until
+from ward import DIR, Agent, Controller, Stolen, check, finish, get, numbers, prompt, quantiles, run, until
 
 AGENTS = int(os.environ.get('MUSTER_AGENTS', '64'))
 SECONDS = int(os.environ.get('MUSTER_SECONDS', '15'))
@@ -38,6 +39,7 @@ time.sleep(3)
 ADDRESSES = ('1b', '43', '52', '61', '9d', 'c3', 'd1', 'df')  # of the slots of a node, as the cluster file has them
 best = None
 number = 0
+machine = Stolen()
 for turn in range(ROUNDS):
     opened.clear()
     stored.clear()
@@ -62,27 +64,32 @@ came = set(numbers(controller.events('kernel_heard')))
 check(came >= set(written), f'every line is in the journal: {len(came & set(written))} of {len(written)}', set(written) - came)
 missed = {n: agents[n % AGENTS].name for n in written if n not in opened}
 check(not missed, 'and the event stream told of each', missed)
-check(best is not None and best.p99 < 100,
-      f'kernel line to finding in the controller over loopback: {best}; promised p99 under 100 ms')
+stolen = machine.share()
+check(best is not None and prompt(best, 100, stolen),
+      f'kernel line to finding in the controller over loopback: {best}; promised p99 under 100 ms; {stolen:.0%} stolen')
 
 # ---- muster check, from the agent's cache, with 64 agents and a controller on the machine
 a = agents[0]
-took = None
+took = nothing = None
+machine = Stolen()
 for turn in range(5):
-    times = []
+    times, empty = [], []  # a program that does nothing beside it: what starting one takes here and now
     for _ in range(100):
+        began = time.monotonic()
+        subprocess.run(['true'], capture_output=True)
+        empty.append(1000 * (time.monotonic() - began))
         began = time.monotonic()
         verdict = run('check', '--spool', a.spool)
         times.append(1000 * (time.monotonic() - began))
     if took is None or quantiles(times).p99 < took.p99:
-        took = quantiles(times)
+        took, nothing = quantiles(times), quantiles(empty)
     if took.p99 < 50:
         break
 check(verdict.returncode in (0, 6), 'muster check answers', verdict.stderr)
-load = os.getloadavg()[0] / os.cpu_count()
-crowded = load > 2  # then a new process waits for its turn, and the median is what can be judged
-check(took.p99 < 50 or (crowded and took.median < 50),
-      f'muster check, 100 runs as a new process each: {took}; promised under 50 ms; {load:.1f} programs want each core')
+stolen = machine.share()
+crowded = nothing.p99 > 10  # then any new process waits for its turn, and the median is what can be judged
+check(prompt(took, 50, stolen) or (crowded and took.median < 50),
+      f'muster check, 100 runs as a new process each: {took}; promised under 50 ms; true: {nothing}; {stolen:.0%} stolen')
 os.kill(a.child.pid, signal.SIGSTOP)
 began = time.monotonic()
 verdict = run('check', '--spool', a.spool)
@@ -119,6 +126,7 @@ def send(turn, worker, began):
 
 
 best, rate, events = None, 0, 0
+machine = Stolen()
 before = len(controller.events('kernel_heard'))
 for turn in range(ROUNDS):
     latencies.clear()
@@ -141,7 +149,9 @@ for turn in range(ROUNDS):
 heard = len(controller.events('kernel_heard')) - before
 check(not trouble and heard == events, f'all are in the journal: {heard} of {events}', trouble[:3])
 check(rate > 0.95 * RATE, f'{rate:,.0f} events a second were sustained for {SECONDS} s; promised 5,000')
-check(best.p99 < 20, f'from POST to the answer that all is durable: {best}; promised p99 under 20 ms')
+stolen = machine.share()
+check(prompt(best, 20, stolen),
+      f'from POST to the answer that all is durable: {best}; promised p99 under 20 ms; {stolen:.0%} stolen')
 status, text = get(controller.port, '/api/v1/findings?open=1')
 kinds = {f['kind'] for f in json.loads(text)['items']}
 check('app_error' in kinds, 'they are findings of the kind that blames the program', kinds)
