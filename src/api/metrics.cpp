@@ -83,6 +83,8 @@ void write_health(Text& t, const State& s) {
 void write_loop(Text& t, const Frame& f) {
   const State& s = f.state();
   t.one("muster_paused", "gauge", "1 while all actions are stopped", s.paused ? 1 : 0);
+  t.one("muster_trouble", "gauge", "1 while something that Muster needs does not answer; /healthz says what",
+        f.snapshot.trouble.empty() ? 0 : 1);
   t.one("muster_turns_total", "counter", "Passes of the control loop", number(s.turn));
   t.one("muster_events_total", "counter", "Events in the journal", number(s.seq));
   t.one("muster_cluster_time_seconds", "gauge", "The cluster's own clock, simulated or not", s.now.utc.ns / 1e9);

@@ -74,6 +74,7 @@ struct JobStarted {
   std::uint32_t attempt = 0;
   std::vector<NodeId> nodes;
   std::vector<std::uint16_t> slots;  // GPUs on each, as a bit mask; empty: all of each
+  Time at;                           // utc, where it was told late; 0: now
 };
 struct JobProgressed {
   JobId job;
@@ -86,6 +87,7 @@ struct JobEnded {
   JobEnd end = JobEnd::completed;
   Progress progress;
   std::string detail;
+  Time at;  // utc, where it was told late; 0: now
 };
 struct JobRequeued {
   JobId job;

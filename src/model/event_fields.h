@@ -16,11 +16,12 @@ template <class V> void fields(V& v, PolicyApplied& b) { v("policy", b.policy); 
 template <class V> void fields(V& v, TurnBegan& b) { v("turn", b.turn); v("now", b.now); }
 template <class V> void fields(V& v, JobSubmitted& b) { v("job", b.job); v("spec", b.spec); }
 template <class V> void fields(V& v, JobStarted& b) {
-  v("job", b.job); v("attempt", b.attempt); v("nodes", b.nodes); v("slots", b.slots);
+  v("job", b.job); v("attempt", b.attempt); v("nodes", b.nodes); v("slots", b.slots); v("at", b.at);
 }
 template <class V> void fields(V& v, JobProgressed& b) { v("job", b.job); v("attempt", b.attempt); v("progress", b.progress); }
 template <class V> void fields(V& v, JobEnded& b) {
   v("job", b.job); v("attempt", b.attempt); v("end", b.end); v("progress", b.progress); v("detail", b.detail);
+  v("at", b.at);
 }
 template <class V> void fields(V& v, JobRequeued& b) { v("job", b.job); }
 template <class V> void fields(V& v, JobGone& b) { v("job", b.job); v("end", b.end); }

@@ -150,11 +150,13 @@ struct Folder {
     s.followers.erase(j.id);
     return s.queue.erase({j.order, j.id}) > 0;
   }
-  void finish(Job& j, JobPhase phase) {
+  // When something was that an engine tells of now. A time to come is a clock that is wrong.
+  Time moment(Time at) const { return at.ns > 0 && at < e.utc ? at : e.utc; }
+  void finish(Job& j, JobPhase phase, Time at = {}) {
     leave_queue(j);
     s.placed.erase(j.id);
     j.phase = phase;
-    j.ended = e.utc;
+    j.ended = moment(at);
     if (phase == JobPhase::completed) ++s.totals.jobs_completed;
     if (phase == JobPhase::failed) ++s.totals.jobs_failed;
     if (phase == JobPhase::cancelled) ++s.totals.jobs_cancelled;
@@ -248,16 +250,17 @@ struct Folder {
     const bool dirty = s.queue_dirty;
     release(*j);
     if (as_ordered) s.queue_dirty = dirty;
-    j->began = s.mono();
+    const Time at = moment(b.at);
+    j->began = s.mono() - (e.utc - at);
     j->paused_until = j->promised_until = {};
     j->phase = JobPhase::running;
     s.placed.insert(j->id);
     j->attempt = b.attempt;
-    j->started = e.utc;
+    j->started = at;
     j->ended = {};
     j->nodes = b.nodes;
     j->slots = b.slots;
-    j->checkpointed = e.utc;  // it holds nothing that is not safe
+    j->checkpointed = at;  // then it held nothing that is not safe
     j->paced_every = {};
     s.broken_jobs.erase(j->id);
     j->progress.init_ms = j->progress.checkpoint_ms = j->progress.slow_ms = j->progress.checkpoints = 0;
@@ -288,9 +291,9 @@ struct Folder {
     j->last_end = b.end;
     j->last_detail = b.detail;
     switch (b.end) {
-      case JobEnd::completed: return finish(*j, JobPhase::completed);
-      case JobEnd::cancelled: return finish(*j, JobPhase::cancelled);
-      case JobEnd::timed_out: ++s.totals.jobs_timed_out; return finish(*j, JobPhase::failed);
+      case JobEnd::completed: return finish(*j, JobPhase::completed, b.at);
+      case JobEnd::cancelled: return finish(*j, JobPhase::cancelled, b.at);
+      case JobEnd::timed_out: ++s.totals.jobs_timed_out; return finish(*j, JobPhase::failed, b.at);
       case JobEnd::app_failed:
       case JobEnd::node_failed:
         lost(*j, b.end);
@@ -300,7 +303,7 @@ struct Folder {
     }
     j->phase = JobPhase::broken;
     s.placed.erase(j->id);
-    j->ended = e.utc;
+    j->ended = moment(b.at);
     s.queue_dirty = true;
     for (const std::string& key : s.open_orders) {  // a restart under way keeps its nodes, those it had among them
       const Action& a = s.orders.at(key).order.action;
@@ -309,8 +312,8 @@ struct Folder {
   }
   // Run time that counts: all of it for a run that completed, else what reached the last checkpoint.
   void add_run(Job& j, const JobEnded& b) {
-    const Duration lasted = s.mono() - j.began;
-    const Duration lost = b.end == JobEnd::completed ? Duration{} : e.utc - j.checkpointed;
+    const Duration lasted = b.at.ns > 0 ? moment(b.at) - j.started : s.mono() - j.began;  // it may have run while nobody counted
+    const Duration lost = b.end == JobEnd::completed ? Duration{} : moment(b.at) - j.checkpointed;
     j.ran = j.ran + std::max(Duration{}, lasted - lost);
     if (b.end == JobEnd::completed) s.histories.add(j.spec.user, j.spec.name, j.ran);
   }

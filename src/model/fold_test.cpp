@@ -110,6 +110,21 @@ TEST(FoldJobs, GpusAreSharedUpToTheWhole) {
   EXPECT_EQ(t.s.used.at("").held[0], 400);
 }
 
+TEST(FoldJobs, WhatIsToldLateIsBookedWhenItWas) {
+  Story t;
+  const JobId j = t.submit(1);
+  const Time now = t.now().utc;
+  t.tell(JobStarted{j, 1, {kN0}, {}, now - hours(3)});
+  EXPECT_EQ(t.s.jobs.at(j).started, now - hours(3));
+  EXPECT_EQ(t.s.mono() - t.s.jobs.at(j).began, hours(3)) << "its time limit counts from there";
+  t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}, now - hours(1)});
+  EXPECT_EQ(t.s.jobs.at(j).ended, now - hours(1));
+  EXPECT_EQ(t.s.jobs.at(j).ran, hours(2));
+  const JobId wrong = t.submit(1);
+  t.tell(JobStarted{wrong, 1, {kN0}, {}, now + hours(3)});
+  EXPECT_EQ(t.s.jobs.at(wrong).started, now) << "a time to come is a clock that is wrong";
+}
+
 TEST(FoldJobs, UseOfAQueueIsRememberedAndFades) {
   Story t;
   JobSpec spec;

@@ -61,6 +61,9 @@ std::map<JobId, JobRow> whole_jobs(const std::vector<JobRow>& rows) {
   return wholes;
 }
 
+// What is told as it happens needs no time of its own, nor two clocks that agree.
+Time if_long_ago(Time at, Time utc) { return utc - at > seconds(5) ? at : Time{}; }
+
 bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld", 0) == 0; }
 
 NodeCondition condition_of(const NodeRow& r) {
@@ -181,12 +184,12 @@ JobSpec Picture::spec_of(const JobRow& r, Time utc) const {
   return s;
 }
 
-void Picture::start(Known& k, const JobRow& r, std::vector<Body>& out) {
+void Picture::start(Known& k, const JobRow& r, Time utc, std::vector<Body>& out) {
   k.attempt = std::max({k.runs ? k.attempt + (r.restarts - k.restarts) : r.restarts + 1, k.ordered, k.attempt});
   k.restarts = r.restarts;
   k.runs = true;
   k.nodes = nodes_of(r.node_list);
-  JobStarted b{r.id, k.attempt, k.nodes, {}};
+  JobStarted b{r.id, k.attempt, k.nodes, {}, if_long_ago(r.started, utc)};
   for (const NodeId n : k.nodes) {
     // Without GPUs it is on the node all the same: nothing is reset or rebooted under it, and others may be beside it.
     if (gpus_each(r) == 0) b.slots.push_back(0);
@@ -246,12 +249,16 @@ void Picture::make_way(JobId id, const JobStarted& b, std::vector<Body>& out) {
   }
 }
 
-void Picture::end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out) {
+void Picture::end(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out) {
   const JobEnd how = end_of(r.state);
   // Slurm is done with it: nobody is to decide whether it runs again.
   if (k.runs)
-    out.push_back(
-        JobEnded{id, k.attempt, how, {}, fmt::format("Slurm: {}{}{}", r.state, r.reason.empty() ? "" : ", ", r.reason)});
+    out.push_back(JobEnded{id,
+                           k.attempt,
+                           how,
+                           {},
+                           fmt::format("Slurm: {}{}{}", r.state, r.reason.empty() ? "" : ", ", r.reason),
+                           if_long_ago(r.ended, utc)});
   if (!k.runs || how == JobEnd::app_failed || how == JobEnd::node_failed || how == JobEnd::requeued)
     out.push_back(JobGone{id, how});
 }
@@ -280,11 +287,11 @@ void Picture::appear(const JobRow& r, Time utc, std::vector<Body>& out) {
     jobs_[r.id] = std::move(k);
     return;
   }
-  start(k, r, out);
+  start(k, r, utc, out);
   if (runs(r)) {
     jobs_[r.id] = std::move(k);
   } else {
-    end(r.id, k, r, out);
+    end(r.id, k, r, utc, out);
     over_.insert(r.id);
   }
 }
@@ -312,11 +319,11 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
     if ((again || !k.runs) && !knows_slots(r, k.spec.gpus_per_node)) return;
     if (again) out.push_back(JobEnded{r.id, k.attempt, JobEnd::requeued, {}, "Slurm started it again"});
     if (again && !k.in_hand) out.push_back(JobRequeued{r.id});
-    if (again || !k.runs) start(k, r, out);
+    if (again || !k.runs) start(k, r, utc, out);
     return;
   }
-  if (!k.runs && r.started.ns > 0 && !r.node_list.empty()) start(k, r, out);  // it ran between two looks
-  end(r.id, k, r, out);
+  if (!k.runs && r.started.ns > 0 && !r.node_list.empty()) start(k, r, utc, out);  // it ran between two looks
+  end(r.id, k, r, utc, out);
   over_.insert(r.id);
   jobs_.erase(it);
   forget(r.id);
@@ -417,8 +424,8 @@ bool Picture::tell_past(const JobRow& r, Time utc, std::vector<Body>& out) {
     const std::vector<NodeId>& theirs = other.second.nodes;
     return other.second.runs && std::find_first_of(theirs.begin(), theirs.end(), nodes.begin(), nodes.end()) != theirs.end();
   });
-  if (!taken) start(k, told, out);
-  end(r.id, k, told, out);
+  if (!taken) start(k, told, utc, out);
+  end(r.id, k, told, utc, out);
   over_.insert(r.id);
   return true;
 }

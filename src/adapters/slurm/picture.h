@@ -104,11 +104,11 @@ class Picture {
   std::set<JobId> see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out);
   void see(const JobRow& r, Time utc, std::vector<Body>& out);
   void appear(const JobRow& r, Time utc, std::vector<Body>& out);
-  void start(Known& k, const JobRow& r, std::vector<Body>& out);
+  void start(Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   std::uint16_t slots_on(JobId id, const Known& k, NodeId n) const;
   bool knows_slots(const JobRow& r, std::uint32_t gpus_per_node);
   void make_way(JobId id, const JobStarted& b, std::vector<Body>& out);
-  void end(JobId id, Known& k, const JobRow& r, std::vector<Body>& out);
+  void end(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   void amend(JobId id, Known& k, const JobRow& r, Time utc, std::vector<Body>& out);
   std::vector<NodeId> nodes_of(const std::string& list) const;
   const Pool* pool_of(std::string_view partition) const;  // null: all nodes

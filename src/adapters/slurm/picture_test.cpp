@@ -113,9 +113,22 @@ TEST_F(Pictured, WhatEndedWhileNobodyLookedEndsAsItDid) {
   EXPECT_EQ(t.s.jobs.count(JobId{8, 0}), 0U);
   const auto ends = only<JobEnded>(told);
   EXPECT_NE(ends.front().detail.find("by sacct"), std::string::npos) << ends.front().detail;
+  EXPECT_EQ(ends.front().at, since + minutes(10));
   // Slurm's list still has some of them: nothing is told twice.
   const auto after = again.see_jobs({past(5, "COMPLETED", "n[0-1]", 40), row(3, "RUNNING", "n[6-7]")}, now);
   EXPECT_TRUE(after.empty()) << after.size();
+}
+
+TEST_F(Pictured, WhatRanBeforeTheFirstLookBeganWhenSlurmSays) {
+  now = Time{} + hours(9);
+  JobRow r = row(1, "RUNNING", "n[0-1]");
+  r.started = Time{} + hours(6);
+  const auto began = only<JobStarted>(look({r}));
+  ASSERT_EQ(began.size(), 1U);
+  EXPECT_EQ(began.front().at, r.started);
+  r = row(2, "RUNNING", "n[2-3]");
+  r.started = now;
+  EXPECT_EQ(only<JobStarted>(look({row(1, "RUNNING", "n[0-1]"), r})).front().at, Time{}) << "as it happens";
 }
 
 TEST_F(Pictured, OneThatRanBetweenTwoLooksIsNotLost) {

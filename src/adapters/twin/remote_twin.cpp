@@ -164,6 +164,7 @@ void RemoteTwin::run() {
   for (;;) {
     std::uint64_t after = 0;
     std::uint64_t ack = 0;
+    std::set<std::string> questions;
     {
       // The next question acknowledges the last answer, so it waits until a turn has made that durable.
       std::unique_lock hold(lock_);
@@ -171,7 +172,9 @@ void RemoteTwin::run() {
       if (stop_) return;
       after = after_;
       ack = ack_;
+      questions.swap(questions_);
     }
+    ask_about(std::move(questions));
     int status = 0;
     const auto answer = call("GET", fmt::format("/v1/reports?after={}&ack={}", after, ack), "", &status);
     const bool ok = answer && status == 200 && take(*answer);
@@ -253,11 +256,21 @@ Result<void> RemoteTwin::submit(const Order& order) {
 }
 
 Result<void> RemoteTwin::inquire(const std::string& key) {
-  JsonWriter w;
-  w.object().field("key", key).end_object();
-  auto r = post("/v1/inquire", w.take());
-  if (r) return {};
-  return tl::unexpected(r.error());
+  const std::lock_guard hold(lock_);
+  questions_.insert(key);
+  return {};
+}
+
+// What the twin says comes with its reports. Whatever it did not hear is asked again.
+void RemoteTwin::ask_about(std::set<std::string> keys) {
+  while (!keys.empty()) {
+    JsonWriter w;
+    w.object().field("key", *keys.begin()).end_object();
+    if (const auto r = post("/v1/inquire", w.take()); !r && r.error().code == Code::unreachable) break;
+    keys.erase(keys.begin());
+  }
+  const std::lock_guard hold(lock_);
+  questions_.merge(keys);
 }
 
 }  // namespace muster

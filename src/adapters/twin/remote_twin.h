@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -33,6 +34,7 @@ class RemoteTwin final : public Clock, public Observatory, public Actuator {
   void wait(Time until) override;
   // A twin that cannot be reached may or may not have got the order: that is for an inquiry to settle, so it is no error.
   Result<void> submit(const Order& order) override;
+  // Asked by the thread that polls: after a kill there may be hundreds to ask about, and the loop must not wait for them.
   Result<void> inquire(const std::string& key) override;
 
   // Empty while it answers; otherwise what is wrong. An error when another twin answers in its place.
@@ -46,6 +48,7 @@ class RemoteTwin final : public Clock, public Observatory, public Actuator {
   Result<Value> call(const std::string& method, const std::string& path, const std::string& body, int* status);
   void run();
   bool take(const Value& answer);
+  void ask_about(std::set<std::string> keys);
 
   std::string url_;
   std::string socket_;
@@ -65,6 +68,7 @@ class RemoteTwin final : public Clock, public Observatory, public Actuator {
   bool in_turn_ = false; // polled; the loop is at work on it
   std::uint64_t after_ = 0;
   std::uint64_t ack_ = 0;
+  std::set<std::string> questions_;  // keys of orders
   bool stop_ = false;
   std::thread thread_;
 };

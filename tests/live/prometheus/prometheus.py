@@ -90,8 +90,9 @@ check(until(lambda: not town.findings('node_silent')), 'and is back when its tar
 before = time.time()
 prometheus.child.terminate()
 prometheus.child.wait()
-check(until(lambda: ask(town.port, '/healthz')[0] == 503), 'without Prometheus the health page says so',
+check(until(lambda: '"status":"trouble"' in ask(town.port, '/healthz')[1]), 'without Prometheus the health page says so',
       ask(town.port, '/healthz'))
+check(until(lambda: town.metric('muster_trouble') == 1), 'and a series that an alert can watch', town.metrics())
 check('127.0.0.1' in ask(town.port, '/healthz')[1], 'and who does not answer', ask(town.port, '/healthz'))
 check(until(lambda: (town.metric('muster_remote_write_waiting') or 0) >= 3), 'own series wait', town.metrics())
 away = time.time() - before
@@ -101,7 +102,7 @@ middle = int(before + away / 2 + 1)
 held = until(lambda: prometheus.query(f'muster_build_info @ {middle}'), 5)
 check(held and town.metric('muster_remote_write_samples_total', '{outcome="dropped"}') == 0,
       'none is lost: the time it was away is there, too', prometheus.query('muster_build_info[1m]'))
-check(until(lambda: ask(town.port, '/healthz')[0] == 200), 'all is well again', ask(town.port, '/healthz'))
+check(until(lambda: '"status":"ok"' in ask(town.port, '/healthz')[1]), 'all is well again', ask(town.port, '/healthz'))
 check(town.stop() == 0, 'it stops cleanly', text_of(town.log)[-1000:])
 
 # ---- what is no Prometheus, all at once

@@ -29,6 +29,7 @@ def main():
     rows = wait_for(lambda: [line for line in lab.out('sacct', '-a', '-X', '-n', '-P', '--format=JobID,State').splitlines()
                              if line in (f'{fails}|FAILED', f'{between}|COMPLETED')][1:], 20)
     check(rows, "Slurm's accounting knows how both ended", lab.out('sacct', '-a', '-X', '-n', '-P'))
+    time.sleep(6)  # what is older than a few seconds has its own time
     muster.start()
     told = wait_for(lambda: ended(muster, fails), 15)
     check(told and told[-1]['end'] == 'app_failed' and 'by sacct' in told[-1]['detail'],
@@ -36,6 +37,8 @@ def main():
     told = wait_for(lambda: ended(muster, between), 15)
     check(told and told[-1]['end'] == 'completed' and 'by sacct' in told[-1]['detail'],
           'and the one that came and went, as completed', told)
+    over = int(lab.out('sacct', '-a', '-X', '-n', '-P', '-j', str(between), '--format=End', env={'SLURM_TIME_FORMAT': '%s'}))
+    check(told and abs(told[-1]['at'] / 1e9 - over) < 2, 'at the time at which it ended', (told, over))
     time.sleep(3)
     check(len(ended(muster, fails)) == 1 and len(ended(muster, between)) == 1, 'each once', muster.of('job_ended'))
     check(muster.stop() == 0, 'Muster ends in the clean way')
