@@ -47,6 +47,16 @@ bool drained(const NodeRow& n) { return n.has("DRAIN") || n.has("DRAINED") || n.
 bool at_work(const NodeRow& n) { return n.state.front() == "ALLOCATED" || n.state.front() == "MIXED"; }
 bool own(const NodeRow& n) { return n.reason.rfind(kOwnReason, 0) == 0; }
 
+// A value of a line of `scontrol show job`, up to its first space.
+std::string_view first_of(std::string_view line, std::string_view key) {
+  const std::string_view text = value_of(line, key);
+  return text.substr(0, text.find(' '));
+}
+bool completing(std::string_view line) {
+  const std::string_view state = first_of(line, "JobState");
+  return state == "COMPLETING" || state == "REQUEUED";
+}
+
 std::string replaced(std::string word, const Order& o, const Site& site) {
   const Action& a = o.action;
   const std::pair<std::string_view, std::string> all[] = {
@@ -138,17 +148,25 @@ Outcome Hands::restart(const Order& o) {
   const auto line = tools_.job(id);
   if (!line) return outcome_of(line.error());
   if (line->empty()) return {Status::refused, "Slurm no longer knows the job"};
-  const std::string_view state = value_of(*line, "JobState");
-  if (state.rfind("PENDING", 0) != 0) {
+  if (first_of(*line, "JobState") != "PENDING") {
     if (auto ok = tools_.scontrol({"requeue", id}); !ok) return outcome_of(ok.error());
   }
-  // Until its processes are gone it cannot be given nodes.
   const auto until = std::chrono::steady_clock::now() + kRequeueWait;
+  wait_until_gone(id, until);
   for (;;) {
     const Outcome x = start(o);
     const bool again = x.status == Status::refused || (x.status == Status::pending && put_off(id));
     if (!again || std::chrono::steady_clock::now() > until) return x;
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  }
+}
+
+// Until the processes of a requeued job are gone it cannot be given nodes.
+void Hands::wait_until_gone(const std::string& id, std::chrono::steady_clock::time_point until) {
+  while (std::chrono::steady_clock::now() < until) {
+    const auto line = tools_.job(id);
+    if (!line || !completing(*line)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
@@ -158,11 +176,9 @@ bool Hands::put_off(const std::string& id) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   const auto line = tools_.job(id);
   if (!line || line->empty()) return false;
-  const std::string_view state = value_of(*line, "JobState");
-  const auto word = [](std::string_view text) { return text.substr(0, text.find(' ')); };
-  if (word(state) == "COMPLETING" || word(state) == "REQUEUED") return true;
-  const auto start = parse_int(word(value_of(*line, "StartTime")));
-  return word(state) == "PENDING" && start && *start > std::time(nullptr) + kNoLonger_s;
+  if (completing(*line)) return true;
+  const auto start = parse_int(first_of(*line, "StartTime"));
+  return first_of(*line, "JobState") == "PENDING" && start && *start > std::time(nullptr) + kNoLonger_s;
 }
 
 Result<void> Hands::gate_again(JobId id) {
@@ -179,6 +195,7 @@ Outcome Hands::requeue(const Order& o, bool gated) {
   const std::string id = render(o.action.job);
   if (auto ok = tools_.scontrol({"requeue", id}); !ok) return outcome_of(ok.error());
   const auto until = std::chrono::steady_clock::now() + kRequeueWait;
+  wait_until_gone(id, until);
   wait_until_it_may_start_again();
   for (;;) {
     // Slurm would let it wait for two minutes; and where Muster places, it is not to start before it has nodes.

@@ -1,5 +1,6 @@
 // Hands: an order as commands of Slurm and programs of the site. State is read back after every change.
 #pragma once
+#include <chrono>
 #include <string>
 
 #include "adapters/slurm/picture.h"
@@ -36,6 +37,7 @@ class Hands {
   Outcome reboot(const Order& o);
   Outcome start(const Order& o);
   Outcome restart(const Order& o);
+  void wait_until_gone(const std::string& id, std::chrono::steady_clock::time_point until);
   bool put_off(const std::string& id);
   Outcome requeue(const Order& o, bool gated);
   Outcome program(const Order& o);
