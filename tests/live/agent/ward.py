@@ -51,25 +51,27 @@ class Quantiles:
 quantiles = Quantiles
 
 
-class Stolen:
-    """The share of the processors that the machine under this one kept for others since it was made: no program of ours can
-    cause it, and none can be quick through it."""
+class Others:
+    """The share of the processors that went to others since this was made: to programs that are none of ours, and to other
+    machines on the same metal. No program of ours can be quick through that."""
     def __init__(self):
-        self.before = self.read()
+        self.began = self.read()
 
     @staticmethod
     def read():
-        ticks = [int(n) for n in open('/proc/stat').readline().split()[1:9]]
-        return sum(ticks), ticks[7]
+        user, nice, system, idle, waits, irq, soft, stolen = (int(n) for n in open('/proc/stat').readline().split()[1:9])
+        used = user + nice + system + irq + soft + stolen
+        alive = cpu_of(c.pid for c in children if c.poll() is None)
+        return used + idle + waits, used - os.sysconf('SC_CLK_TCK') * (sum(os.times()[:4]) + alive)
 
     def share(self):
-        total, stolen = (now - then for now, then in zip(self.read(), self.before))
-        return stolen / max(total, 1)
+        total, others = (now - then for now, then in zip(self.read(), self.began))
+        return max(0, others / max(total, 1))
 
 
-def prompt(figures, most_ms, stolen):
-    """The promise is about p99; on a machine that is taken away again and again only the median can be judged."""
-    return figures.p99 < most_ms or (stolen > 0.03 and figures.median < most_ms)
+def prompt(figures, most_ms, others):
+    """The promise is about p99; where others take the processors again and again only the median can be judged."""
+    return figures.p99 < most_ms or (others > 0.1 and figures.median < most_ms)
 
 
 def cpu_of(pids):
