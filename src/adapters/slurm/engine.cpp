@@ -148,8 +148,14 @@ void Engine::look() {
   }
 }
 
+void Engine::look_begins() {
+  const std::lock_guard hold(lock_);
+  picture_.look_begins();
+}
+
 void Engine::look_at_jobs() {
   const double before = looking_cpu();
+  look_begins();
   auto rows = eyes_.jobs();
   if (!rows) {
     const std::lock_guard hold(lock_);
@@ -180,6 +186,7 @@ void Engine::look_at_waiting() {
     }
   }
   for (const JobId id : ids) {
+    look_begins();
     const auto rows = eyes_.job_row(id);
     if (!rows) return;
     const std::lock_guard hold(lock_);
@@ -245,6 +252,7 @@ void Engine::ask_about_slots() {
 
 void Engine::look_at_nodes() {
   const double before = looking_cpu();
+  look_begins();
   const auto look = node_reader_.look(now().steady);
   const std::lock_guard hold(lock_);
   if (!look) {

@@ -53,6 +53,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   void catch_up(const State& known, bool accounting);
   double looking_cpu() const;  // by the thread that looks
   void look();
+  void look_begins();
   void look_at_jobs();
   void look_at_waiting();
   void look_at_nodes();

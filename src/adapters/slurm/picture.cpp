@@ -374,6 +374,7 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
   for (const JobRow* at : in_order) {
     const JobRow& r = *at;
     seen.insert(r.id);
+    if (jobs_since_.count(r.id) != 0) continue;
     // A start that is further away than the gate's is somebody's wish.
     const bool later = r.started > utc + kGateHolds;
     const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0 && !later;
@@ -481,7 +482,7 @@ std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std
       conditions_[n.v] = c;
       out.push_back(NodeChanged{n, c, c == NodeCondition::down && !r.reason.empty() ? detail + ": " + r.reason : detail});
     }
-    if (nodes_in_hand_.count(n) != 0) continue;
+    if (nodes_in_hand_.count(n) != 0 || nodes_since_.count(n) != 0) continue;
     const bool drained = r.has("DRAIN") || r.has("DRAINED") || r.has("DRAINING");
     const bool own = drained && r.reason.rfind(kOwnReason, 0) == 0;
     if (own && holds_[n.v] != Hold::none) continue;
@@ -513,7 +514,14 @@ void Picture::take_in_hand(const Action& a) {
     nodes_in_hand_.insert(a.node);
 }
 
+void Picture::look_begins() {
+  nodes_since_.clear();
+  jobs_since_.clear();
+}
+
 void Picture::let_go(const Action& a, bool done) {
+  if (a.job.some()) jobs_since_.insert(a.job);
+  if (a.node.some()) nodes_since_.insert(a.node);
   if (const auto it = jobs_.find(a.job); it != jobs_.end()) {
     it->second.in_hand = false;
     it->second.ordered = 0;

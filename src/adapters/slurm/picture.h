@@ -37,6 +37,8 @@ class Picture {
   void preempt_by_partition(bool yes) { preempt_by_partition_ = yes; }
   void know(const State& s);  // what the journal knows: the first look is compared with that
 
+  // Slurm is about to be asked: what an order brings about from here on may be missing from the answer.
+  void look_begins();
   // All jobs that Slurm knows. What is missing from two looks in a row is gone.
   std::vector<Body> see_jobs(const std::vector<JobRow>& rows, Time utc);
   // Jobs of Slurm's accounting that ended after `since`, while nobody looked: to be told before the first look at jobs. What the
@@ -140,6 +142,8 @@ class Picture {
   std::vector<NodeId> heard_;
   std::map<NodeId, Time> back_;  // nodes that came back lately, and when (utc)
   std::set<NodeId> nodes_in_hand_;
+  std::set<NodeId> nodes_since_;  // let go of since the last look began
+  std::set<JobId> jobs_since_;
 };
 
 }  // namespace muster::slurm

@@ -44,12 +44,14 @@ class Pictured : public ::testing::Test {
   // What Slurm shows now, and what the state makes of it.
   std::vector<Body> look(const std::vector<JobRow>& rows) {
     now = now + seconds(1);
+    p.look_begins();
     std::vector<Body> out = p.see_jobs(rows, now);
     for (const Body& b : out) t.tell(b);
     return out;
   }
   std::vector<Body> look_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& res = {}) {
     now = now + seconds(1);
+    p.look_begins();
     return p.see_nodes(rows, res, now);
   }
   std::vector<NodeRow> all_nodes() const {
@@ -420,6 +422,22 @@ TEST_F(Pictured, MustersOwnDrainIsItsOwn) {
   const auto held = only<NodeHeld>(look_nodes(rows));
   ASSERT_EQ(held.size(), 1U);
   EXPECT_TRUE(held[0].held) << "a person's from now on";
+}
+
+TEST_F(Pictured, ALookThatBeganBeforeAnOrderEndedDoesNotSpeakOfIt) {
+  Action drain;
+  drain.verb = Verb::drain_node;
+  drain.node = NodeId{2};
+  auto rows = all_nodes();
+  look_nodes(rows);
+  p.take_in_hand(drain);
+  p.look_begins();  // Slurm answers; then the order is carried out; then the answer is read
+  p.let_go(drain, true);
+  EXPECT_TRUE(p.see_nodes(rows, {}, now).empty()) << "nobody has taken the drain back";
+  rows[2].state = {"IDLE", "DRAIN"};
+  rows[2].reason = "muster: incident 1: a lost GPU";
+  EXPECT_TRUE(look_nodes(rows).empty());
+  EXPECT_EQ(only<NodeHeld>(look_nodes(all_nodes())).size(), 1U) << "now somebody has";
 }
 
 TEST_F(Pictured, ADrainOfAMusterNobodyRemembersIsForAPerson) {
