@@ -9,7 +9,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
-from ground import DIR, MUSTER, check, children, finish, free_port, until  # noqa: E402
+from ground import DIR, MUSTER, Others, check, children, cpu_of, finish, free_port, until  # noqa: E402, F401
 
 FAKE_NVML = os.path.abspath(sys.argv[2]) if os.sep in sys.argv[2] else sys.argv[2]
 NODES = 64
@@ -51,39 +51,9 @@ class Quantiles:
 quantiles = Quantiles
 
 
-class Others:
-    """The share of the processors that went to others since this was made: to programs that are none of ours, and to other
-    machines on the same metal. No program of ours can be quick through that."""
-    def __init__(self):
-        self.began = self.read()
-
-    @staticmethod
-    def read():
-        user, nice, system, idle, waits, irq, soft, stolen = (int(n) for n in open('/proc/stat').readline().split()[1:9])
-        used = user + nice + system + irq + soft + stolen
-        alive = cpu_of(c.pid for c in children if c.poll() is None)
-        return used + idle + waits, used - os.sysconf('SC_CLK_TCK') * (sum(os.times()[:4]) + alive)
-
-    def share(self):
-        total, others = (now - then for now, then in zip(self.read(), self.began))
-        return max(0, others / max(total, 1))
-
-
 def prompt(figures, most_ms, others):
     """The promise is about p99; where others take the processors again and again only the median can be judged."""
     return figures.p99 < most_ms or (others > 0.1 and figures.median < most_ms)
-
-
-def cpu_of(pids):
-    """Seconds of processor time, to the nanosecond."""
-    total = 0
-    for pid in pids:
-        for task in os.listdir(f'/proc/{pid}/task'):
-            try:
-                total += int(open(f'/proc/{pid}/task/{task}/schedstat').read().split()[0])
-            except OSError:
-                pass
-    return total / 1e9
 
 
 class Controller:

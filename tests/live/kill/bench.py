@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
-from ground import DIR, MUSTER, check, children, finish, free_port  # noqa: E402, F401
+from ground import DIR, MUSTER, Others, check, children, finish, free_port  # noqa: E402, F401
 
 
 def start(*args, log):
