@@ -151,15 +151,21 @@ def timing(lab, hook, conf, rounds, hung):
         for name, program in ways.items():
             lab_agents.set_hooks(lab, program, conf)
             taken[name] += [start_s(lab) for _ in range(3)]
-    print(f'# one call on one node: {alone_ms(lab, hook):.1f} ms, of /bin/true {alone_ms(lab, "/bin/true"):.1f} ms')
+    each = alone_ms(lab, hook)
+    print(f'# one call on one node: {each:.1f} ms, of /bin/true {alone_ms(lab, "/bin/true"):.1f} ms')
+    check(each < 50, 'a node that has its processors for itself waits less than 50 ms for the hook')
     for name, values in taken.items():
         print(f'# allocation to the end of an empty first step on {len(lab.nodes)} nodes of this one machine, {name}: '
               f'median {1000 * median(values):.0f} ms of {len(values)}')
+    added = 1000 * (median(taken['the hook']) - median(taken['/bin/true']))
+    # All nodes share this machine, so that what any prolog costs is paid as often as there are nodes.
+    check(added < 50, f'beside a prolog that does nothing it adds less than 50 ms to the start of them all: {added:.0f} ms')
     for node in lab.nodes[:hung]:
         lab_agents.hang(lab, node)
     check(all(says(lab, n, 'trouble', 30) for n in lab.nodes[:hung]), f'NVML hangs on {hung} nodes')
     values = [start_s(lab) for _ in range(3 * rounds)]
     print(f'# the same with the hook while probes hang on {hung} nodes: median {1000 * median(values):.0f} ms of {len(values)}')
+    check(median(values) - median(taken['the hook']) < 0.05, 'hung probes do not delay it')
     for node in lab.nodes[:hung]:
         lab_agents.hang(lab, node, False)
     check(all(says(lab, n, 'fit', 60) for n in lab.nodes), 'and come back')
