@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 

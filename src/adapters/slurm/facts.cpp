@@ -145,11 +145,11 @@ void look_at_user(const Settings& s, Facts& f) {
 
 Facts gather(const Settings& s) {
   Facts f;
-  auto paths = check_conf(s.conf);
-  if (paths) paths = check_heartbeat(s);
+  const auto conf = check_conf(s.conf);
+  const auto paths = conf ? check_heartbeat(s) : conf;
   // Without a slurm.conf they look for one for long before they say even their version.
   for (const char* name : {"squeue", "scontrol", "scancel", "sinfo", "sacct"})
-    f.tools.push_back(tool(s, name, paths ? std::chrono::milliseconds(kAsk) : std::chrono::milliseconds(300)));
+    f.tools.push_back(tool(s, name, conf ? std::chrono::milliseconds(kAsk) : std::chrono::milliseconds(300)));
   for (const auto& [verb, argv] : s.hands) {
     ProgramFact p{verb, argv.front(), false, false};
     p.there = access(p.path.c_str(), F_OK) == 0;

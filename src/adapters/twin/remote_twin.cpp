@@ -17,6 +17,7 @@ namespace {
 constexpr auto kPollEvery = std::chrono::milliseconds(100);
 constexpr auto kRetryEvery = std::chrono::milliseconds(500);
 constexpr auto kSilent = std::chrono::seconds(3);
+constexpr int kAskedAtOnce = 20;  // between two polls: what there is to report must not wait for hundreds of questions
 
 std::int64_t whole(const Value& v) { return v.integer() == nullptr ? 0 : *v.integer(); }
 double real(const Value& v) {
@@ -261,9 +262,9 @@ Result<void> RemoteTwin::inquire(const std::string& key) {
   return {};
 }
 
-// What the twin says comes with its reports. Whatever it did not hear is asked again.
+// What the twin says comes with its reports. Whatever it was not asked or did not hear comes next time.
 void RemoteTwin::ask_about(std::set<std::string> keys) {
-  while (!keys.empty()) {
+  for (int asked = 0; !keys.empty() && asked < kAskedAtOnce; ++asked) {
     JsonWriter w;
     w.object().field("key", *keys.begin()).end_object();
     if (const auto r = post("/v1/inquire", w.take()); !r && r.error().code == Code::unreachable) break;
