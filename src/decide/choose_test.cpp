@@ -100,7 +100,8 @@ TEST(Choose, AnUnknownCheckpointIsSaid) {
   const Weighed w = weigh(k);
   EXPECT_NE(w.when, When::at_checkpoint);
   for (const Option& o : w.options) {
-    if (o.what.find("now") != std::string::npos) EXPECT_NE(o.why.find("an unknown time"), std::string::npos) << o.why;
+    if (o.what.find("now") == std::string::npos) continue;
+    EXPECT_NE(o.why.find("an unknown time"), std::string::npos) << o.why;
   }
 }
 

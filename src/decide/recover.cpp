@@ -280,8 +280,11 @@ void try_rung(Case& c) {
     return c.want(Verb::test_node,
                   c.reason("test", fmt::format("{}: test {} before anything is repaired", why, c.name()), std::move(others)));
   }
-  if (others.empty()) others = {"return it untested and unrepaired: the next job would meet the same fault"};
   const Time patient_until = c.i.since + kSilentPatience;
+  // A suspicion is no reason to repair what cannot be tested yet.
+  const bool untested = c.book.test_first && !c.i.disproved && !c.i.repaired && c.node.condition != NodeCondition::up;
+  if (untested && c.mono() < patient_until) return c.move(Stage::emptying, c.i.rung, patient_until, {});
+  if (others.empty()) others = {"return it untested and unrepaired: the next job would meet the same fault"};
   if (verb == Verb::power_cycle_node && rung == 0 && c.mono() < patient_until) {
     return c.move(Stage::emptying, c.i.rung, patient_until, {});
   }
@@ -316,9 +319,12 @@ void on_opened(Case& c) {
     return c.want(Verb::probe_node, c.reason("probe", fmt::format("what was held back is old by now: ask {} itself", c.name()),
                                              {"drain it on the old word: it may be sound by now"}));
   }
-  if (!held_back)
-    c.want(Verb::drain_node, c.reason("drain", fmt::format("{} on {}: no new work there", say(c.i.cause), c.name()),
-                                      {"leave it in service: the next job would meet the same fault"}));
+  const bool take_over = c.node.hold == Hold::engine;
+  const std::string why = take_over ? fmt::format("the scheduler itself took {} out: {}", c.name(), c.node.hold_reason)
+                                    : fmt::format("{} on {}: no new work there", say(c.i.cause), c.name());
+  const char* other = take_over ? "leave it to a person: it may be sound, and would wait for one"
+                                : "leave it in service: the next job would meet the same fault";
+  if (!held_back) c.want(Verb::drain_node, c.reason("drain", why, {other}));
   // A drain can be held back by a limit for long; a job that hangs on the node must not wait for that.
   if (c.i.due.ns != 0) care_for_job(c);
 }
@@ -333,6 +339,7 @@ std::string put_back_by(const Case& c) {
 void on_emptying(Case& c) {
   if (c.node.hold == Hold::none) return c.close(put_back_by(c));
   if (c.node.hold == Hold::person) return c.move(Stage::held, c.i.rung, kNever, "a person has taken over this node");
+  if (c.node.hold == Hold::engine) return c.move(Stage::opened, c.i.rung, c.mono(), "the engine drained it: to be taken over");
   if (!c.node.busy()) {
     if (c.i.tries > kTriesMax) return c.move(Stage::held, c.i.rung, kNever, "too many tries: a person must look");
     // A test or a return that the engine did not get is asked for again, not the repair before it.

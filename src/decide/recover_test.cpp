@@ -322,6 +322,51 @@ TEST_F(Recovery, ANodeThatAPersonHoldsIsLeftAlone) {
   EXPECT_EQ(t.s.nodes[0].hold, Hold::person);
 }
 
+TEST_F(Recovery, WhatTheEngineDrainedIsTakenOverTestedAndReturned) {
+  t.tell(NodeHeld{kN0, true, "slurm", "Epilog error", true});
+  t.find(FindingKind::engine_drained, kN0, -1, Witness::engine);
+  EXPECT_EQ(decide(), V{Verb::drain_node}) << "so that its reason names the incident, and budgets count it";
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  EXPECT_EQ(then(Status::done), V{Verb::undrain_node});
+  then(Status::done);
+  EXPECT_EQ(incident().stage, Stage::closed);
+  EXPECT_TRUE(placeable(t.s, kN0));
+}
+
+TEST_F(Recovery, WhatCannotBeTestedYetIsNotRepairedOnASuspicion) {
+  t.tell(NodeHeld{kN0, true, "slurm", "Duplicate jobid", true});
+  t.find(FindingKind::engine_drained, kN0, -1, Witness::engine);
+  decide();
+  t.tell(NodeChanged{kN0, NodeCondition::down, "slurmd does not answer"});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(minutes(5)), V{});
+  t.tell(NodeChanged{kN0, NodeCondition::up, "back"});
+  EXPECT_EQ(decide(), V{Verb::test_node});
+}
+
+TEST_F(Recovery, ANodeThatStaysDownIsRepairedAllTheSame) {
+  t.tell(NodeHeld{kN0, true, "slurm", "gres/gpu count reported lower than configured (7 < 8)", true});
+  t.find(FindingKind::engine_drained, kN0, -1, Witness::engine);
+  decide();
+  t.tell(NodeChanged{kN0, NodeCondition::down, "invalid registration"});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(minutes(11)), V{Verb::reboot_node});
+}
+
+TEST_F(Recovery, ProcessesThatTheEngineCouldNotEndAreEndedByAReboot) {
+  t.tell(NodeHeld{kN0, true, "slurm", "Kill task failed", true, true});
+  Finding f;
+  f.id = FindingId{t.s.next_finding};
+  f.kind = FindingKind::engine_drained;
+  f.code = kLeftovers;
+  f.node = kN0;
+  f.evidence = {{Witness::engine, t.now().utc, {}, "Kill task failed"}};
+  t.tell(FindingOpened{f});
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{Verb::reboot_node});
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+}
+
 TEST_F(Recovery, APersonWhoTakesANodeOverIsNotFought) {
   t.find(FindingKind::gpu_lost, kN0, 3);
   decide();

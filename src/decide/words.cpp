@@ -36,6 +36,7 @@ std::string_view say(FindingKind k) {
     case FindingKind::common_cause: return "a common cause on many nodes";
     case FindingKind::sdc_suspected: return "a GPU that may compute wrongly";
     case FindingKind::xid_other: return "an Xid that asks for no act by itself";
+    case FindingKind::engine_drained: return "a drain by the scheduler itself";
     case FindingKind::hearsay: return "a fault that only a log file tells of";
   }
   return "trouble";

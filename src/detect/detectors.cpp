@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "detect/agents.h"
+#include "detect/engine_drains.h"
 
 namespace muster::detect {
 namespace {
@@ -267,6 +268,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
     on_agent(b, utc, signs_);
     jobs_.on_event(b, s, utc, mono, signs_);
     surroundings_.on_event(b, mono);
+    on_engine(b, s, utc, signs_);
     if (const auto* e = std::get_if<JobEnded>(&b)) {
       slow_.forget(e->job);
       collectives_.forget(e->job);

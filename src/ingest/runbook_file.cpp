@@ -68,7 +68,7 @@ void read_codes(Form& f, const Value::Array& list, Runbook& r) {
   for (const Value& item : list) {
     const std::int64_t* code = item.integer();
     if (code == nullptr || *code < 1 || *code > kXidMax)
-      return f.error(item, fmt::format("codes are Xid numbers from 1 to {}", kXidMax));
+      return f.error(item, fmt::format("codes are Xid numbers, or those of the kind, from 1 to {}", kXidMax));
     r.codes.push_back(static_cast<std::int32_t>(*code));
   }
 }

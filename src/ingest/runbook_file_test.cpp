@@ -84,7 +84,8 @@ TEST(Runbooks, WhatCannotBeIsRefusedWithLineAndReason) {
             "r.yaml:2: runbooks.mine and runbooks.ecc_contained are for the same findings");
   EXPECT_EQ(error("runbooks:\n  mine: {kind: gpu_lost, steps: [replace_node]}\n"),
             "r.yaml:2: runbooks.mine and runbooks.gpu_lost are for the same findings");
-  EXPECT_EQ(error("runbooks:\n  gpu_lost: {codes: [0]}\n"), "r.yaml:2: codes are Xid numbers from 1 to 999");
+  EXPECT_EQ(error("runbooks:\n  gpu_lost: {codes: [0]}\n"),
+            "r.yaml:2: codes are Xid numbers, or those of the kind, from 1 to 999");
   EXPECT_EQ(error("runbook: {}\n"), "r.yaml:1: unknown key \"runbook\"; did you mean runbooks?");
 }
 

@@ -106,6 +106,8 @@ struct NodeHeld {  // somebody drained the node at the engine itself, or put it 
   bool held = false;
   std::string by;   // untrusted, as is the reason
   std::string why;
+  bool engine = false;     // nobody did: the engine's own rules did it
+  bool leftovers = false;  // and that because it could not end what a job had left running there
 };
 struct GpuSwapped {
   NodeId node;

@@ -66,7 +66,8 @@ template <class V> void fields(V& v, ApprovalAsked& b) {
   v("id", b.id); v("action", b.action); v("reason", b.reason); v("why", b.why); v("until", b.until);
 }
 template <class V> void fields(V& v, UpgradePhased& b) { v("id", b.id); v("phase", b.phase); v("why", b.why); }
-template <class V> void fields(V& v, NodeHeld& b) { v("node", b.node); v("held", b.held); v("by", b.by); v("why", b.why); }
+template <class V> void fields(V& v, NodeHeld& b) { v("node", b.node); v("held", b.held); v("by", b.by); v("why", b.why);
+  v("engine", b.engine); v("leftovers", b.leftovers); }
 template <class V> void fields(V& v, JobAmended& b) { v("job", b.job); v("spec", b.spec); }
 template <class V> void fields(V& v, TurnMoved& b) {
   v("id", b.id); v("node", b.node); v("stage", b.stage); v("back", b.back); v("note", b.note);

@@ -90,6 +90,7 @@ std::string_view suggestion(FindingKind k) {
     case FindingKind::sdc_suspected:
       return "test the GPU's arithmetic and memory once its job has ended; compare with a replay elsewhere";
     case FindingKind::xid_other: return "look the code up (muster explain xid N); watch the GPU";
+    case FindingKind::engine_drained: return "test the node; reboot it where processes could not be ended; read slurmd's log";
     case FindingKind::hearsay: return "read /dev/kmsg on the node: a log file can be written by its users";
   }
   return {};

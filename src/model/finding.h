@@ -43,14 +43,15 @@ enum class FindingKind : std::uint8_t {
   common_cause,       // the same trouble on many nodes that share something: `subject` names it, `code` is how sure, in percent
   sdc_suspected,      // results that do not repeat: a GPU that computes wrongly without saying so, perhaps
   xid_other,          // an Xid worth knowing that asks for no act by itself, or that nobody knows
+  engine_drained,     // the engine took the node out of service by its own rules; `code` is kLeftovers where it said so
 };
-constexpr std::array<std::string_view, 33> names(FindingKind) {
+constexpr std::array<std::string_view, 34> names(FindingKind) {
   return {"gpu_lost",         "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap",         "link_down",         "gsp_timeout",      "node_silent",     "host_rebooted",
           "slow_gpu",         "storage_stall",     "app_error",         "job_failed",       "row_hot",         "driver_hang",
           "gpu_fault",        "gpu_suspect",       "ecc_correctable",   "power_brake",      "clock_drop",      "ib_degraded",
           "nccl_hang",        "version_drift",     "failure_predicted", "host_fault",       "mount_stalled",   "hearsay",
-          "common_cause",     "sdc_suspected",     "xid_other"};
+          "common_cause",     "sdc_suspected",     "xid_other",         "engine_drained"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };
@@ -86,6 +87,8 @@ struct Finding {
   Time began() const { return since.ns != 0 ? since : opened; }
 };
 constexpr std::size_t kEvidenceMax = 8;
+// Code of engine_drained: the engine could not end what a job had left running on the node.
+constexpr std::int32_t kLeftovers = 1;
 
 // What a common cause is called when its nodes share nothing narrower, and when it is not a matter of nodes at all.
 constexpr std::string_view kSiteSubject = "the site: nothing less that they share is known";

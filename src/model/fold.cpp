@@ -17,7 +17,6 @@ constexpr Duration kHarmKept = days(1);      // the longest budget window
 constexpr Duration kOpeningKept = hours(2);  // longer than any correlation window
 constexpr Duration kPromise = minutes(10);   // how long a job is first in line for what others were stopped for
 constexpr Duration kPromiseOfUpgrade = hours(1);  // its nodes are away for their turn before it gets them back
-constexpr std::size_t kNotesKept = 40;
 constexpr std::size_t kCommandsKept = 4096;
 
 template <class Map, class Deque>
@@ -54,11 +53,7 @@ struct Folder {
     s.dirty_nodes.insert(id);
     if (s.nodes[id.v].incident.some()) s.dirty_incidents.insert(s.nodes[id.v].incident);
   }
-  void note(Incident& i, std::string text) {
-    if (text.empty()) return;
-    i.notes.push_back({e.utc, std::move(text)});
-    if (i.notes.size() > kNotesKept) i.notes.erase(i.notes.begin() + 1);  // the first one says how it began
-  }
+  void note(Incident& i, std::string text) { muster::note(i, e.utc, std::move(text)); }
   void enter(Incident& i, Stage stage) {
     if (i.stage != stage) i.since = s.mono();
     i.stage = stage;
@@ -333,7 +328,9 @@ struct Folder {
 
   // ---- nodes and findings
   void operator()(const NodeHeld& b) {
-    if (node(b.node) != nullptr) hold(b.node, b.held ? Hold::person : Hold::none, b.why);
+    const NodeState* n = node(b.node);
+    if (n == nullptr || (b.engine && n->hold != Hold::none)) return;  // who has it keeps it
+    hold(b.node, !b.held ? Hold::none : b.engine ? Hold::engine : Hold::person, b.why);
   }
   void operator()(const NodeChanged& b) {
     NodeState* n = node(b.node);

@@ -16,6 +16,13 @@ Stage stage_during(Verb v, Stage otherwise) {
   }
 }
 
+void note(Incident& i, Time utc, std::string text) {
+  constexpr std::size_t kNotesKept = 40;
+  if (text.empty()) return;
+  i.notes.push_back({utc, std::move(text)});
+  if (i.notes.size() > kNotesKept) i.notes.erase(i.notes.begin() + 1);  // the first one says how it began
+}
+
 CommandGiven wish_of(const Order& o) {
   CommandGiven c;
   switch (o.action.verb) {

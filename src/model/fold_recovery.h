@@ -12,6 +12,9 @@ CommandGiven wish_of(const Order& o);
 // The engine never got the order: it did no harm, and counts against no budget.
 void never_arrived(State& s, const OrderRecord& r);
 
+// A line of the incident's story; of many, the first and the newest are kept.
+void note(Incident& i, Time utc, std::string text);
+
 // An incident on the node is over. Its beginning, in mono, is worked out from its duration.
 void remember(NodeState& n, const Incident& i, const State& s);
 

@@ -37,6 +37,9 @@ std::vector<Runbook> default_runbooks() {
   const Runbook ecc = acts(K::ecc_uncorrectable, requeue, false, {reset_gpu, reboot_node, replace_node});
   Runbook silent = acts(K::host_rebooted, requeue, true, {replace_node});
   silent.skip_7d = 0;  // there is one step only
+  const Runbook taken_out = acts(K::engine_drained, wait, true, {reboot_node, replace_node});
+  Runbook leftovers = taken_out;
+  leftovers.test_first = false;
   return {
       acts(K::gpu_lost, requeue, false, {reboot_node, power_cycle_node, replace_node}),
       ecc,
@@ -73,6 +76,8 @@ std::vector<Runbook> default_runbooks() {
       watch(K::common_cause),
       watch(K::sdc_suspected),
       watch(K::xid_other),
+      taken_out,
+      of_code("leftover_processes", kLeftovers, leftovers),
   };
 }
 

@@ -18,8 +18,9 @@ namespace muster {
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
 constexpr std::uint32_t kFoldVersion = 7;
 
-enum class Hold : std::uint8_t { none, muster, person };  // who keeps new work off a node
-constexpr std::array<std::string_view, 3> names(Hold) { return {"none", "muster", "person"}; }
+// Who keeps new work off a node. The engine: by its own rules, until Muster takes the node over or somebody puts it back.
+enum class Hold : std::uint8_t { none, muster, person, engine };
+constexpr std::array<std::string_view, 4> names(Hold) { return {"none", "muster", "person", "engine"}; }
 
 // GPUs of a node that a job has, from the order to start until its end.
 struct Share {

@@ -99,6 +99,10 @@ Explanation of_incident(const State& s, const Incident& i) {
   return e;
 }
 
+std::string_view holder(Hold h) {
+  return h == Hold::muster ? "Muster" : h == Hold::engine ? "the scheduler itself" : "a person";
+}
+
 Explanation of_node(const State& s, NodeId id) {
   const NodeState& n = s.nodes[id.v];
   Explanation e;
@@ -108,7 +112,7 @@ Explanation of_node(const State& s, NodeId id) {
       fmt::format("It is {}{}.", name_of(n.condition),
                   n.hold == Hold::none
                       ? std::string(" and in service")
-                      : fmt::format(" and drained by {}: {}", n.hold == Hold::muster ? "Muster" : "a person", n.hold_reason)));
+                      : fmt::format(" and drained by {}: {}", holder(n.hold), n.hold_reason)));
   if (!n.busy()) e.sentences.push_back("No job has it.");
   for (const Share& x : n.shares) {
     e.sentences.push_back(x.slots == all_slots(s.site)

@@ -106,6 +106,8 @@ std::string slurm_conf(const Site& site, const SlurmWishes& w) {
       "MinJobAge=300\n"
       "# A job of a lost node is put back into the queue, unless its owner said --no-requeue.\n"
       "JobRequeue=1\n"
+      "# A job whose launch fails on a broken node goes back into the queue, instead of being held for a person to release.\n"
+      "#SchedulerParameters=nohold_on_prolog_fail\n"
       "# Lets Muster reboot nodes by `scontrol reboot`: a program on each node, run by slurmd as root.\n"
       "#RebootProgram=/usr/sbin/reboot\n\n";
   if (w.hardware.empty()) {

@@ -41,7 +41,8 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::hearsay:
     case FindingKind::common_cause:  // its members are what is wrong
     case FindingKind::sdc_suspected:
-    case FindingKind::xid_other: return std::nullopt;
+    case FindingKind::xid_other:
+    case FindingKind::engine_drained: return std::nullopt;
   }
   return std::nullopt;
 }

@@ -20,14 +20,14 @@ std::string Cluster::uuid(NodeId n, int slot) {
   // By hand: every scrape of every node names each of its GPUs, and a general formatter was a tenth of a simulated day.
   constexpr std::array<int, 5> kDigits = {8, 4, 4, 4, 12};
   constexpr char kHex[] = "0123456789abcdef";
-  char text[] = "GPU-00000000-0000-0000-0000-000000000000";
-  char* at = text + 4;
+  char name[] = "GPU-00000000-0000-0000-0000-000000000000";
+  char* at = name + 4;
   int digit = 0;  // of the 32 of a and b
   for (const int digits : kDigits) {
     for (int i = 0; i < digits; ++i, ++digit) *at++ = kHex[(digit < 16 ? a : b) >> (60 - 4 * (digit % 16)) & 15];
     ++at;
   }
-  return {text, sizeof text - 1};
+  return {name, sizeof name - 1};
 }
 
 std::uint64_t Cluster::boot_id(NodeId n) const {

@@ -259,16 +259,16 @@ std::string Cluster::readings(NodeId n) {
   for (std::uint32_t s = 0; s < per_node; ++s) {
     const Gpu& g = gpu(n, static_cast<int>(s));
     std::string here = g.lost ? ", no answer" : "";
-    const auto count = [&](std::uint64_t value, const char* what) {
+    const auto tell = [&](std::uint64_t value, const char* what) {
       if (value > 0) here += fmt::format(", {} {}", value, what);
     };
-    count(g.ecc_sbe, "corrected ECC errors");
-    count(g.ecc_dbe, "uncorrectable ECC errors");
-    count(g.remapped_rows, "remapped rows");
-    count(g.nvlink_errors, "NVLink errors");
-    count(g.pcie_replays, "PCIe replays");
-    count(g.link_downed, "link downs");
-    count(g.thermal_us / 1'000'000, "s throttled by heat");
+    tell(g.ecc_sbe, "corrected ECC errors");
+    tell(g.ecc_dbe, "uncorrectable ECC errors");
+    tell(g.remapped_rows, "remapped rows");
+    tell(g.nvlink_errors, "NVLink errors");
+    tell(g.pcie_replays, "PCIe replays");
+    tell(g.link_downed, "link downs");
+    tell(g.thermal_us / 1'000'000, "s throttled by heat");
     if (g.remap_pending) here += ", a remap pending";
     if (g.remap_failed) here += ", a remap failed";
     if (g.pcie_width != 16) here += fmt::format(", PCIe x{}", g.pcie_width);

@@ -29,6 +29,7 @@ const kCauses: Record<string, string> = {
   nccl_hang: 'Collective hangs',
   sdc_suspected: 'May compute wrongly',
   xid_other: 'Another Xid',
+  engine_drained: 'Drained by the scheduler itself',
 };
 export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
 

@@ -285,6 +285,14 @@ void judge_jobs(const Facts& f, std::vector<Diagnosis>& out) {
   } else {
     out.push_back(fine("requeue", "JobRequeue=1"));
   }
+  constexpr const char* kNoHold = "nohold_on_prolog_fail";
+  if (value(f, "SchedulerParameters").find(kNoHold) == std::string::npos) {
+    out.push_back({"failed launches", Judgement::missing, false, fmt::format("SchedulerParameters has no {}", kNoHold),
+                   "a job whose launch fails on a broken node is held until a person releases it",
+                   fmt::format("slurm.conf: SchedulerParameters=...,{}", kNoHold)});
+  } else {
+    out.push_back(fine("failed launches", kNoHold));
+  }
 }
 
 Diagnosis judge_rest(const Facts& f) {

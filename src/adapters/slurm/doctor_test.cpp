@@ -22,6 +22,7 @@ Facts whole() {
               {"AccountingStorageType", "accounting_storage/slurmdbd"},
               {"PriorityWeightAge", "1000"},
               {"MinJobAge", "300 sec"},
+              {"SchedulerParameters", "bf_continue,nohold_on_prolog_fail"},
               {"JobRequeue", "1"}};
   NodeRow n;
   n.name = "n1";

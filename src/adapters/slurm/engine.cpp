@@ -83,6 +83,8 @@ void Engine::begin(const State& known) {
       const auto it = config->find(key);
       return it == config->end() ? std::string() : it->second;
     };
+    picture_.slurm_user(number("SlurmUser"));
+    hands_.slurm_user(number("SlurmUser"));
     picture_.preempt_by_partition(number("PreemptType").find("partition_prio") != std::string::npos);
     // Without a database Slurm itself does not let jobs age.
     accounting = number("AccountingStorageType").find("slurmdbd") != std::string::npos;

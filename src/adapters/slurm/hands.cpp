@@ -11,6 +11,7 @@
 #include <iterator>
 #include <thread>
 
+#include "adapters/slurm/own_reasons.h"
 #include "base/text.h"
 
 namespace muster::slurm {
@@ -42,10 +43,8 @@ std::string reason_text(const Order& o) {
   return cut(std::string(kOwnReason) + what + o.reason.sentence, kReasonMost);
 }
 
-bool drained(const NodeRow& n) { return n.has("DRAIN") || n.has("DRAINED") || n.has("DRAINING"); }
 // Somebody's work is on it, whatever Muster knows. What is only ending is no reason to wait: it may hang for ever.
 bool at_work(const NodeRow& n) { return n.state.front() == "ALLOCATED" || n.state.front() == "MIXED"; }
-bool own(const NodeRow& n) { return n.reason.rfind(kOwnReason, 0) == 0; }
 
 // A value of a line of `scontrol show job`, up to its first space.
 std::string_view first_of(std::string_view line, std::string_view key) {
@@ -101,7 +100,8 @@ Outcome Hands::drain(const Order& o) {
   const std::string& name = site_.nodes[o.action.node.v].name;
   const auto before = read_node(o.action.node);
   if (!before) return outcome_of(before.error());
-  if (drained(*before) && !own(*before)) return {Status::done, fmt::format("it is drained already: {}", before->reason)};
+  const bool takes_over = by_muster(*before) || by_slurm_itself(*before, slurm_user_);
+  if (taken_out(*before) && !takes_over) return {Status::done, fmt::format("it is drained already: {}", before->reason)};
   if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=DRAIN", "Reason=" + reason_text(o)}); !ok)
     return outcome_of(ok.error());
   const auto after = read_node(o.action.node);
@@ -114,10 +114,10 @@ Outcome Hands::undrain(const Order& o) {
   const std::string& name = site_.nodes[o.action.node.v].name;
   const auto before = read_node(o.action.node);
   if (!before) return outcome_of(before.error());
-  if (drained(*before) && !own(*before) && o.reason.wish.empty())
+  const bool persons = taken_out(*before) && !by_muster(*before) && !by_slurm_itself(*before, slurm_user_);
+  if (persons && o.reason.wish.empty())
     return {Status::refused, fmt::format("somebody else drained it: {}", before->reason)};
-  const bool down = before->state.front() == "DOWN";
-  if (!drained(*before) && !down) return {Status::done, "it is in service already"};
+  if (!drained(*before) && !down(*before)) return {Status::done, "it is in service already"};
   if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=RESUME"}); !ok) return outcome_of(ok.error());
   const auto after = read_node(o.action.node);
   if (!after) return {Status::unknown, after.error().what};

@@ -21,6 +21,8 @@ class Hands {
   // `site` must outlive this.
   Hands(Tools& tools, const Settings& settings, const Site& site) : tools_(tools), settings_(settings), site_(site) {}
 
+  void slurm_user(std::string name) { slurm_user_ = std::move(name); }  // before the first order
+
   // Blocks, for seconds or, where a program of the site repairs or tests, for minutes. From any thread.
   Outcome act(const Order& o, bool gated);
   // What became of an order that an earlier Muster sent: from what Slurm shows and what is in the spool.
@@ -48,6 +50,7 @@ class Hands {
   Tools& tools_;
   const Settings& settings_;
   const Site& site_;
+  std::string slurm_user_;
 };
 
 }  // namespace muster::slurm

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "adapters/slurm/own_reasons.h"
 #include "base/text.h"
 
 namespace muster::slurm {
@@ -448,6 +449,26 @@ std::vector<Body> Picture::see_history(const std::vector<JobRow>& rows, Time sin
   return out;
 }
 
+// Who keeps work off it, where that has changed.
+void Picture::see_hold(NodeId n, const NodeRow& r, std::vector<Body>& out) {
+  if (nodes_in_hand_.count(n) != 0 || nodes_since_.count(n) != 0) return;
+  Hold& hold = holds_[n.v];
+  if (by_slurm_itself(r, slurm_user_)) {
+    // One that Muster or a person has is theirs, whatever Slurm adds. One that does not answer is down, and may come back.
+    if (hold != Hold::none || !(drained(r) || left_down(r))) return;
+    hold = Hold::engine;
+    out.push_back(NodeHeld{n, true, r.reason_by, r.reason, true, left_processes(r)});
+  } else if (taken_out(r)) {
+    if (hold == Hold::person || (by_muster(r) && hold != Hold::none)) return;
+    hold = Hold::person;
+    // One of Muster's that this Muster knows nothing of: nobody but a person can say whether it may come back.
+    out.push_back(NodeHeld{n, true, by_muster(r) ? "an earlier Muster" : r.reason_by, r.reason});
+  } else if (!down(r) && hold != Hold::none) {
+    hold = Hold::none;
+    out.push_back(NodeHeld{n, false, "somebody, in Slurm", {}});
+  }
+}
+
 std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations,
                                      Time utc) {
   std::vector<Body> out;
@@ -467,6 +488,9 @@ std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std
     seen[n.v] = true;
     nodes_missed_[n.v] = 0;
     NodeCondition c = condition_of(r);
+    // Only Slurm's mark is left of what it was down for: it can be tested.
+    const bool ours = by_slurm_itself(r, slurm_user_) || by_muster(r);
+    if (left_down(r) && ours && c == NodeCondition::down && !r.has("INVALID_REG") && !r.has("INVAL")) c = NodeCondition::up;
     std::string detail = "Slurm: " + join(r.state, "+");
     if (const auto res = reserved.find(r.name); res != reserved.end() && c == NodeCondition::up) {
       c = NodeCondition::kept;
@@ -482,18 +506,7 @@ std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std
       conditions_[n.v] = c;
       out.push_back(NodeChanged{n, c, c == NodeCondition::down && !r.reason.empty() ? detail + ": " + r.reason : detail});
     }
-    if (nodes_in_hand_.count(n) != 0 || nodes_since_.count(n) != 0) continue;
-    const bool drained = r.has("DRAIN") || r.has("DRAINED") || r.has("DRAINING");
-    const bool own = drained && r.reason.rfind(kOwnReason, 0) == 0;
-    if (own && holds_[n.v] != Hold::none) continue;
-    if (drained && holds_[n.v] != Hold::person) {
-      holds_[n.v] = Hold::person;
-      // One of Muster's that this Muster knows nothing of: nobody but a person can say whether it may come back.
-      out.push_back(NodeHeld{n, true, own ? "an earlier Muster" : r.reason_by, r.reason});
-    } else if (!drained && holds_[n.v] != Hold::none) {
-      holds_[n.v] = Hold::none;
-      out.push_back(NodeHeld{n, false, "somebody, in Slurm", {}});
-    }
+    see_hold(n, r, out);
   }
   for (std::uint32_t n = 0; n < seen.size(); ++n) {
     if (seen[n] || ++nodes_missed_[n] != kLooks || conditions_[n] == NodeCondition::down) continue;
@@ -528,7 +541,7 @@ void Picture::let_go(const Action& a, bool done) {
   }
   if (!a.node.some()) return;
   nodes_in_hand_.erase(a.node);
-  if (done && a.verb == Verb::drain_node && holds_[a.node.v] == Hold::none) holds_[a.node.v] = Hold::muster;
+  if (done && a.verb == Verb::drain_node && holds_[a.node.v] != Hold::person) holds_[a.node.v] = Hold::muster;
   if (done && a.verb == Verb::undrain_node) holds_[a.node.v] = Hold::none;
 }
 

@@ -24,8 +24,6 @@ constexpr std::string_view kGate = "muster: gate";
 constexpr std::string_view kPlace = "muster: place";
 // What Muster could not place and gave to Slurm, with the reason.
 constexpr std::string_view kLeft = "muster: left to Slurm: ";
-// What Muster's own drains begin with.
-constexpr std::string_view kOwnReason = "muster: ";
 
 class Picture {
  public:
@@ -35,6 +33,7 @@ class Picture {
   void age_by(Ageing a) { ageing_ = a; }
   // PreemptType=preempt/partition_prio: jobs of a higher tier stop those of a lower one.
   void preempt_by_partition(bool yes) { preempt_by_partition_ = yes; }
+  void slurm_user(std::string name) { slurm_user_ = std::move(name); }  // SlurmUser, as the configuration shows it
   void know(const State& s);  // what the journal knows: the first look is compared with that
 
   // Slurm is about to be asked: what an order brings about from here on may be missing from the answer.
@@ -117,6 +116,7 @@ class Picture {
   std::string why_unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const;
   bool tell_past(const JobRow& r, Time utc, std::vector<Body>& out);
   void miss(std::vector<Body>& out, const std::set<JobId>& seen);
+  void see_hold(NodeId n, const NodeRow& r, std::vector<Body>& out);
   void forget(JobId id);
 
   const Site& site_;
@@ -126,6 +126,7 @@ class Picture {
   std::map<std::string, std::string> unfit_;  // partitions in which Muster was to place and cannot, and why
   Ageing ageing_;
   bool preempt_by_partition_ = false;
+  std::string slurm_user_;
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
   std::map<JobId, Gated> gate_;  // jobs that wait for Muster, by their admin comment

@@ -406,6 +406,43 @@ TEST_F(Pictured, WhoeverDrainedANodeHoldsIt) {
   EXPECT_FALSE(held[0].held);
 }
 
+TEST_F(Pictured, WhatSlurmDrainedByItselfIsNoPersons) {
+  p.slurm_user("slurm(64030)");
+  auto rows = all_nodes();
+  rows[2].state = {"IDLE", "DRAIN"};
+  rows[2].reason = "Kill task failed";
+  rows[2].reason_by = "root";
+  rows[3].state = {"DOWN"};
+  rows[3].reason = "Node unexpectedly rebooted";
+  rows[3].reason_by = "slurm";
+  rows[4].state = {"DOWN", "NOT_RESPONDING"};
+  rows[4].reason = "Not responding";
+  rows[4].reason_by = "slurm";
+  rows[5].state = {"DOWN"};
+  rows[5].reason = "RMA 4711";
+  rows[5].reason_by = "root";
+  const auto all = look_nodes(rows);
+  const auto held = only<NodeHeld>(all);
+  ASSERT_EQ(held.size(), 3U);
+  EXPECT_TRUE(held[0].node == NodeId{2} && held[0].engine && held[0].leftovers);
+  EXPECT_TRUE(held[1].node == NodeId{3} && held[1].engine && !held[1].leftovers);
+  EXPECT_TRUE(held[2].node == NodeId{5} && !held[2].engine && held[2].held) << "set down by a person";
+  const auto changed = only<NodeChanged>(all);
+  ASSERT_EQ(changed.size(), 2U) << "n3 is there, and Slurm waits for somebody to say so";
+  EXPECT_TRUE(changed[0].node == NodeId{4} && changed[1].node == NodeId{5});
+  Action drain;
+  drain.verb = Verb::drain_node;
+  drain.node = NodeId{2};
+  p.take_in_hand(drain);
+  p.let_go(drain, true);
+  EXPECT_TRUE(look_nodes(rows).empty()) << "Muster's now, whatever Slurm adds";
+  rows[2].reason = "muster: incident 1: drained by Slurm";
+  EXPECT_TRUE(look_nodes(rows).empty());
+  rows[2].state = {"DOWN"};
+  EXPECT_TRUE(only<NodeHeld>(look_nodes(rows)).empty()) << "down after its reboot: not put back by anybody";
+  EXPECT_EQ(only<NodeHeld>(look_nodes(all_nodes())).size(), 3U) << "and here everything is back";
+}
+
 TEST_F(Pictured, MustersOwnDrainIsItsOwn) {
   auto rows = all_nodes();
   look_nodes(rows);

@@ -142,7 +142,7 @@ bool Campaign::due(NodeId n) const {
 // Nothing else is the matter with it. On the way back trouble is what is expected.
 bool Campaign::available(NodeId n) const {
   const NodeState& x = s.nodes[n.v];
-  if (x.condition != NodeCondition::up || x.hold == Hold::person || in_shadow(s, n)) return false;
+  if (x.condition != NodeCondition::up || x.hold == Hold::person || x.hold == Hold::engine || in_shadow(s, n)) return false;
   if (back()) {
     const Incident* i = find_incident(s, x.incident);
     const bool under_way = i != nullptr && s.open_orders.count(i->pending) != 0;

@@ -172,7 +172,7 @@ def main():
     o = p.parse_args()
     lab = lab_or_skip('chaos', nodes=o.nodes, leaf=4, place=('batch',))
     muster = muster_on(lab, o.muster).start()
-    wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 10)
+    muster.beats(60)
     c = Chaos(lab, muster, o)
     c.play(60 * o.minutes)
     print(f'# killed: {c.kills}; {len(c.jobs)} jobs')

@@ -35,7 +35,7 @@ class Controller:
         words = [self.muster, 'up', '--slurm', self.file, '--state', self.state, '--port', str(self.port)]
         if self.policy:
             words += ['--policy', self.policy]
-        before = os.path.getsize(self.log)
+        before, self.began = os.path.getsize(self.log), time.time()
         self.child = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True)
 
         def answers():
@@ -46,6 +46,11 @@ class Controller:
         if self.child.poll() is not None:
             raise RuntimeError(f'muster up ended ({self.child.returncode}): {self.said()}')
         return self
+
+    def beats(self, seconds=20):
+        """Its heart has beaten since it was started: the gate holds jobs for it."""
+        path = self.lab.about['heartbeat']
+        return wait_for(lambda: os.path.exists(path) and os.path.getmtime(path) >= self.began, seconds)
 
     def said(self):
         with open(self.log) as f:

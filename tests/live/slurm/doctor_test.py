@@ -46,7 +46,7 @@ def whole(lab, file):
     before = lab.out('scontrol', '-o', 'show', 'nodes'), os.listdir(f'{lab.dir}/run')
     code, said = doctor(file)
     good = ('squeue', 'scontrol', 'scancel', 'sinfo', 'slurmctld', 'rights', 'select', 'gpus', 'topology', 'partitions', 'gate',
-            'heartbeat', 'release timer', 'hands', 'reboot', 'MinJobAge', 'requeue')
+            'heartbeat', 'release timer', 'hands', 'reboot', 'MinJobAge', 'requeue', 'failed launches')
     bad = [(t, said.get(t)) for t in good if said.get(t, {}).get('judgement') != 'ok']
     check(code == 0 and not bad, 'nothing that is needed is missing in the lab', bad or code)
     check('2 nodes of 8 x h200' in said['gpus']['found'] and said['gate']['found'].startswith(f'{lab.dir}/etc/job_submit.lua'),

@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
 from controller import wait_for  # noqa: E402
 from held import check, finish  # noqa: E402
+from lab_agents import set_hooks  # noqa: E402
 from stage import lab_or_skip, muster_on  # noqa: E402
 
 
@@ -102,8 +103,7 @@ def going(lab, muster, drained):
     long = submit(lab, 3, seconds=60)
     check(running(lab, long, 10), 'and new jobs start at once under Slurm alone')
     nodes = lab.job(long)['NodeList']
-    muster.start()
-    time.sleep(4)  # its heart beats every two seconds, after its first look
+    check(muster.start().beats(), 'Muster is started again')
     again = submit(lab, 2, seconds=5)
     check(running(lab, again), 'started again, it places')
     check(lab.job(again).get('AdminComment', '').startswith('muster: place'), 'by itself', lab.job(again).get('AdminComment'))
@@ -122,8 +122,7 @@ def going(lab, muster, drained):
     check(muster.stop() == 0, 'Muster is stopped')
     lab.run('scancel', str(full))
     check(wait_for(lambda: state(lab, last) in ('RUNNING', 'COMPLETED', 'COMPLETING'), 15), 'and what waited behind it runs')
-    muster.start()
-    time.sleep(4)
+    check(muster.start().beats(), 'and once more')
     full = submit(lab, free, seconds=60)
     running(lab, full, 20)
     last = submit(lab, 4, seconds=2)
@@ -161,16 +160,47 @@ def slurm_goes(lab, muster):
           'no node was drained and no job stopped', acts[-3:])
 
 
+def slurms_own(lab, muster):
+    """What Slurm takes out of service by itself is tested and put back; what a person set down is not."""
+    wait_for(lambda: not lab.out('squeue', '-h', '-t', 'R').strip(), 80)
+    struck, left, persons = lab.nodes[2:5]
+    hook, bad = f'{lab.dir}/etc/failing', f'{lab.dir}/home/bad-epilog'
+    with open(hook, 'w') as f:
+        f.write(f'#!/bin/sh\ntest "$SLURM_SCRIPT_CONTEXT" != epilog_slurmd || test ! -e {bad}\n')
+    os.chmod(hook, 0o755)
+    open(bad, 'w').close()
+    set_hooks(lab, hook)
+    job = lab.sbatch('-p', 'debug', '-w', struck, '-N', '1', '--gpus-per-node=8', '-t', '10', script='true')
+    held = wait_for(lambda: [e['body'] for e in muster.of('node_held') if e['body']['held'] and e['body'].get('engine')], 30)
+    check(held and held[-1]['why'] == 'Epilog error', 'Slurm drains a node whose epilog failed, by itself', (held, lab.job(job)))
+    os.unlink(bad)
+    for node, why in ((left, 'Node unexpectedly rebooted'), (persons, 'RMA 4711')):
+        lab.out('scontrol', 'update', f'NodeName={node}', 'State=DOWN', f'Reason={why}')
+    back = wait_for(lambda: all(lab.node(n)['State'].startswith('IDLE') and 'DRAIN' not in lab.node(n)['State']
+                                for n in (struck, left)), 90, 1)
+    check(back, 'and what it left down: both are tested and put back', (lab.node(struck), lab.node(left)))
+    orders = [(e['body']['order']['action']['verb'], lab.nodes[int(e['body']['order']['action']['node'])])
+              for e in muster.of('order_intended') if e['body']['order']['action'].get('node') is not None]
+    for node in (struck, left):
+        verbs = [v for v, n in orders if n == node and v in ('drain_node', 'test_node', 'reboot_node', 'undrain_node')]
+        check(verbs == ['drain_node', 'test_node', 'undrain_node'], f'{node}: taken over, tested, returned, not rebooted', verbs)
+    check(lab.node(persons)['State'].startswith('DOWN'), 'what a person set down stays down', lab.node(persons))
+    check(not [v for v, n in orders if n == persons], 'and nothing is done to it', orders)
+    told = muster.run('explain', 'node', persons).stdout
+    check('a person' in told and 'RMA 4711' in told, 'muster explain node says whose it is', told)
+    set_hooks(lab, None)
+
+
 def main():
     muster_program = os.path.abspath(sys.argv[1])
     lab = lab_or_skip('engine', nodes=16, leaf=4, place=('batch', 'half'))
     muster = muster_on(lab, muster_program, partitions={'batch': 'place', 'half': 'place', 'debug': 'off'})
-    muster.start()
-    time.sleep(3)
+    check(muster.start().beats(), 'Muster is on')
     placing(lab, muster)
     drained = holding(lab, muster)
     going(lab, muster, drained)
     slurm_goes(lab, muster)
+    slurms_own(lab, muster)
     check(muster.stop() == 0, 'Muster ends in the clean way')
     shutil.rmtree(muster.state, ignore_errors=True)
     finish()

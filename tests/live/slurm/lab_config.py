@@ -31,7 +31,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,sched_interval=5,bf_interval=5,bf_continue,\
-bf_max_job_test=2000,default_queue_depth=2000,max_rpc_cnt=150
+bf_max_job_test=2000,default_queue_depth=2000,max_rpc_cnt=150,nohold_on_prolog_fail
 JobSubmitPlugins=lua
 PriorityType=priority/multifactor
 PriorityWeightAge=1000

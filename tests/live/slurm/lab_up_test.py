@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')]
@@ -49,7 +48,7 @@ def shell(lab, line):
 
 def works(lab, said):
     check(re.search(r'^page +http://127.0.0.1:\d+/$', said, re.M), 'it says where its page is', said)
-    time.sleep(3)  # its heart beats every two seconds
+    check(until(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 30), 'its heart beats')
     sbatch = re.search(r'^ +(sbatch -N4 .*)$', said, re.M)[1]
     sent = shell(lab, sbatch)
     check('Submitted batch job 1' in sent.stdout, 'the sbatch line that it prints works', sent)

@@ -51,7 +51,7 @@ def main():
     check(JOBS // 2 <= kinds, f'Slurm gives {JOBS} jobs {kinds} priorities')
     check(alone == told_alone, 'under Slurm alone they start in its order', (alone, told_alone))
     muster = muster_on(lab, sys.argv[1]).start()
-    wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 20)
+    muster.beats(60)
     placed, told, _, comments = side(lab)
     check(all(c.startswith('muster: gate') for c in comments), 'with Muster they wait behind its gate', comments)
     check(told == told_alone, 'their priorities are in the same order there', (told, told_alone))

@@ -28,7 +28,7 @@ def side(name, muster, o, jobs):
     try:
         if muster:
             controller = muster_on(lab, muster, policy=o.policy).start()
-            wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 10)
+            controller.beats(60)
         ids, outcome = play(lab, jobs, limit_s=300 + 10 * len(jobs) / 50)
         ratio, used, fewest = compactness(lab, outcome, LEAF)
         waits = list(outcome.wait_s.values()) or [0]

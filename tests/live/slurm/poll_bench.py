@@ -67,7 +67,7 @@ def main():
     o = p.parse_args()
     lab = lab_or_skip('poll', nodes=o.nodes, leaf=16, place=('batch',))
     muster = muster_on(lab, o.muster).start(60)
-    wait_for(lambda: os.path.exists(f'{lab.dir}/run/heartbeat'), 60)
+    muster.beats(60)
     small = fill(lab, o.nodes, max(8, o.starts))
     began = time.monotonic()
     queue_up(lab, o.jobs)

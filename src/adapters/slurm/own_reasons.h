@@ -1,0 +1,26 @@
+// What Slurm takes out of service by itself, told from what a person did: by the words it writes as a node's reason.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "ingest/slurm_text.h"
+
+namespace muster::slurm {
+
+// What Muster's own drains begin with.
+constexpr std::string_view kOwnReason = "muster: ";
+
+bool drained(const NodeRow& n);
+bool down(const NodeRow& n);
+// By somebody: to set a node down or to drain it, Slurm asks for a reason.
+bool taken_out(const NodeRow& n);
+// Down, with a slurmd that answers: Slurm waits for somebody to resume it.
+bool left_down(const NodeRow& n);
+bool by_muster(const NodeRow& n);
+// Every word of its reason is Slurm's own, and stands there in Slurm's name or root's, under which slurmd and slurmctld write.
+// `slurm_user`: SlurmUser as the configuration shows it, "slurm(64030)".
+bool by_slurm_itself(const NodeRow& n, std::string_view slurm_user);
+// Slurm could not end what a job had left running there.
+bool left_processes(const NodeRow& n);
+
+}  // namespace muster::slurm
