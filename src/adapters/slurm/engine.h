@@ -48,7 +48,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
  private:
   struct Waiting {  // an order that the looks at Slurm will settle
     Order order;
-    Time until;  // steady
+    Time since, until;  // steady
   };
   void catch_up(const State& known, bool accounting);
   double looking_cpu() const;  // by the thread that looks

@@ -146,6 +146,8 @@ std::string Picture::bar_of(const JobRow& r, Time utc) const {
   if (mode == Mode::advise) return fmt::format("Slurm places it: in partition {} Muster only advises", r.partition);
   if (held(r)) return fmt::format("held in Slurm ({})", r.reason.empty() ? "its priority is 0" : r.reason);
   if (r.admin_comment.rfind(kLeft, 0) == 0) return "Slurm places it: " + r.admin_comment.substr(kLeft.size());
+  const auto begin = begins_.find(r.id);
+  if (begin != begins_.end() && begin->second.owners) return "Slurm starts it: somebody set its start time";
   if (!gated(r.id)) return "Slurm places it: it did not come through Muster's gate";
   if (const std::string why = slurms(r); !why.empty()) return "Slurm places it: " + why;
   if (const auto b = bars_.find(r.id); b != bars_.end() && b->second.until > utc) return b->second.why;
@@ -332,6 +334,7 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
 
 void Picture::forget(JobId id) {
   gate_.erase(id);
+  begins_.erase(id);
   bars_.erase(id);
   slots_.erase(id);
   without_slots_.erase(id);
@@ -355,6 +358,15 @@ void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
   }
 }
 
+// A start that is further away than the gate's, or that changed while the gate's word did not, is somebody's wish.
+bool Picture::owners_start(const JobRow& r, Time utc) {
+  if (r.started > utc + kGateHolds) return true;
+  Begin& b = begins_[r.id];
+  if (b.comment != r.admin_comment) b = {r.admin_comment, r.eligible, false};
+  if (b.at != r.eligible) b.owners = true;
+  return b.owners;
+}
+
 std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out) {
   if (reference_.ns == 0) {
     reference_ = utc;
@@ -376,9 +388,7 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
     const JobRow& r = *at;
     seen.insert(r.id);
     if (jobs_since_.count(r.id) != 0) continue;
-    // A start that is further away than the gate's is somebody's wish.
-    const bool later = r.started > utc + kGateHolds;
-    const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0 && !later;
+    const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0 && !owners_start(r, utc);
     if (gate) gate_[r.id] = {r.partition, slurms(r)};
     if (pends(r) && !gate) gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
     see(r, utc, out);

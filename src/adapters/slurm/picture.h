@@ -94,6 +94,11 @@ class Picture {
     std::string partition;
     std::string slurms;  // why only Slurm can place it; empty: Muster can
   };
+  struct Begin {
+    std::string comment;  // of the gate; Muster never writes the same one twice
+    Time at;              // utc, of its start
+    bool owners = false;
+  };
   struct Bar {
     std::string why;
     Time until;
@@ -102,6 +107,7 @@ class Picture {
   JobSpec spec_of(const JobRow& r, Time utc) const;
   std::string bar_of(const JobRow& r, Time utc) const;
   std::string slurms(const JobRow& r) const;
+  bool owners_start(const JobRow& r, Time utc);
   std::set<JobId> see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out);
   void see(const JobRow& r, Time utc, std::vector<Body>& out);
   void appear(const JobRow& r, Time utc, std::vector<Body>& out);
@@ -130,6 +136,7 @@ class Picture {
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
   std::map<JobId, Gated> gate_;  // jobs that wait for Muster, by their admin comment
+  std::map<JobId, Begin> begins_;  // of those
   std::set<JobId> over_;         // ended, and still on Slurm's list
   std::set<JobId> strays_;
   std::map<JobId, Bar> bars_;

@@ -443,6 +443,24 @@ TEST_F(Pictured, WhatSlurmDrainedByItselfIsNoPersons) {
   EXPECT_EQ(only<NodeHeld>(look_nodes(all_nodes())).size(), 3U) << "and here everything is back";
 }
 
+TEST_F(Pictured, AStartThatItsOwnerSetIsKept) {
+  JobRow r = gate(1);
+  r.eligible = r.started = now + minutes(60);
+  look({r});
+  EXPECT_EQ(barred(1), "");
+  r.admin_comment = "muster: gate, again (1)";
+  r.eligible = r.started = now + minutes(62);
+  r.started = now + minutes(60);
+  look({r});
+  EXPECT_EQ(barred(1), "") << "Muster put it there";
+  r.eligible = r.started = now + minutes(10);
+  look({r});
+  EXPECT_EQ(barred(1), "Slurm starts it: somebody set its start time");
+  EXPECT_FALSE(p.gated(JobId{1, 0}));
+  look({r});
+  EXPECT_FALSE(p.gated(JobId{1, 0})) << "and stays theirs";
+}
+
 TEST_F(Pictured, MustersOwnDrainIsItsOwn) {
   auto rows = all_nodes();
   look_nodes(rows);

@@ -169,6 +169,10 @@ def slurms_own(lab, muster):
         f.write(f'#!/bin/sh\ntest "$SLURM_SCRIPT_CONTEXT" != epilog_slurmd || test ! -e {bad}\n')
     os.chmod(hook, 0o755)
     open(bad, 'w').close()
+    with open(lab.conf) as f:
+        text = f.read()
+    with open(lab.conf, 'w') as f:  # as most sites have it: what is down stays down until somebody looks
+        f.write(text.replace('ReturnToService=2', 'ReturnToService=1'))
     set_hooks(lab, hook)
     job = lab.sbatch('-p', 'debug', '-w', struck, '-N', '1', '--gpus-per-node=8', '-t', '10', script='true')
     held = wait_for(lambda: [e['body'] for e in muster.of('node_held') if e['body']['held'] and e['body'].get('engine')], 30)
