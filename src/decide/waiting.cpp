@@ -60,6 +60,9 @@ double share_left(const Job& j) {
   return 1 - done;
 }
 
+// Who may go ahead of whom is decided by what the engine enforces, not by what runs like it took.
+bool bound_by_limit(const JobSpec& spec) { return spec.by_limit && spec.time_limit_s > 0; }
+
 // By its own word: steps and their length, or the limit its owner set.
 Duration said(const JobSpec& spec) {
   if (spec.time_limit_s > 0) return from_seconds(spec.time_limit_s);
@@ -129,10 +132,11 @@ Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const
   w.waited_before = j.attempt == 0 ? j.waited : Duration{};  // who has run has had his turn
   w.promised = j.promised_until.ns != 0 && s.mono() < j.promised_until;
   if (j.spec.deadline.ns != 0) w.deadline = s.mono() + (j.spec.deadline - s.now.utc);
-  w.expected = expected_run(s, j, quantile);
+  const Duration expected = expected_run(s, j, quantile);
+  w.expected = bound_by_limit(j.spec) ? from_seconds(j.spec.time_limit_s) : expected;
   w.ran = j.ran;
   const Scheduling& p = s.policy.scheduling;
-  const double patience = std::min(p.compact_wait.seconds(), p.compact_runs * w.expected.seconds());
+  const double patience = std::min(p.compact_wait.seconds(), p.compact_runs * expected.seconds());
   w.compact = j.spec.nodes > 1 && !w.promised && (s.mono() - w.queued + w.waited_before).seconds() < patience;
   if (j.paused_until.ns != 0) w.paused_until = j.paused_until;
   return w;
@@ -248,7 +252,9 @@ Line line_up(const State& s, ClusterView& view, const Quotas& quotas, double qua
     const Job& j = s.jobs.at(id);
     Runner r;
     r.id = id;
-    r.expected_end = leaving.count(id) != 0 ? s.mono() + seconds(1) : expected_end_of(s, j, quantile);
+    r.expected_end = leaving.count(id) != 0 ? s.mono() + seconds(1)
+                     : bound_by_limit(j.spec) ? std::max(j.began + from_seconds(j.spec.time_limit_s), s.mono() + seconds(1))
+                                              : expected_end_of(s, j, quantile);
     r.where = &view.where(j);
     r.milli = j.spec.gpu_milli > 0 ? j.spec.gpu_milli : 1000;
     line.running.push_back(r);

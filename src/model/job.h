@@ -40,6 +40,7 @@ struct JobSpec {
   double checkpoint_every_s = 1800;  // wanted interval of checkpoints; 0: never; below 0: nobody knows
   double checkpoint_gb = 100;        // size of one
   double checkpoint_stall_s = -1;    // steps stop for so long, then it is written beside them; below 0: for the whole write
+  bool by_limit = false;             // its engine orders jobs by their time limits: no guess at its run moves it in the order
   bool no_requeue = false;           // its owner forbids that it is stopped to run again
   std::uint32_t nodes_min = 0;       // it can go on with so few pieces, slower; 0: only with all
   bool paced = false;                // it writes checkpoints when it is told to: see pace_job
@@ -74,6 +75,7 @@ void fields(V& v, JobSpec& s) {
   v("checkpoint_every_s", s.checkpoint_every_s);
   v("checkpoint_gb", s.checkpoint_gb);
   v("checkpoint_stall_s", s.checkpoint_stall_s);
+  v("by_limit", s.by_limit);
   v("no_requeue", s.no_requeue);
   v("nodes_min", s.nodes_min);
   v("paced", s.paced);

@@ -45,7 +45,7 @@ waiting() {
 update() {
   change=$1
   while read -r ids; do
-    timeout 60 scontrol update "JobId=$ids" "$change" 2> /dev/null
+    timeout 60 scontrol update "JobId=$ids" "$change" "AdminComment=muster: left to Slurm: Muster was away" 2> /dev/null
     say "heartbeat $heartbeat is stale: $change for jobs $ids"
   done
 }

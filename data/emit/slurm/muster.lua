@@ -55,38 +55,43 @@ end
 -- Why a job is Slurm's alone, or nil.
 local function left_to_slurm(job_desc)
   -- The user chose a time; it is not ours to change, nor could it be told from the gate afterwards.
-  if given(job_desc.begin_time) then return "begin time" end
+  if given(job_desc.begin_time) then return "it has a start time of its own" end
   -- Tasks of an array share one record until they start: nodes cannot be named for one of them.
-  if given(job_desc.array_inx) then return "array" end
+  if given(job_desc.array_inx) then return "it is an array" end
   -- When it may start is decided by other jobs; a start time of now would not change that, and nodes named early are lost.
-  if given(job_desc.dependency) then return "dependency" end
+  if given(job_desc.dependency) then return "it waits for other jobs" end
   -- Its nodes are chosen already, or by what Muster does not know of them.
-  if given(job_desc.reservation) then return "reservation" end
-  if given(job_desc.req_nodes) or given(job_desc.exc_nodes) then return "nodes" end
-  if given(job_desc.features) or given(job_desc.licenses) then return "features" end
-  if given(job_desc.req_switch) then return "switches" end
+  if given(job_desc.reservation) then return "it asks for a reservation" end
+  if given(job_desc.req_nodes) or given(job_desc.exc_nodes) then return "it names nodes" end
+  if given(job_desc.features) or given(job_desc.licenses) then return "it asks for features or licences" end
+  if given(job_desc.req_switch) then return "it asks for --switches" end
   -- Parts of one job that start together: starting them one by one breaks them. 0 is the first part, so `given` would not see it.
   local part = tonumber(job_desc.het_job_offset)
-  if part ~= nil and part ~= UNSET_32 then return "heterogeneous" end
+  if part ~= nil and part ~= UNSET_32 then return "it is part of a heterogeneous job" end
   -- Starts now or not at all: a start time would refuse it.
-  if given(job_desc.immediate) then return "immediate" end
+  if given(job_desc.immediate) then return "it starts now or not at all" end
   -- Someone waits at a terminal, and srun --begin is not what they asked for.
-  if not given(job_desc.script) then return "interactive" end
+  if not given(job_desc.script) then return "it is interactive" end
   -- scrontab keeps the start times of these itself.
-  if given(job_desc.cron_job) then return "cron" end
+  if given(job_desc.cron_job) then return "it is scrontab's" end
   -- Another cluster may take it.
-  if given(job_desc.clusters) then return "clusters" end
+  if given(job_desc.clusters) then return "it may go to other clusters" end
   return nil
 end
 
 local function gate(job_desc, part_list)
   local partition = partition_of(job_desc, part_list)
   if partition == nil or not muster.partitions[partition] then return end
-  if left_to_slurm(job_desc) ~= nil then return end
   local now = os.time()
   if not muster.is_fresh(now) then return end
-  -- The comment first: a job that waited without it would not be found by those who let jobs go.
   local comment = job_desc.admin_comment
+  local why = left_to_slurm(job_desc)
+  if why ~= nil then
+    -- So that whoever asks finds out why Muster did not place it.
+    if not given(comment) then job_desc.admin_comment = "muster: left to Slurm: " .. why end
+    return
+  end
+  -- The comment first: a job that waited without it would not be found by those who let jobs go.
   job_desc.admin_comment = given(comment) and ("muster: gate; " .. comment) or "muster: gate"
   job_desc.begin_time = now + muster.wait_s
   return true

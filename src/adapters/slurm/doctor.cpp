@@ -168,12 +168,19 @@ Diagnosis judge_gate(const Facts& f, const Settings& s) {
                         "muster.heartbeat = \"{}\"; muster.partitions = {{ batch = true }}; "
                         "muster.gate(job_desc, part_list, submit_uid) end)",
                         f.submit_path, s.heartbeat)};
+  // The line has all of them: whoever puts it there replaces what stands there.
+  std::string all, lacks;
   for (const auto& [name, mode] : s.partitions) {
-    if (mode != Mode::place || f.submit_text->find(name) != std::string::npos) continue;
-    return {"gate", Judgement::missing,
-            true,   fmt::format("{} does not name partition {}", f.submit_path, name),
-            cost,   fmt::format("{}: muster.partitions = {{ [\"{}\"] = true }}", f.submit_path, name)};
+    const bool there =
+        std::any_of(f.partitions.begin(), f.partitions.end(), [&, n = name](const auto& p) { return p.name == n; });
+    if (mode != Mode::place || !there) continue;  // one that Slurm does not have is said elsewhere
+    all += fmt::format("{}[\"{}\"] = true", all.empty() ? "" : ", ", name);
+    if (lacks.empty() && f.submit_text->find(name) == std::string::npos) lacks = name;
   }
+  if (!lacks.empty())
+    return {"gate", Judgement::missing,
+            true,   fmt::format("{} does not name partition {}", f.submit_path, lacks),
+            cost,   fmt::format("{}: muster.partitions = {{ {} }}", f.submit_path, all)};
   if (s.heartbeat != "/run/muster/heartbeat" && f.submit_text->find(s.heartbeat) == std::string::npos)
     return {"gate", Judgement::missing,
             true,   fmt::format("{} looks at another heartbeat", f.submit_path),

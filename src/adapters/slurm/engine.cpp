@@ -49,8 +49,8 @@ Engine::Engine(Settings settings, const Site& site, std::string boot, Mailbox& m
       eyes_(settings_.conf, settings_.tools),
       tools_(settings_.conf, settings_.tools),
       node_reader_(eyes_, settings_.rest),
-      hands_(tools_, settings_, site_),
-      picture_(site_, settings_.partitions, settings_.otherwise) {}
+      hands_(tools_, settings_, site_, written_),
+      picture_(site_, settings_.partitions, settings_.otherwise, written_) {}
 
 Engine::~Engine() {
   {
@@ -76,6 +76,14 @@ void Engine::catch_up(const State& known, bool accounting) {
 }
 
 void Engine::begin(const State& known) {
+  for (std::uint32_t n = 0; n < known.nodes.size() && n < site_.nodes.size(); ++n) {
+    if (known.nodes[n].hold == Hold::muster)
+      written_.wrote(NodeId{n}, reason_text(known.nodes[n].incident, known.nodes[n].hold_reason));
+  }
+  for (const auto& [key, r] : known.orders) {
+    const Reason& why = r.order.reason;
+    if (r.order.action.node.some()) written_.wrote(r.order.action.node, reason_text(why.incident, why.sentence));
+  }
   picture_.know(known);
   bool accounting = false;
   if (const auto config = tools_.config()) {
@@ -205,9 +213,15 @@ void Engine::look_at_partitions() {
 // What Muster cannot place is Slurm's, and its comment says why.
 void Engine::give_away() {
   std::map<JobId, std::string> ids;
+  std::vector<JobId> theirs;
   {
     const std::lock_guard hold(lock_);
     if (open_) ids = picture_.not_ours();
+    if (open_) theirs = picture_.owners_starts();
+  }
+  for (const JobId id : theirs) {
+    if (auto ok = hands_.leave_start(id, "somebody set its start time"); !ok)
+      log(LogLevel::warning, fmt::format("job {} could not be left to Slurm: {}", render(id), ok.error().what));
   }
   std::size_t done = 0;
   for (const auto& [id, why] : ids) {
@@ -325,7 +339,9 @@ void Engine::settle_waiting() {
     }
     if (const auto ok = hands_.gate_again(a.job); !ok) log(LogLevel::warning, ok.error().what);
     const std::lock_guard hold(lock_);
-    emit_all(picture_.bar(a.job, fmt::format("it could not start on the nodes chosen for it ({})", why), now().utc + kBarred));
+    const bool closed = why.rfind("Slurm: Partition", 0) == 0;  // nobody could start there
+    emit_all(picture_.bar(a.job, fmt::format("it could not start on the nodes chosen for it ({})", why), now().utc + kBarred,
+                          closed ? 0 : 1));
     finish(o, {Status::failed, fmt::format("it did not start: {}", why)});
   }
 }
@@ -408,7 +424,8 @@ void Engine::let_all_go(std::chrono::steady_clock::time_point until) {
   for (std::size_t i = 0; i < ids.size() && std::chrono::steady_clock::now() < until; i += kAtOnce) {
     std::string list;
     for (std::size_t k = i; k < std::min(ids.size(), i + kAtOnce); ++k) list += (list.empty() ? "" : ",") + render(ids[k]);
-    if (auto ok = tools_.scontrol({"update", "JobId=" + list, "StartTime=now"}); !ok)
+    const std::string comment = fmt::format("AdminComment={}Muster is switched off", kLeft);
+    if (auto ok = tools_.scontrol({"update", "JobId=" + list, "StartTime=now", comment}); !ok)
       log(LogLevel::warning, fmt::format("jobs could not be handed to Slurm, its release timer will: {}", ok.error().what));
   }
 }

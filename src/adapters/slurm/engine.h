@@ -78,6 +78,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   Tools eyes_;  // apart from the hands', so that what looking costs is known
   Tools tools_;
   NodeReader node_reader_;
+  Written written_;
   Hands hands_;
 
   mutable std::mutex lock_;

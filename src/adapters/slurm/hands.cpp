@@ -38,11 +38,6 @@ std::string cut(std::string s, std::size_t most) {
   return to_valid_utf8(s);
 }
 
-std::string reason_text(const Order& o) {
-  const std::string what = o.reason.incident.some() ? fmt::format("incident {}: ", o.reason.incident.v) : std::string();
-  return cut(std::string(kOwnReason) + what + o.reason.sentence, kReasonMost);
-}
-
 // Somebody's work is on it, whatever Muster knows. What is only ending is no reason to wait: it may hang for ever.
 bool at_work(const NodeRow& n) { return n.state.front() == "ALLOCATED" || n.state.front() == "MIXED"; }
 
@@ -83,6 +78,18 @@ void wait_until_it_may_start_again() { std::this_thread::sleep_for(std::chrono::
 
 }  // namespace
 
+std::string reason_text(IncidentId incident, std::string_view sentence) {
+  const std::string what = incident.some() ? fmt::format("incident {}: ", incident.v) : std::string();
+  return cut(fmt::format("{}{}{}", kOwnReason, what, sentence), kReasonMost);
+}
+
+// Written down before it is sent: a look may find it before this call has come back.
+std::string Hands::write_reason(const Order& o) {
+  std::string text = reason_text(o.reason.incident, o.reason.sentence);
+  written_.wrote(o.action.node, text);
+  return "Reason=" + text;
+}
+
 std::string Hands::nodes_of(const Action& a) const {
   std::vector<std::string> names;
   for (const NodeId n : a.nodes) names.push_back(site_.nodes[n.v].name);
@@ -100,9 +107,9 @@ Outcome Hands::drain(const Order& o) {
   const std::string& name = site_.nodes[o.action.node.v].name;
   const auto before = read_node(o.action.node);
   if (!before) return outcome_of(before.error());
-  const bool takes_over = by_muster(*before) || by_slurm_itself(*before, slurm_user_);
+  const bool takes_over = written_.has(o.action.node, before->reason) || by_slurm_itself(*before, slurm_user_);
   if (taken_out(*before) && !takes_over) return {Status::done, fmt::format("it is drained already: {}", before->reason)};
-  if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=DRAIN", "Reason=" + reason_text(o)}); !ok)
+  if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=DRAIN", write_reason(o)}); !ok)
     return outcome_of(ok.error());
   const auto after = read_node(o.action.node);
   if (!after) return {Status::unknown, after.error().what};
@@ -114,7 +121,8 @@ Outcome Hands::undrain(const Order& o) {
   const std::string& name = site_.nodes[o.action.node.v].name;
   const auto before = read_node(o.action.node);
   if (!before) return outcome_of(before.error());
-  const bool persons = taken_out(*before) && !by_muster(*before) && !by_slurm_itself(*before, slurm_user_);
+  const bool own = written_.has(o.action.node, before->reason) || by_slurm_itself(*before, slurm_user_);
+  const bool persons = taken_out(*before) && !own;
   if (persons && o.reason.wish.empty())
     return {Status::refused, fmt::format("somebody else drained it: {}", before->reason)};
   if (!drained(*before) && !down(*before)) return {Status::done, "it is in service already"};
@@ -129,7 +137,7 @@ Outcome Hands::reboot(const Order& o) {
   if (settings_.hands.count(Verb::reboot_node) != 0) return program(o);
   const std::string& name = site_.nodes[o.action.node.v].name;
   // Down afterwards, not idle: it comes back into service by its test and nothing else.
-  if (auto ok = tools_.scontrol({"reboot", "ASAP", "nextstate=DOWN", "reason=" + reason_text(o), name}); !ok)
+  if (auto ok = tools_.scontrol({"reboot", "ASAP", "nextstate=DOWN", write_reason(o), name}); !ok)
     return outcome_of(ok.error());
   return {Status::pending, {}};
 }
@@ -189,8 +197,12 @@ Result<void> Hands::gate_again(JobId id) {
 }
 
 Result<void> Hands::hand_over(JobId id, const std::string& why) {
-  return tools_.scontrol({"update", "JobId=" + render(id), "NodeList=", "StartTime=now",
-                          "AdminComment=" + cut(std::string(kLeft) + why, kCommentMost)});
+  return tools_.scontrol(
+      {"update", "JobId=" + render(id), "StartTime=now", "AdminComment=" + cut(std::string(kLeft) + why, kCommentMost)});
+}
+
+Result<void> Hands::leave_start(JobId id, const std::string& why) {
+  return tools_.scontrol({"update", "JobId=" + render(id), "AdminComment=" + cut(std::string(kLeft) + why, kCommentMost)});
 }
 
 Outcome Hands::requeue(const Order& o, bool gated) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 
+#include "adapters/slurm/own_reasons.h"
 #include "adapters/slurm/picture.h"
 #include "adapters/slurm/tools.h"
 #include "ingest/slurm_file.h"
@@ -10,6 +11,9 @@
 #include "model/site.h"
 
 namespace muster::slurm {
+
+// What stands as a node's reason in Slurm while the incident's order holds.
+std::string reason_text(IncidentId incident, std::string_view sentence);
 
 struct Outcome {
   Status status = Status::done;  // pending: the looks at Slurm will tell
@@ -19,7 +23,8 @@ struct Outcome {
 class Hands {
  public:
   // `site` must outlive this.
-  Hands(Tools& tools, const Settings& settings, const Site& site) : tools_(tools), settings_(settings), site_(site) {}
+  Hands(Tools& tools, const Settings& settings, const Site& site, Written& written)
+      : tools_(tools), settings_(settings), site_(site), written_(written) {}
 
   void slurm_user(std::string name) { slurm_user_ = std::move(name); }  // before the first order
 
@@ -30,10 +35,13 @@ class Hands {
 
   // Behind the gate again, without nodes: a start that Slurm did not carry out, a job put back into the queue.
   Result<void> gate_again(JobId id);
-  // Slurm places it from now on; `why` is for its admin comment.
+  // Slurm places it from now on; `why` is for its admin comment. Nodes that it asks for are its owner's wish and stay.
   Result<void> hand_over(JobId id, const std::string& why);
+  // And it starts when its owner said.
+  Result<void> leave_start(JobId id, const std::string& why);
 
  private:
+  std::string write_reason(const Order& o);
   Outcome drain(const Order& o);
   Outcome undrain(const Order& o);
   Outcome reboot(const Order& o);
@@ -50,6 +58,7 @@ class Hands {
   Tools& tools_;
   const Settings& settings_;
   const Site& site_;
+  Written& written_;
   std::string slurm_user_;
 };
 

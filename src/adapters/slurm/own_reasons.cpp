@@ -7,9 +7,10 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::string_view kKillFailed = "Kill task failed";  // 24.05 and later name the job after it
+constexpr std::string_view kKillFailed = "Kill task failed";
+constexpr std::string_view kJoin = " : ";  // what comes later is added to what stands there: "bad fan : Not responding"
 
-// As slurmctld, slurmd and slurmstepd of 22.05 to 26.05 write them.
+// As slurmctld, slurmd and slurmstepd of 22.05 to 26.05 write them, with # for each number.
 constexpr std::string_view kWhole[] = {
     "Prolog error",
     "Epilog error",
@@ -24,15 +25,82 @@ constexpr std::string_view kWhole[] = {
     "Node unexpectedly rebooted",
     "ResumeTimeout reached",
     "reboot timed out",
+    kKillFailed,
+    "Kill task failed (JobId=# StepId=#)",
+    "Kill task failed (JobId=# StepId=batch)",
+    "Kill task failed (JobId=# StepId=extern)",
+    "Kill task failed (JobId=# StepId=interactive)",
 };
-// Of a slurmd that came with less than the configuration says: numbers follow, or further ones after a comma.
-constexpr std::string_view kBegins[] = {kKillFailed, "Job step not running (JobId=", "Low RealMemory",
-                                        "Low CPUs",  "Low TmpDisk",                  "Low socket*core*thread count"};
+// Of a slurmd that came with less than the configuration says; several stand with commas between them.
+constexpr std::string_view kLess[] = {
+    "Low RealMemory",
+    "Low RealMemory (reported:# < #% of configured:#)",
+    "Low CPUs",
+    "Low TmpDisk",
+    "Low socket*core*thread count",
+};
+// What Slurm adds behind a reason as a reboot goes on. Alone they tell of a person's reboot.
+constexpr std::string_view kOfReboots[] = {"reboot issued", "reboot complete", "reboot requested", "Reboot ASAP"};
+
+template <class List>
+bool in(const List& list, std::string_view word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+std::string without_numbers(std::string_view text) {
+  std::string out;
+  bool number = false;
+  for (const char c : text) {
+    const bool digit = (c >= '0' && c <= '9') || (number && c == '.');
+    if (!digit) out += c;
+    if (digit && !number) out += '#';
+    number = digit;
+  }
+  return out;
+}
+
+bool less(std::string_view word) {
+  if (in(kLess, word)) return true;
+  // Of whatever kind: "gres/gpu count reported lower than configured (# < #)".
+  constexpr std::string_view kGres = "gres/", kCount = " count reported lower than configured (# < #)";
+  if (!word.starts_with(kGres) || !word.ends_with(kCount)) return false;
+  return word.substr(0, word.size() - kCount.size()).find(' ') == std::string_view::npos;
+}
 
 bool slurms(std::string_view piece) {
-  if (std::find(std::begin(kWhole), std::end(kWhole), piece) != std::end(kWhole)) return true;
-  if (piece.starts_with("gres/")) return piece.find(" count reported lower than configured (") != std::string_view::npos;
-  return std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view b) { return piece.starts_with(b); });
+  const std::string plain = without_numbers(trim(piece));
+  if (in(kWhole, plain)) return true;
+  std::string_view rest = plain;
+  for (;;) {
+    const auto at = rest.find(", ");
+    if (!less(rest.substr(0, at))) return false;
+    if (at == std::string_view::npos) return true;
+    rest.remove_prefix(at + 2);
+  }
+}
+
+// What Muster says of a node, whichever of its incidents it was said for.
+std::string_view sentence_of(std::string_view reason) {
+  if (!reason.starts_with(kOwnReason)) return {};
+  reason.remove_prefix(kOwnReason.size());
+  constexpr std::string_view kIncident = "incident ";
+  if (!reason.starts_with(kIncident)) return reason;
+  const auto end = reason.find_first_not_of("0123456789", kIncident.size());
+  const bool numbered = end != std::string_view::npos && end > kIncident.size() && reason.substr(end).starts_with(": ");
+  return numbered ? reason.substr(end + 2) : reason;
+}
+
+// All that is behind Muster's own words.
+bool added_by_slurm(std::string_view rest) {
+  while (!rest.empty()) {
+    if (!rest.starts_with(kJoin)) return false;
+    rest.remove_prefix(kJoin.size());
+    const auto at = rest.find(kJoin);
+    const std::string_view piece = rest.substr(0, at);
+    if (!slurms(piece) && !in(kOfReboots, trim(piece))) return false;
+    rest.remove_prefix(piece.size());
+  }
+  return true;
 }
 
 }  // namespace
@@ -46,15 +114,28 @@ bool by_muster(const NodeRow& n) { return n.reason.starts_with(kOwnReason); }
 bool by_slurm_itself(const NodeRow& n, std::string_view slurm_user) {
   const std::string_view name = slurm_user.substr(0, slurm_user.find('('));
   if (n.reason_by != "root" && (name.empty() || n.reason_by != name)) return false;
-  // What comes later is added to what stands there, a person's words too: "bad fan : Not responding".
-  constexpr std::string_view kJoin = " : ";
   std::string_view rest = n.reason;
   for (;;) {
     const auto at = rest.find(kJoin);
-    if (!slurms(trim(rest.substr(0, at)))) return false;
+    if (!slurms(rest.substr(0, at))) return false;
     if (at == std::string_view::npos) return true;
     rest.remove_prefix(at + kJoin.size());
   }
+}
+
+void Written::wrote(NodeId n, std::string reason) {
+  const std::lock_guard hold(lock_);
+  all_[n].insert(std::string(sentence_of(trim(reason))));
+}
+
+bool Written::has(NodeId n, std::string_view reason) const {
+  const std::lock_guard hold(lock_);
+  const auto of = all_.find(n);
+  const std::string_view said = sentence_of(reason);
+  if (of == all_.end() || said.empty()) return false;
+  return std::any_of(of->second.begin(), of->second.end(), [&](const std::string& own) {
+    return !own.empty() && said.starts_with(own) && added_by_slurm(said.substr(own.size()));
+  });
 }
 
 bool left_processes(const NodeRow& n) { return n.reason.find(kKillFailed) != std::string::npos; }

@@ -1,8 +1,12 @@
 // What Slurm takes out of service by itself, told from what a person did: by the words it writes as a node's reason.
 #pragma once
+#include <map>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "base/ids.h"
 #include "ingest/slurm_text.h"
 
 namespace muster::slurm {
@@ -16,7 +20,20 @@ bool down(const NodeRow& n);
 bool taken_out(const NodeRow& n);
 // Down, with a slurmd that answers: Slurm waits for somebody to resume it.
 bool left_down(const NodeRow& n);
-bool by_muster(const NodeRow& n);
+bool by_muster(const NodeRow& n);  // by some Muster, as far as its first word says
+
+// The reasons that this Muster gave: one to which a person has added a word is a person's. From any thread.
+class Written {
+ public:
+  void wrote(NodeId n, std::string reason);
+  // It is one of them, with nothing behind it but what Slurm adds by itself.
+  bool has(NodeId n, std::string_view reason) const;
+
+ private:
+  mutable std::mutex lock_;
+  std::map<NodeId, std::set<std::string, std::less<>>> all_;
+};
+
 // Every word of its reason is Slurm's own, and stands there in Slurm's name or root's, under which slurmd and slurmctld write.
 // `slurm_user`: SlurmUser as the configuration shows it, "slurm(64030)".
 bool by_slurm_itself(const NodeRow& n, std::string_view slurm_user);

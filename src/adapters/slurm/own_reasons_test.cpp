@@ -32,7 +32,12 @@ TEST(OwnReasons, SlurmsOwnWordsInItsOwnName) {
 TEST(OwnReasons, WhatAPersonWroteIsThePersons) {
   for (const char* reason : {"bad fan", "", "Prolog error, see ticket 12", "prolog error", "NHC: no GPUs", "Kill", "gres/gpu",
                              "reboot requested", "Reboot ASAP", "bad fan : Not responding", "Not responding : bad fan",
-                             "muster: incident 4: a lost GPU", "x Epilog error"}) {
+                             "muster: incident 4: a lost GPU", "x Epilog error",
+                             "gres/gpu count reported lower than configured (bob: board is out)",
+                             "gres/gpu count reported lower than configured (7 < 8) bob",
+                             "gres/ bob count reported lower than configured (7 < 8)",
+                             "Low RealMemory (reported:900000 < 1000000) (bob: dimm pulled)", "Low CPUs, bob",
+                             "Kill task failed (JobId=7 StepId=bob)"}) {
     EXPECT_FALSE(slurms(row(reason))) << reason;
     EXPECT_FALSE(slurms(row(reason, "root"))) << reason;
   }

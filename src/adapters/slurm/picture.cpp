@@ -4,16 +4,11 @@
 
 #include <algorithm>
 
-#include "adapters/slurm/own_reasons.h"
 #include "base/text.h"
 
 namespace muster::slurm {
 namespace {
 
-constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from before it is taken to be gone
-// A slurmd that comes back first ends what it had left behind. A job put there meanwhile is refused as a duplicate, and Slurm
-// drains the node for it.
-constexpr Duration kBackFor = seconds(10);
 // The gate puts a start an hour off, by the clock of slurmctld's machine.
 constexpr Duration kGateHolds = minutes(61);
 constexpr std::uint32_t kStartsTried = 3;  // of a job that Slurm does not let start, before it is Slurm's to place
@@ -65,26 +60,15 @@ std::map<JobId, JobRow> whole_jobs(const std::vector<JobRow>& rows) {
 // What is told as it happens needs no time of its own, nor two clocks that agree.
 Time if_long_ago(Time at, Time utc) { return utc - at > seconds(5) ? at : Time{}; }
 
-bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld", 0) == 0; }
+// Nobody else gets what it leaves free of its nodes.
+bool exclusive(const JobRow& r) { return r.sharing == "NO" || r.sharing == "EXCLUSIVE"; }
 
-NodeCondition condition_of(const NodeRow& r) {
-  const std::string& base = r.state.front();
-  for (const char* flag : {"REBOOT_ISSUED", "POWERING_UP"}) {
-    if (r.has(flag)) return NodeCondition::booting;
-  }
-  if (base == "IDLE" && r.has("NOT_RESPONDING")) return NodeCondition::booting;  // Slurm starts nothing there
-  if (base == "DOWN" || base == "ERROR" || r.has("INVALID_REG") || r.has("INVAL") || r.has("FAIL")) return NodeCondition::down;
-  for (const char* flag :
-       {"MAINTENANCE", "MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "FUTURE", "UNKNOWN"}) {
-    if (r.has(flag)) return NodeCondition::kept;
-  }
-  return NodeCondition::up;
-}
+bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld", 0) == 0; }
 
 }  // namespace
 
-Picture::Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise)
-    : site_(site), modes_(std::move(modes)), otherwise_(otherwise) {
+Picture::Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise, const Written& written)
+    : site_(site), written_(written), modes_(std::move(modes)), otherwise_(otherwise) {
   for (std::uint32_t n = 0; n < site.nodes.size(); ++n) by_name_[site.nodes[n].name] = NodeId{n};
   conditions_.assign(site.nodes.size(), NodeCondition::up);
   details_.resize(site.nodes.size());
@@ -147,22 +131,54 @@ std::string Picture::bar_of(const JobRow& r, Time utc) const {
   if (held(r)) return fmt::format("held in Slurm ({})", r.reason.empty() ? "its priority is 0" : r.reason);
   if (r.admin_comment.rfind(kLeft, 0) == 0) return "Slurm places it: " + r.admin_comment.substr(kLeft.size());
   const auto begin = begins_.find(r.id);
-  if (begin != begins_.end() && begin->second.owners) return "Slurm starts it: somebody set its start time";
-  if (!gated(r.id)) return "Slurm places it: it did not come through Muster's gate";
-  if (const std::string why = slurms(r); !why.empty()) return "Slurm places it: " + why;
+  if (begin != begins_.end() && begin->second.owners) return "Slurm places it: somebody set its start time";
+  const bool let_go = r.admin_comment.rfind(kGate, 0) == 0;
+  if (!gated(r.id))
+    return let_go ? "Slurm places it: it was let go at Muster's gate" : "Slurm places it: it did not come through Muster's gate";
+  if (const std::string why = slurms(r, utc); !why.empty()) return "Slurm places it: " + why;
+  if (closed_.count(r.partition) != 0) return fmt::format("partition {} is closed in Slurm", r.partition);
   if (const auto b = bars_.find(r.id); b != bars_.end() && b->second.until > utc) return b->second.why;
   return {};
 }
 
 // What Muster knows too little of to place it; empty: nothing. Where Muster has named nodes, they are no wish of its owner's.
-std::string Picture::slurms(const JobRow& r) const {
+std::string Picture::slurms(const JobRow& r, Time utc) const {
   const std::uint32_t each = gpus_each(r);
   if (each == 0) return "it asks for no GPUs";
   if (r.nodes > 1 && each < site_.gpus_per_node) return "it asks for parts of several nodes";
   if (!r.features.empty()) return "it asks for features of nodes";
   if (!r.required.empty() && r.admin_comment.rfind(kGate, 0) == 0) return "it names its nodes";
   if (r.switches > 0) return "it asks for --switches";
+  if (!r.reservation.empty()) return "it asks for a reservation";
+  for (const Coming& c : coming_) {
+    const bool over_before = r.time_limit_s > 0 && utc + from_seconds(r.time_limit_s) <= c.from;
+    const std::vector<NodeId> here = over_before ? std::vector<NodeId>{} : nodes_in(r.partition);
+    if (std::find_first_of(here.begin(), here.end(), c.nodes.begin(), c.nodes.end()) != here.end())
+      return fmt::format("reservation {} begins before its time limit is over", c.name);
+  }
   return {};
+}
+
+std::vector<NodeId> Picture::nodes_in(const std::string& partition) const {
+  if (const Pool* p = pool_of(partition)) return p->nodes;
+  std::vector<NodeId> all(site_.nodes.size());
+  for (std::uint32_t n = 0; n < all.size(); ++n) all[n] = NodeId{n};
+  return all;
+}
+
+// A job that waits behind the gate is none that Slurm keeps nodes for. Where one that Slurm places itself takes them, though it
+// comes later by Slurm's own order, only Slurm can set that right.
+void Picture::overtake(const JobRow& r, const std::vector<NodeId>& nodes, Time utc) {
+  constexpr Duration kWaited = seconds(2);  // before that, Slurm may have begun with it first
+  for (auto& [id, g] : gate_) {
+    const auto k = jobs_.find(id);
+    if (id == r.id || k == jobs_.end() || k->second.runs || k->second.in_hand || utc - g.since < kWaited) continue;
+    const auto theirs = static_cast<std::int64_t>(std::min<std::uint64_t>(r.priority, INT32_MAX));
+    const bool later = theirs < k->second.spec.priority || (theirs == k->second.spec.priority && r.id.number > id.number);
+    if (!later || g.overtaken_by.some()) continue;
+    const std::vector<NodeId> here = nodes_in(g.partition);
+    if (std::find_first_of(here.begin(), here.end(), nodes.begin(), nodes.end()) != here.end()) g.overtaken_by = r.id;
+  }
 }
 
 JobSpec Picture::spec_of(const JobRow& r, Time utc) const {
@@ -180,6 +196,7 @@ JobSpec Picture::spec_of(const JobRow& r, Time utc) const {
   }
   s.priority = static_cast<std::int32_t>(std::clamp(priority, -2e9, 2e9));
   s.time_limit_s = r.time_limit_s;
+  s.by_limit = true;
   s.steps = 0;                // nobody has said, nor
   s.checkpoint_every_s = -1;  // this
   s.no_requeue = !r.requeue;
@@ -195,10 +212,11 @@ void Picture::start(Known& k, const JobRow& r, Time utc, std::vector<Body>& out)
   JobStarted b{r.id, k.attempt, k.nodes, {}, if_long_ago(r.started, utc)};
   for (const NodeId n : k.nodes) {
     // Without GPUs it is on the node all the same: nothing is reset or rebooted under it, and others may be beside it.
-    if (gpus_each(r) == 0) b.slots.push_back(0);
+    if (gpus_each(r) == 0 && !exclusive(r)) b.slots.push_back(0);
     if (k.spec.gpus_per_node > 0) b.slots.push_back(slots_on(r.id, k, n));
   }
   k.slots = b.slots;
+  if (k.ordered == 0 && r.admin_comment.rfind(kPlace, 0) != 0 && if_long_ago(r.started, utc).ns == 0) overtake(r, k.nodes, utc);
   make_way(r.id, b, out);
   out.push_back(std::move(b));
 }
@@ -360,10 +378,9 @@ void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
 
 // A start that is further away than the gate's, or that changed while the gate's word did not, is somebody's wish.
 bool Picture::owners_start(const JobRow& r, Time utc) {
-  if (r.started > utc + kGateHolds) return true;
   Begin& b = begins_[r.id];
   if (b.comment != r.admin_comment) b = {r.admin_comment, r.eligible, false};
-  if (b.at != r.eligible) b.owners = true;
+  if (b.at != r.eligible || r.started > utc + kGateHolds) b.owners = true;
   return b.owners;
 }
 
@@ -389,8 +406,13 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
     seen.insert(r.id);
     if (jobs_since_.count(r.id) != 0) continue;
     const bool gate = pends(r) && r.reason == "BeginTime" && r.admin_comment.rfind(kGate, 0) == 0 && !owners_start(r, utc);
-    if (gate) gate_[r.id] = {r.partition, slurms(r)};
+    if (gate) {
+      Gated& g = gate_.try_emplace(r.id, Gated{{}, {}, utc, {}}).first->second;
+      g.partition = r.partition;
+      g.slurms = slurms(r, utc);
+    }
     if (pends(r) && !gate) gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
+    if (r.admin_comment.rfind(kGate, 0) != 0) begins_.erase(r.id);
     see(r, utc, out);
     const auto known = jobs_.find(r.id);
     const bool in_hand = known != jobs_.end() && known->second.in_hand;
@@ -459,73 +481,6 @@ std::vector<Body> Picture::see_history(const std::vector<JobRow>& rows, Time sin
   return out;
 }
 
-// Who keeps work off it, where that has changed.
-void Picture::see_hold(NodeId n, const NodeRow& r, std::vector<Body>& out) {
-  if (nodes_in_hand_.count(n) != 0 || nodes_since_.count(n) != 0) return;
-  Hold& hold = holds_[n.v];
-  if (by_slurm_itself(r, slurm_user_)) {
-    // One that Muster or a person has is theirs, whatever Slurm adds. One that does not answer is down, and may come back.
-    if (hold != Hold::none || !(drained(r) || left_down(r))) return;
-    hold = Hold::engine;
-    out.push_back(NodeHeld{n, true, r.reason_by, r.reason, true, left_processes(r)});
-  } else if (taken_out(r)) {
-    if (hold == Hold::person || (by_muster(r) && hold != Hold::none)) return;
-    hold = Hold::person;
-    // One of Muster's that this Muster knows nothing of: nobody but a person can say whether it may come back.
-    out.push_back(NodeHeld{n, true, by_muster(r) ? "an earlier Muster" : r.reason_by, r.reason});
-  } else if (!down(r) && hold != Hold::none) {
-    hold = Hold::none;
-    out.push_back(NodeHeld{n, false, "somebody, in Slurm", {}});
-  }
-}
-
-std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations,
-                                     Time utc) {
-  std::vector<Body> out;
-  std::map<std::string, std::string> reserved;
-  for (const ReservationRow& r : reservations) {
-    if (r.from > utc || (r.until.ns > 0 && r.until < utc)) continue;
-    if (auto names = expand_names(r.nodes)) {
-      for (const std::string& n : *names) reserved[n] = r.name;
-    }
-  }
-  std::vector<bool> seen(site_.nodes.size());
-  heard_.clear();
-  for (const NodeRow& r : rows) {
-    const auto it = by_name_.find(r.name);
-    if (it == by_name_.end() || r.state.empty()) continue;
-    const NodeId n = it->second;
-    seen[n.v] = true;
-    nodes_missed_[n.v] = 0;
-    NodeCondition c = condition_of(r);
-    // Only Slurm's mark is left of what it was down for: it can be tested.
-    const bool ours = by_slurm_itself(r, slurm_user_) || by_muster(r);
-    if (left_down(r) && ours && c == NodeCondition::down && !r.has("INVALID_REG") && !r.has("INVAL")) c = NodeCondition::up;
-    std::string detail = "Slurm: " + join(r.state, "+");
-    if (const auto res = reserved.find(r.name); res != reserved.end() && c == NodeCondition::up) {
-      c = NodeCondition::kept;
-      detail = fmt::format("Slurm: reservation {}", res->second);
-    }
-    if (!r.has("NOT_RESPONDING")) heard_.push_back(n);
-    if (c == NodeCondition::up && (conditions_[n.v] == NodeCondition::down || conditions_[n.v] == NodeCondition::booting)) {
-      if (utc - back_.try_emplace(n, utc).first->second < kBackFor) c = NodeCondition::booting;
-    } else {
-      back_.erase(n);
-    }
-    if (c != conditions_[n.v]) {
-      conditions_[n.v] = c;
-      out.push_back(NodeChanged{n, c, c == NodeCondition::down && !r.reason.empty() ? detail + ": " + r.reason : detail});
-    }
-    see_hold(n, r, out);
-  }
-  for (std::uint32_t n = 0; n < seen.size(); ++n) {
-    if (seen[n] || ++nodes_missed_[n] != kLooks || conditions_[n] == NodeCondition::down) continue;
-    conditions_[n] = NodeCondition::down;
-    out.push_back(NodeChanged{NodeId{n}, NodeCondition::down, "Slurm no longer has it in its configuration"});
-  }
-  return out;
-}
-
 void Picture::take_in_hand(const Action& a) {
   if (a.job.some() && (a.verb == Verb::start_job || a.verb == Verb::restart_job)) {
     if (const auto it = jobs_.find(a.job); it != jobs_.end()) {
@@ -555,51 +510,15 @@ void Picture::let_go(const Action& a, bool done) {
   if (done && a.verb == Verb::undrain_node) holds_[a.node.v] = Hold::none;
 }
 
-std::vector<Body> Picture::bar(JobId id, std::string why, Time until) {
+std::vector<Body> Picture::bar(JobId id, std::string why, Time until, std::uint32_t counts) {
   std::vector<Body> out;
   // At once, not at the next look: by then it would have been tried again.
   if (const auto it = jobs_.find(id); it != jobs_.end()) {
     it->second.spec.barred = why;
     out.push_back(JobAmended{id, it->second.spec});
   }
-  bars_[id] = {std::move(why), until, bars_[id].times + 1};
+  bars_[id] = {std::move(why), until, bars_[id].times + counts};
   return out;
-}
-
-std::string Picture::why_unfit(const PartitionRow& partition, const std::vector<PartitionRow>& all) const {
-  const std::vector<NodeId> now = nodes_of(partition.nodes);
-  if (now.empty()) return fmt::format("partition {} has no node that Muster knows", partition.name);
-  for (const PartitionRow& low : all) {
-    if (!preempt_by_partition_ || !low.stoppable || low.tier >= partition.tier) continue;
-    const std::vector<NodeId> theirs = nodes_of(low.nodes);
-    if (std::find_first_of(now.begin(), now.end(), theirs.begin(), theirs.end()) != now.end())
-      return fmt::format("jobs of partition {} stop those of {}, which only Slurm does", partition.name, low.name);
-  }
-  const Pool* pool = pool_of(partition.name);
-  if (pool != nullptr ? now == pool->nodes : now.size() == site_.nodes.size()) return {};
-  return fmt::format("partition {} has other nodes than when Muster was started: it places there when it is started again",
-                     partition.name);
-}
-
-std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>& rows) {
-  std::map<std::string, std::string> unfit;
-  for (const auto& [name, mode] : modes_) {
-    const bool there = std::any_of(rows.begin(), rows.end(), [&, n = name](const PartitionRow& r) { return r.name == n; });
-    if (!there) unfit[name] = fmt::format("Slurm has no partition {}", name);
-  }
-  for (const PartitionRow& r : rows) {
-    if (mode_of(r.name) != Mode::place) continue;
-    if (std::string why = why_unfit(r, rows); !why.empty()) unfit[r.name] = std::move(why);
-  }
-  std::vector<std::string> news;
-  for (const auto& [name, why] : unfit) {
-    if (const auto it = unfit_.find(name); it == unfit_.end() || it->second != why) news.push_back(why);
-  }
-  for (const auto& [name, why] : unfit_) {
-    if (unfit.count(name) == 0) news.push_back(fmt::format("partition {} is as it should be again", name));
-  }
-  unfit_ = std::move(unfit);
-  return news;
 }
 
 std::map<JobId, std::string> Picture::not_ours() const {
@@ -607,13 +526,16 @@ std::map<JobId, std::string> Picture::not_ours() const {
   for (const auto& [id, gated] : gate_) {
     const std::string& partition = gated.partition;
     const auto it = jobs_.find(id);
-    if (it == jobs_.end() || it->second.in_hand) continue;
+    if (it == jobs_.end() || it->second.in_hand || it->second.runs) continue;
     const Known& k = it->second;
     const auto bar = bars_.find(id);
     if (const auto p = unfit_.find(partition); p != unfit_.end()) {
       out[id] = p->second;
     } else if (!gated.slurms.empty()) {
       out[id] = gated.slurms;
+    } else if (gated.overtaken_by.some()) {
+      out[id] = fmt::format("job {}, which Slurm places and which comes after it in Slurm's order, started before it",
+                            render(gated.overtaken_by));
     } else if (mode_of(partition) != Mode::place) {
       out[id] = fmt::format("Muster does not place in partition {}", partition);
     } else if (const std::size_t most = pool_of(partition) != nullptr ? pool_of(partition)->nodes.size() : site_.nodes.size();
@@ -622,6 +544,15 @@ std::map<JobId, std::string> Picture::not_ours() const {
     } else if (bar != bars_.end() && bar->second.times >= kStartsTried) {
       out[id] = fmt::format("{} times {}", bar->second.times, bar->second.why);
     }
+  }
+  return out;
+}
+
+std::vector<JobId> Picture::owners_starts() const {
+  std::vector<JobId> out;
+  for (const auto& [id, b] : begins_) {
+    const auto k = jobs_.find(id);
+    if (b.owners && k != jobs_.end() && !k->second.runs) out.push_back(id);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/slurm/own_reasons.h"
 #include "ingest/slurm_file.h"
 #include "ingest/slurm_text.h"
 #include "model/event.h"
@@ -25,10 +26,13 @@ constexpr std::string_view kPlace = "muster: place";
 // What Muster could not place and gave to Slurm, with the reason.
 constexpr std::string_view kLeft = "muster: left to Slurm: ";
 
+constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from before it is taken to be gone
+
 class Picture {
  public:
-  // `site` must outlive this. A partition that is not named is in mode `otherwise`.
-  Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise);
+  // `site` and `written`, the reasons that this Muster gives nodes in Slurm, must outlive this. A partition that is not named is
+  // in mode `otherwise`.
+  Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise, const Written& written);
 
   void age_by(Ageing a) { ageing_ = a; }
   // PreemptType=preempt/partition_prio: jobs of a higher tier stop those of a lower one.
@@ -60,12 +64,14 @@ class Picture {
 
   // Jobs behind the gate that Muster will never place, and why: they are to be given to Slurm.
   std::map<JobId, std::string> not_ours() const;
+  // Jobs whose start somebody set while they were behind the gate: they are Slurm's, at that time.
+  std::vector<JobId> owners_starts() const;
 
   // Orders under way: what they bring about is not taken for somebody else's doing.
   void take_in_hand(const Action& a);
   void let_go(const Action& a, bool done);
-  // Slurm would not let it start: not tried again before `until` (utc).
-  std::vector<Body> bar(JobId id, std::string why, Time until);
+  // Slurm would not let it start: not tried again before `until` (utc). `counts`: as so many tries.
+  std::vector<Body> bar(JobId id, std::string why, Time until, std::uint32_t counts = 1);
   // Jobs that run on parts of nodes, of which squeue does not tell: their start is told at the look after their GPUs are known.
   const std::set<JobId>& without_slots() const { return without_slots_; }
   void told_slots(JobId id, const std::map<std::string, std::uint16_t>& slots);
@@ -93,6 +99,13 @@ class Picture {
   struct Gated {
     std::string partition;
     std::string slurms;  // why only Slurm can place it; empty: Muster can
+    Time since;          // utc, of the first look that saw it there
+    JobId overtaken_by;  // one that Slurm started though it comes later in Slurm's own order
+  };
+  struct Coming {  // a reservation that has not begun
+    std::string name;
+    Time from;  // utc
+    std::vector<NodeId> nodes;
   };
   struct Begin {
     std::string comment;  // of the gate; Muster never writes the same one twice
@@ -106,7 +119,9 @@ class Picture {
   };
   JobSpec spec_of(const JobRow& r, Time utc) const;
   std::string bar_of(const JobRow& r, Time utc) const;
-  std::string slurms(const JobRow& r) const;
+  std::string slurms(const JobRow& r, Time utc) const;
+  void overtake(const JobRow& r, const std::vector<NodeId>& nodes, Time utc);
+  std::vector<NodeId> nodes_in(const std::string& partition) const;
   bool owners_start(const JobRow& r, Time utc);
   std::set<JobId> see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out);
   void see(const JobRow& r, Time utc, std::vector<Body>& out);
@@ -126,6 +141,7 @@ class Picture {
   void forget(JobId id);
 
   const Site& site_;
+  const Written& written_;
   std::map<std::string, NodeId, std::less<>> by_name_;
   std::map<std::string, Mode> modes_;
   Mode otherwise_;
@@ -133,6 +149,8 @@ class Picture {
   Ageing ageing_;
   bool preempt_by_partition_ = false;
   std::string slurm_user_;
+  std::vector<Coming> coming_;
+  std::set<std::string, std::less<>> closed_;  // partitions that are not up
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
   std::map<JobId, Gated> gate_;  // jobs that wait for Muster, by their admin comment

@@ -19,7 +19,7 @@ std::vector<T> only(const std::vector<Body>& all) {
 
 class Pictured : public ::testing::Test {
  protected:
-  Pictured() : site(small_site(8)), p(site, {{"batch", Mode::place}, {"debug", Mode::off}}, Mode::advise) {}
+  Pictured() : site(small_site(8)), p(site, {{"batch", Mode::place}, {"debug", Mode::off}}, Mode::advise, written) {}
   static JobRow row(std::uint32_t id, const std::string& state, const std::string& nodes = {}) {
     JobRow r;
     r.id = JobId{id, 0};
@@ -68,6 +68,7 @@ class Pictured : public ::testing::Test {
   const std::string& barred(std::uint32_t id) const { return t.s.jobs.at(JobId{id, 0}).spec.barred; }
 
   Site site;
+  Written written;
   Picture p;
   Story t{8};
   Time now{500};
@@ -89,7 +90,7 @@ TEST_F(Pictured, AJobIsFollowedFromItsSubmissionToItsEnd) {
 
 TEST_F(Pictured, WhatEndedWhileNobodyLookedEndsAsItDid) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING"), row(3, "RUNNING", "n[6-7]")});
-  Picture again(site, {{"batch", Mode::place}}, Mode::advise);
+  Picture again(site, {{"batch", Mode::place}}, Mode::advise, written);
   again.know(t.s);
   const Time since = now;
   now = now + minutes(60);
@@ -437,6 +438,7 @@ TEST_F(Pictured, WhatSlurmDrainedByItselfIsNoPersons) {
   p.let_go(drain, true);
   EXPECT_TRUE(look_nodes(rows).empty()) << "Muster's now, whatever Slurm adds";
   rows[2].reason = "muster: incident 1: drained by Slurm";
+  written.wrote(NodeId{2}, rows[2].reason);
   EXPECT_TRUE(look_nodes(rows).empty());
   rows[2].state = {"DOWN"};
   EXPECT_TRUE(only<NodeHeld>(look_nodes(rows)).empty()) << "down after its reboot: not put back by anybody";
@@ -455,10 +457,112 @@ TEST_F(Pictured, AStartThatItsOwnerSetIsKept) {
   EXPECT_EQ(barred(1), "") << "Muster put it there";
   r.eligible = r.started = now + minutes(10);
   look({r});
-  EXPECT_EQ(barred(1), "Slurm starts it: somebody set its start time");
+  EXPECT_EQ(barred(1), "Slurm places it: somebody set its start time");
   EXPECT_FALSE(p.gated(JobId{1, 0}));
+  EXPECT_EQ(p.owners_starts(), std::vector<JobId>{(JobId{1, 0})}) << "its comment is to say so";
   look({r});
   EXPECT_FALSE(p.gated(JobId{1, 0})) << "and stays theirs";
+}
+
+TEST_F(Pictured, AWordThatAPersonAddsMakesTheNodeTheirs) {
+  Action drain;
+  drain.verb = Verb::drain_node;
+  drain.node = NodeId{3};
+  auto rows = all_nodes();
+  p.take_in_hand(drain);
+  written.wrote(NodeId{3}, "muster: incident 4: a lost GPU on n3: no new work there");
+  p.let_go(drain, true);
+  rows[3].state = {"IDLE", "DRAIN"};
+  rows[3].reason_by = "root";
+  for (const char* by_slurm : {"", " : Not responding", " : reboot issued : reboot complete"}) {
+    rows[3].reason = std::string("muster: incident 5: a lost GPU on n3: no new work there") + by_slurm;
+    EXPECT_TRUE(look_nodes(rows).empty()) << by_slurm;
+  }
+  rows[3].reason += " - bob: leave it, board out";
+  const auto held = only<NodeHeld>(look_nodes(rows));
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_TRUE(held[0].held && !held[0].engine && held[0].by == "root");
+}
+
+TEST_F(Pictured, WhoIsOvertakenBySlurmsOwnIsSlurmsToo) {
+  JobRow gang = gate(1), small = gate(2);
+  gang.priority = 700;
+  small.priority = 50;
+  look({gang, small});
+  JobRow array = row(3, "RUNNING", "n0");
+  array.nodes = 1;
+  array.priority = 100;
+  array.started = now;
+  now = now + seconds(5);
+  array.started = now;
+  look({gang, small, array});
+  const auto left = p.not_ours();
+  ASSERT_EQ(left.size(), 1U) << "the other one comes after it";
+  EXPECT_EQ(left.begin()->first, (JobId{1, 0}));
+  EXPECT_NE(left.begin()->second.find("job 3"), std::string::npos);
+}
+
+TEST_F(Pictured, WhatWouldRunIntoAReservationIsSlurms) {
+  ReservationRow r;
+  r.name = "maint";
+  r.nodes = "n[0-1]";
+  r.from = now + minutes(10);
+  r.until = now + minutes(40);
+  look_nodes(all_nodes(), {r});
+  JobRow longer = gate(1), shorter = gate(2), inside = gate(3);
+  longer.time_limit_s = 1800;
+  shorter.time_limit_s = 300;
+  inside.time_limit_s = 300;
+  inside.reservation = "maint";
+  look({longer, shorter, inside});
+  const auto left = p.not_ours();
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(left.at(JobId{1, 0}), "reservation maint begins before its time limit is over");
+  EXPECT_EQ(left.at(JobId{3, 0}), "it asks for a reservation");
+  look_nodes(all_nodes());
+  look({longer, shorter});
+  EXPECT_EQ(p.not_ours().count(JobId{1, 0}), 0U) << "it was cancelled";
+}
+
+TEST_F(Pictured, AJobThatHasItsNodesAloneLeavesNoneOfTheirGpusFree) {
+  JobRow r = row(1, "RUNNING", "n[0-1]");
+  r.gpus_per_node = 0;
+  r.sharing = "NO";
+  look({r});
+  EXPECT_FALSE(placeable(t.s, NodeId{0}) && t.s.nodes[0].shares.empty());
+  EXPECT_EQ(t.s.nodes[0].shares.at(0).slots, all_slots(t.s.site));
+  JobRow beside = row(2, "RUNNING", "n2");
+  beside.gpus_per_node = 0;
+  beside.sharing = "OK";
+  look({r, beside});
+  EXPECT_EQ(t.s.nodes[2].shares.at(0).slots, 0);
+}
+
+TEST_F(Pictured, WhileAPartitionIsClosedNothingIsTriedThere) {
+  PartitionRow batch;
+  batch.name = "batch";
+  batch.nodes = "n[0-7]";
+  batch.up = false;
+  p.see_partitions({batch});
+  look({gate(1)});
+  EXPECT_EQ(barred(1), "partition batch is closed in Slurm");
+  EXPECT_TRUE(p.not_ours().empty());
+  batch.up = true;
+  p.see_partitions({batch});
+  look({gate(1)});
+  EXPECT_EQ(barred(1), "");
+}
+
+TEST_F(Pictured, NothingIsGivenAwayThatRuns) {
+  look({gate(1)});
+  JobRow r = row(1, "RUNNING", "n[0-1]");
+  r.admin_comment = "muster: place: 2 nodes";
+  look({r});
+  PartitionRow batch;
+  batch.name = "batch";
+  batch.nodes = "n[0-6]";
+  p.see_partitions({batch});
+  EXPECT_TRUE(p.not_ours().empty());
 }
 
 TEST_F(Pictured, MustersOwnDrainIsItsOwn) {
@@ -470,6 +574,7 @@ TEST_F(Pictured, MustersOwnDrainIsItsOwn) {
   p.take_in_hand(a);
   rows[3].state = {"IDLE", "DRAIN"};
   rows[3].reason = "muster: incident 4: gpu_lost";
+  written.wrote(NodeId{3}, rows[3].reason);
   EXPECT_TRUE(look_nodes(rows).empty()) << "under way";
   p.let_go(a, true);
   EXPECT_TRUE(look_nodes(rows).empty()) << "done";
@@ -491,6 +596,7 @@ TEST_F(Pictured, ALookThatBeganBeforeAnOrderEndedDoesNotSpeakOfIt) {
   EXPECT_TRUE(p.see_nodes(rows, {}, now).empty()) << "nobody has taken the drain back";
   rows[2].state = {"IDLE", "DRAIN"};
   rows[2].reason = "muster: incident 1: a lost GPU";
+  written.wrote(NodeId{2}, rows[2].reason);
   EXPECT_TRUE(look_nodes(rows).empty());
   EXPECT_EQ(only<NodeHeld>(look_nodes(all_nodes())).size(), 1U) << "now somebody has";
 }
@@ -517,7 +623,7 @@ TEST_F(Pictured, ConditionsOfNodes) {
   auto told = [&](const std::vector<Body>& all) {
     for (const NodeChanged& c : only<NodeChanged>(all)) seen[c.node.v] = c.condition;
   };
-  Picture fresh(site, {}, Mode::advise);
+  Picture fresh(site, {}, Mode::advise, written);
   told(fresh.see_nodes(rows, {maintenance}, Time{0} + hours(1)));
   EXPECT_EQ(seen.count(7), 0U) << "one look without it says nothing";
   told(fresh.see_nodes(rows, {maintenance}, Time{0} + hours(1)));
@@ -613,7 +719,7 @@ TEST_F(Pictured, WhereJobsStopOthersSlurmPlaces) {
 
 TEST_F(Pictured, WhatTheJournalKnowsIsNotToldAgain) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
-  Picture again(site, {{"batch", Mode::place}}, Mode::advise);
+  Picture again(site, {{"batch", Mode::place}}, Mode::advise, written);
   again.know(t.s);
   EXPECT_TRUE(only<JobSubmitted>(again.see_jobs({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")}, now)).empty());
   const auto out = again.see_jobs({row(1, "COMPLETED", "n[0-1]"), row(2, "RUNNING", "n[2-3]")}, now);

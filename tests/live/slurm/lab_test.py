@@ -98,7 +98,7 @@ def gate(lab):
     lab.heartbeat()
     begin = lab.sbatch('-N1', '--begin=now+3hours')
     j = lab.job(begin)
-    check(j['Reason'] == 'BeginTime' and 'AdminComment' not in j, "a start time that the user gave is the user's", j)
+    check(j['Reason'] == 'BeginTime' and j.get('AdminComment', '').startswith('muster: left to Slurm: it has'), "a start time that the user gave is the user's", j)
     array, dependent = lab.sbatch('--array=1-2'), lab.sbatch('-N1', '-d', f'afterany:{begin}')
     parts, other = lab.sbatch('-p', 'batch,debug'), lab.sbatch('-p', 'debug')
     lab.out('scontrol', 'create', 'reservation', 'ReservationName=r1', 'Users=nobody,root', 'Nodes=gpu0016', 'StartTime=now',
@@ -108,7 +108,8 @@ def gate(lab):
                   user=lab.about['user']).stdout
     for job, what in ((array, 'an array'), (parts, 'a job for several partitions'), (other, 'a job for another partition'),
                       (reserved, 'a job with a reservation')):
-        check(runs(lab, job) and 'AdminComment' not in lab.job(job), f'{what} is left to Slurm', lab.job(job))
+        check(runs(lab, job) and lab.job(job).get('AdminComment', '').startswith('muster: left to Slurm: it '),
+              f'{what} is left to Slurm, and its comment says so', lab.job(job))
     check(lab.job(dependent)['Reason'] == 'Dependency', 'and so is a job that depends on another', lab.job(dependent))
     lab.heartbeat()
     direct = lab.run('srun', '-N1', '--immediate=5', 'true', user=lab.about['user'])
