@@ -106,8 +106,9 @@ def gate(lab):
     reserved = lab.sbatch('--reservation=r1')
     het = lab.run('sbatch', '--parsable', '--output=/dev/null', '-N1', ':', '-N1', '--wrap', 'sleep 600',
                   user=lab.about['user']).stdout
-    for job, what in ((array, 'an array'), (parts, 'a job for several partitions'), (other, 'a job for another partition'),
-                      (reserved, 'a job with a reservation')):
+    for job, what in ((parts, 'a job for several partitions'), (other, 'a job for another partition')):
+        check(runs(lab, job) and 'AdminComment' not in lab.job(job), f'{what} is left to Slurm', lab.job(job))
+    for job, what in ((array, 'an array'), (reserved, 'a job with a reservation')):
         check(runs(lab, job) and lab.job(job).get('AdminComment', '').startswith('muster: left to Slurm: it '),
               f'{what} is left to Slurm, and its comment says so', lab.job(job))
     check(lab.job(dependent)['Reason'] == 'Dependency', 'and so is a job that depends on another', lab.job(dependent))
