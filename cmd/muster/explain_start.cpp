@@ -36,6 +36,7 @@ std::string for_node(std::string pattern, const std::string& node) {
 }
 
 Result<report::JobStart> ask_slurm(const ExplainOptions& o, const std::string& job) {
+  if (auto ok = slurm::check_conf(o.slurm_conf); !ok) return tl::unexpected(ok.error());
   slurm::Tools tools(o.slurm_conf);
   const auto rows = tools.jobs();
   if (!rows) return tl::unexpected(rows.error());

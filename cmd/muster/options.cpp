@@ -31,7 +31,7 @@ void Parser::add_up() {
         [this](const std::string& s) { up_.twin = checked(parse_server("--twin", s, true)); });
   words(sub, "--slurm", "FILE", "A cluster run by Slurm: how it is reached and what may be done; see docs/slurm", up_.slurm);
   flag(sub, "--kubernetes", up_.kubernetes, "A cluster run by Kubernetes (not there yet)");
-  add_policy(sub, up_.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default]");
+  add_policy(sub, up_.policy, "Policy: " + join(preset_policy_names(), ", ") + " or a file [default; with --slurm: shadow]");
   add_port(sub, up_.port);
   add_state(sub, up_.state);
   add_live(sub);

@@ -1,8 +1,11 @@
 // muster up --slurm: the controller of a Slurm cluster. Slurm keeps the jobs; Muster watches, heals, and where a partition is in
 // mode `place` chooses the nodes.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "adapters/slurm/engine.h"
@@ -47,6 +50,15 @@ Result<Site> site_of_slurm(slurm::Tools& tools, const Site& known) {
   return known;
 }
 
+// A program that is not there is found out when a node needs it, unless somebody says so before.
+void warn_of_hands(const slurm::Settings& settings) {
+  for (const auto& [verb, argv] : settings.hands) {
+    if (argv.empty() || argv.front().front() != '/' || access(argv.front().c_str(), X_OK) == 0) continue;
+    say(fmt::format("hands      {}: {} cannot be run ({}): muster doctor --slurm says more", name_of(verb), argv.front(),
+                    strerror(errno)));
+  }
+}
+
 // Whether slurmrestd is there is told at the start; the engine looks for itself, again and again.
 void say_rest(const slurm::RestSettings& rest) {
   if (rest.url.empty()) return;
@@ -83,6 +95,7 @@ int run_up_slurm(const UpOptions& o) {
   if (auto ok = fit_policy(*policy, *site, o.policy); !ok) return say_error(ok.error());
   fit_to_slurm(*policy);
   say_rest(settings->rest);
+  warn_of_hands(*settings);
   settings->owner = (*journal)->id();
   if (auto ok = slurm::check_alone(*settings); !ok && !policy->shadow) return say_error(ok.error());
   settings->spool = dir->path + "/hands";

@@ -186,6 +186,33 @@ TEST(Queue, AShortJobFillsTheGapBeforeAReservationAndALongOneDoesNot) {
   (void)lengthy;
 }
 
+TEST(Queue, WhereTheEngineGoesByLimitsAHistoryOfShortRunsLetsNobodyAhead) {
+  for (const bool by_limit : {false, true}) {
+    Story t(8);
+    for (int i = 0; i < 20; ++i) t.s.histories.add("ada", "timed", seconds(1));
+    const auto of_ada = [&](JobSpec& s) {
+      s.user = "ada";
+      s.by_limit = by_limit;
+    };
+    const JobId running = submit_for(t, 6, 120, [&](JobSpec& s) { s.by_limit = by_limit; });
+    t.tell(JobStarted{running, 1, {NodeId{0}, NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}, NodeId{5}}});
+    const JobId big = submit_for(t, 8, 600, [&](JobSpec& s) {
+      s.priority = 700;
+      s.by_limit = by_limit;
+    });
+    const JobId game = submit_for(t, 2, 3600, of_ada);
+    Policy p = t.s.policy;
+    p.scheduling.preempt = false;
+    t.tell(PolicyApplied{p, "h"});
+    const auto w = queue(t.s);
+    ASSERT_EQ(w.size(), by_limit ? 0U : 1U) << "its limit reaches beyond the start of the one before it";
+    if (!by_limit) {
+      EXPECT_EQ(w[0].action.job, game);
+    }
+    (void)big;
+  }
+}
+
 TEST(Queue, PartsOfNodesAndSharesOfGpusAreToldApart) {
   Story t(2);
   const JobId half = submit_for(t, 1, 600, [](JobSpec& s) { s.gpus_per_node = 4; });

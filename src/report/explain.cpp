@@ -177,7 +177,8 @@ Explanation of_job(const State& s, const Job& j) {
                                     wish_of(j.spec), j.attempt == 0 ? "no attempt yet" : fmt::format("attempt {}", j.attempt),
                                     j.progress.steps, j.spec.steps, j.progress.durable_steps));
   if (std::string why = decide::why_not_started(s, j.id); !why.empty()) e.sentences.push_back("Not started: " + why + ".");
-  if (!j.placement.why.empty() && !j.nodes.empty()) {
+  const bool waits = j.phase == JobPhase::queued;  // where an attempt was that did not begin is nothing to it now
+  if (!j.placement.why.empty() && !j.nodes.empty() && !waits) {
     e.sentences.push_back(fmt::format("Placed on {} leaf switch{}, the least possible is {}. {}", j.placement.leaves,
                                       j.placement.leaves == 1 ? "" : "es", j.placement.leaves_min, j.placement.why));
   }

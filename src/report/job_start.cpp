@@ -143,7 +143,8 @@ StartReport explain_start(JobStart start) {
   if (start.batch.ns == 0 && everywhere.ns == 0)
     r.missing.push_back("script and first step: give the nodes' logs with --slurmd-log '/path/%n/slurmd.log'");
   if (!start.allocated_exact) r.missing.push_back("the allocation to the millisecond: give --slurmctld-log FILE");
-  r.total_s = between_s(from, std::max(known, everywhere));
+  const Time last = std::max(known, everywhere);
+  r.total_s = last.ns != 0 && last > from ? between_s(from, last) : -1;
   if (ran.size() >= kFewest) {
     if (in_turn(ran, r)) {
       say_serial(ran, r);

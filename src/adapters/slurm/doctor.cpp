@@ -38,7 +38,7 @@ bool places(const Settings& s) {
 
 bool has_database(const Facts& f) { return value(f, "AccountingStorageType").find("slurmdbd") != std::string::npos; }
 
-void judge_tools(const Facts& f, std::vector<Diagnosis>& out) {
+void judge_tools(const Facts& f, const Settings& s, std::vector<Diagnosis>& out) {
   const std::string server = value(f, "SLURM_VERSION");
   for (const ToolFact& t : f.tools) {
     const bool needed = t.name != "sacct" && t.name != "sinfo";
@@ -46,7 +46,9 @@ void judge_tools(const Facts& f, std::vector<Diagnosis>& out) {
       const char* cost = needed              ? "Muster speaks to Slurm through it"
                          : t.name == "sacct" ? "what ended while Muster was away is not known"
                                              : "you would miss it; Muster does not need it";
-      out.push_back({t.name, Judgement::missing, needed, "not found in PATH", cost, "apt-get install slurm-client"});
+      out.push_back({t.name, Judgement::missing, needed,
+                     s.tools.empty() ? "not found in PATH" : fmt::format("not found in {}", s.tools), cost,
+                     s.tools.empty() ? "apt-get install slurm-client" : "in the Slurm file: tools: /folder/of/squeue"});
     } else if (!server.empty() && !t.version.empty() && release_of(server) != release_of(t.version)) {
       out.push_back({t.name, Judgement::note, false, fmt::format("{}, slurmctld is {}", t.version, server),
                      "Slurm takes tools that are up to two releases older than slurmctld, and none that are newer",
@@ -316,7 +318,7 @@ Diagnosis judge_rest(const Facts& f) {
 
 std::vector<Diagnosis> judge(const Facts& f, const Settings& s) {
   std::vector<Diagnosis> out;
-  judge_tools(f, out);
+  judge_tools(f, s, out);
   out.push_back(judge_controller(f));
   if (f.silent.empty()) {
     out.push_back(judge_rights(f));

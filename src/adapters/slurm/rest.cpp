@@ -103,7 +103,7 @@ Result<std::string> Rest::get(const std::string& path, int* status) {
     Error e = answer.error();
     // Without what was asked for, which differs from call to call.
     if (const auto at = e.what.find(r.url); at != std::string::npos) e.what.replace(at, r.url.size(), settings_.url);
-    e.what = "slurmrestd: " + e.what;
+    e.what = on_socket ? fmt::format("slurmrestd does not answer at {}", printable(settings_.url)) : "slurmrestd: " + e.what;
     e.next = fmt::format("look whether slurmrestd runs and listens at {}", printable(settings_.url));
     return tl::unexpected(std::move(e));
   }

@@ -98,7 +98,8 @@ def gate(lab):
     lab.heartbeat()
     begin = lab.sbatch('-N1', '--begin=now+3hours')
     j = lab.job(begin)
-    check(j['Reason'] == 'BeginTime' and j.get('AdminComment', '').startswith('muster: left to Slurm: it has'), "a start time that the user gave is the user's", j)
+    check(j['Reason'] == 'BeginTime' and j.get('AdminComment', '').startswith('muster: left to Slurm: it has'),
+          "a start time that the user gave is the user's", j)
     array, dependent = lab.sbatch('--array=1-2'), lab.sbatch('-N1', '-d', f'afterany:{begin}')
     parts, other = lab.sbatch('-p', 'batch,debug'), lab.sbatch('-p', 'debug')
     lab.out('scontrol', 'create', 'reservation', 'ReservationName=r1', 'Users=nobody,root', 'Nodes=gpu0016', 'StartTime=now',

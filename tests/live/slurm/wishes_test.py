@@ -1,5 +1,5 @@
-"""wishes_test.py MUSTER: on a real Slurm of 8 nodes, what users and administrators want of jobs at the gate, and what else is going
-on in Slurm: nobody is overtaken, and no wish is lost, while Muster is there and when it is killed."""
+"""wishes_test.py MUSTER: on a real Slurm of 8 nodes, what users and administrators want of jobs at the gate, and what else is
+going on in Slurm: nobody is overtaken, and no wish is lost, while Muster is there and when it is killed."""
 import os
 import shutil
 import sys
