@@ -11,6 +11,8 @@ namespace {
 
 // The gate puts a start an hour off, by the clock of slurmctld's machine.
 constexpr Duration kGateHolds = minutes(61);
+// Without a mark that a comment of Slurm's does not take.
+constexpr std::string_view kOvertook = ", which Slurm places and which comes later in its order, started before it";
 constexpr std::uint32_t kStartsTried = 3;  // of a job that Slurm does not let start, before it is Slurm's to place
 
 bool pends(const JobRow& r) {
@@ -175,9 +177,11 @@ void Picture::overtake(const JobRow& r, const std::vector<NodeId>& nodes, Time u
     if (id == r.id || k == jobs_.end() || k->second.runs || k->second.in_hand || utc - g.since < kWaited) continue;
     const auto theirs = static_cast<std::int64_t>(std::min<std::uint64_t>(r.priority, INT32_MAX));
     const bool later = theirs < k->second.spec.priority || (theirs == k->second.spec.priority && r.id.number > id.number);
-    if (!later || g.overtaken_by.some()) continue;
+    if (!later) continue;
     const std::vector<NodeId> here = nodes_in(g.partition);
-    if (std::find_first_of(here.begin(), here.end(), nodes.begin(), nodes.end()) != here.end()) g.overtaken_by = r.id;
+    if (std::find_first_of(here.begin(), here.end(), nodes.begin(), nodes.end()) == here.end()) continue;
+    g.overtaken_by = r.id;
+    g.overtaken = utc;
   }
 }
 
@@ -216,7 +220,9 @@ void Picture::start(Known& k, const JobRow& r, Time utc, std::vector<Body>& out)
     if (k.spec.gpus_per_node > 0) b.slots.push_back(slots_on(r.id, k, n));
   }
   k.slots = b.slots;
-  if (k.ordered == 0 && r.admin_comment.rfind(kPlace, 0) != 0 && if_long_ago(r.started, utc).ns == 0) overtake(r, k.nodes, utc);
+  const bool takes = gpus_each(r) > 0 || exclusive(r);
+  const bool slurms = k.ordered == 0 && r.admin_comment.rfind(kPlace, 0) != 0;
+  if (takes && slurms && if_long_ago(r.started, utc).ns == 0) overtake(r, k.nodes, utc);
   make_way(r.id, b, out);
   out.push_back(std::move(b));
 }
@@ -413,6 +419,7 @@ std::set<JobId> Picture::see_rows(const std::vector<JobRow>& rows, Time utc, std
     }
     if (pends(r) && !gate) gate_.erase(r.id);  // let go of by somebody, the release timer perhaps
     if (r.admin_comment.rfind(kGate, 0) != 0) begins_.erase(r.id);
+    if (pends(r) && r.admin_comment.rfind(kLeft, 0) == 0 && r.admin_comment.ends_with(kOvertook)) ahead_.insert(r.partition);
     see(r, utc, out);
     const auto known = jobs_.find(r.id);
     const bool in_hand = known != jobs_.end() && known->second.in_hand;
@@ -432,6 +439,8 @@ std::vector<Body> Picture::see_some(const std::vector<JobRow>& rows, Time utc) {
 std::vector<Body> Picture::see_jobs(const std::vector<JobRow>& rows, Time utc) {
   std::vector<Body> out;
   strays_.clear();
+  ahead_.clear();
+  looked_ = utc;
   const std::set<JobId> seen = see_rows(rows, utc, out);
   miss(out, seen);
   std::erase_if(over_, [&](JobId id) { return seen.count(id) == 0; });
@@ -521,8 +530,23 @@ std::vector<Body> Picture::bar(JobId id, std::string why, Time until, std::uint3
   return out;
 }
 
+// In each partition the first in the order that was overtaken just now, unless Slurm already keeps nodes for such a one: those
+// behind it Muster can go on placing.
+std::map<std::string, JobId> Picture::overtaken() const {
+  constexpr Duration kLately = seconds(10);
+  std::map<std::string, JobId> first;
+  for (const auto& [id, g] : gate_) {
+    const auto k = jobs_.find(id);
+    if (!g.overtaken_by.some() || looked_ - g.overtaken > kLately || k == jobs_.end() || ahead_.count(g.partition) != 0) continue;
+    const auto [at, fresh] = first.try_emplace(g.partition, id);
+    if (!fresh && k->second.spec.priority > jobs_.at(at->second).spec.priority) at->second = id;
+  }
+  return first;
+}
+
 std::map<JobId, std::string> Picture::not_ours() const {
   std::map<JobId, std::string> out;
+  const std::map<std::string, JobId> lost = overtaken();
   for (const auto& [id, gated] : gate_) {
     const std::string& partition = gated.partition;
     const auto it = jobs_.find(id);
@@ -533,9 +557,8 @@ std::map<JobId, std::string> Picture::not_ours() const {
       out[id] = p->second;
     } else if (!gated.slurms.empty()) {
       out[id] = gated.slurms;
-    } else if (gated.overtaken_by.some()) {
-      out[id] = fmt::format("job {}, which Slurm places and which comes after it in Slurm's order, started before it",
-                            render(gated.overtaken_by));
+    } else if (const auto first = lost.find(partition); first != lost.end() && first->second == id) {
+      out[id] = fmt::format("job {}{}", render(gated.overtaken_by), kOvertook);
     } else if (mode_of(partition) != Mode::place) {
       out[id] = fmt::format("Muster does not place in partition {}", partition);
     } else if (const std::size_t most = pool_of(partition) != nullptr ? pool_of(partition)->nodes.size() : site_.nodes.size();

@@ -101,6 +101,7 @@ class Picture {
     std::string slurms;  // why only Slurm can place it; empty: Muster can
     Time since;          // utc, of the first look that saw it there
     JobId overtaken_by;  // one that Slurm started though it comes later in Slurm's own order
+    Time overtaken;      // utc, the last time
   };
   struct Coming {  // a reservation that has not begun
     std::string name;
@@ -120,6 +121,7 @@ class Picture {
   JobSpec spec_of(const JobRow& r, Time utc) const;
   std::string bar_of(const JobRow& r, Time utc) const;
   std::string slurms(const JobRow& r, Time utc) const;
+  std::map<std::string, JobId> overtaken() const;
   void overtake(const JobRow& r, const std::vector<NodeId>& nodes, Time utc);
   std::vector<NodeId> nodes_in(const std::string& partition) const;
   bool owners_start(const JobRow& r, Time utc);
@@ -155,6 +157,8 @@ class Picture {
   std::map<JobId, Known> jobs_;
   std::map<JobId, Gated> gate_;  // jobs that wait for Muster, by their admin comment
   std::map<JobId, Begin> begins_;  // of those
+  std::set<std::string> ahead_;    // partitions in which one that was overtaken waits for Slurm to start it
+  Time looked_;                    // utc, of the last look at jobs
   std::set<JobId> over_;         // ended, and still on Slurm's list
   std::set<JobId> strays_;
   std::map<JobId, Bar> bars_;

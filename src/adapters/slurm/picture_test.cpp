@@ -496,10 +496,29 @@ TEST_F(Pictured, WhoIsOvertakenBySlurmsOwnIsSlurmsToo) {
   now = now + seconds(5);
   array.started = now;
   look({gang, small, array});
-  const auto left = p.not_ours();
+  auto left = p.not_ours();
   ASSERT_EQ(left.size(), 1U) << "the other one comes after it";
   EXPECT_EQ(left.begin()->first, (JobId{1, 0}));
   EXPECT_NE(left.begin()->second.find("job 3"), std::string::npos);
+  // Slurm keeps nodes for that one now: who is behind it stays Muster's.
+  JobRow handed = gang, second = gate(4), again = array;
+  handed.reason = "Resources";
+  handed.admin_comment = std::string(kLeft) + left.begin()->second;
+  second.priority = 600;
+  look({handed, second, small, array});
+  now = now + seconds(5);
+  again.id = JobId{5, 0};
+  again.started = now;
+  look({handed, second, small, array, again});
+  EXPECT_TRUE(p.not_ours().empty());
+  look({second, small, array, again});
+  look({second, small, array, again});
+  left = p.not_ours();
+  ASSERT_EQ(left.size(), 1U) << "it has started: the next one is first";
+  EXPECT_EQ(left.begin()->first, (JobId{4, 0}));
+  now = now + seconds(60);
+  look({second, small, array, again});
+  EXPECT_TRUE(p.not_ours().empty()) << "nobody has gone ahead since";
 }
 
 TEST_F(Pictured, WhatWouldRunIntoAReservationIsSlurms) {
