@@ -79,6 +79,9 @@ check(groups and all(a['labels']['incident'] == groups[0]['groupLabels']['incide
 # ---- cleared is resolved
 exporters.pages['/node0064'] = page('node0064', gpus=[0, 1, 2, 3, 4, 5, 6])
 check(until(lambda: [a for a in first.alerts() if a['labels'].get('node') == 'node0064']), 'a GPU gone from its page is an alert')
+# Alertmanager tells nobody of the end of what it has told nobody of yet.
+check(until(lambda: [a for r in received for a in r['alerts'] if a['labels'].get('node') == 'node0064'], 20),
+      'of which the receiver is told')
 exporters.pages['/node0064'] = page('node0064')
 check(until(lambda: not [a for a in first.alerts() if a['labels'].get('node') == 'node0064']), 'and none when it is back',
       first.alerts()[:1])
