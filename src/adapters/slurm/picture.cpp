@@ -152,34 +152,35 @@ std::string Picture::slurms(const JobRow& r, Time utc) const {
   if (!r.required.empty() && r.admin_comment.rfind(kGate, 0) == 0) return "it names its nodes";
   if (r.switches > 0) return "it asks for --switches";
   if (!r.reservation.empty()) return "it asks for a reservation";
-  for (const Coming& c : coming_) {
-    const bool over_before = r.time_limit_s > 0 && utc + from_seconds(r.time_limit_s) <= c.from;
-    const std::vector<NodeId> here = over_before ? std::vector<NodeId>{} : nodes_in(r.partition);
-    if (std::find_first_of(here.begin(), here.end(), c.nodes.begin(), c.nodes.end()) != here.end())
-      return fmt::format("reservation {} begins before its time limit is over", c.name);
-  }
-  return {};
+  const Pool* pool = pool_of(r.partition);
+  const auto coming = coming_.find(pool == nullptr ? std::string() : pool->name);
+  if (coming == coming_.end()) return {};
+  const bool over_before = r.time_limit_s > 0 && utc + from_seconds(r.time_limit_s) <= coming->second.from;
+  return over_before ? std::string() : fmt::format("reservation {} begins before its time limit is over", coming->second.name);
 }
 
-std::vector<NodeId> Picture::nodes_in(const std::string& partition) const {
-  if (const Pool* p = pool_of(partition)) return p->nodes;
-  std::vector<NodeId> all(site_.nodes.size());
-  for (std::uint32_t n = 0; n < all.size(); ++n) all[n] = NodeId{n};
-  return all;
+// `nodes` are sorted, and so is a pool.
+bool Picture::shares_nodes(const std::string& partition, const std::vector<NodeId>& nodes) const {
+  const Pool* pool = pool_of(partition);
+  if (pool == nullptr) return !nodes.empty();  // it has all of them
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](NodeId n) { return std::binary_search(pool->nodes.begin(), pool->nodes.end(), n); });
 }
 
 // A job that waits behind the gate is none that Slurm keeps nodes for. Where one that Slurm places itself takes them, though it
 // comes later by Slurm's own order, only Slurm can set that right.
 void Picture::overtake(const JobRow& r, const std::vector<NodeId>& nodes, Time utc) {
   constexpr Duration kWaited = seconds(2);  // before that, Slurm may have begun with it first
+  std::map<std::string, bool> touched;      // by partition: thousands wait, in few of them
   for (auto& [id, g] : gate_) {
     const auto k = jobs_.find(id);
     if (id == r.id || k == jobs_.end() || k->second.runs || k->second.in_hand || utc - g.since < kWaited) continue;
     const auto theirs = static_cast<std::int64_t>(std::min<std::uint64_t>(r.priority, INT32_MAX));
     const bool later = theirs < k->second.spec.priority || (theirs == k->second.spec.priority && r.id.number > id.number);
     if (!later) continue;
-    const std::vector<NodeId> here = nodes_in(g.partition);
-    if (std::find_first_of(here.begin(), here.end(), nodes.begin(), nodes.end()) == here.end()) continue;
+    const auto [here, first] = touched.try_emplace(g.partition, false);
+    if (first) here->second = shares_nodes(g.partition, nodes);
+    if (!here->second) continue;
     g.overtaken_by = r.id;
     g.overtaken = utc;
   }

@@ -106,7 +106,6 @@ class Picture {
   struct Coming {  // a reservation that has not begun
     std::string name;
     Time from;  // utc
-    std::vector<NodeId> nodes;
   };
   struct Begin {
     std::string comment;  // of the gate; Muster never writes the same one twice
@@ -123,7 +122,8 @@ class Picture {
   std::string slurms(const JobRow& r, Time utc) const;
   std::map<std::string, JobId> overtaken() const;
   void overtake(const JobRow& r, const std::vector<NodeId>& nodes, Time utc);
-  std::vector<NodeId> nodes_in(const std::string& partition) const;
+  bool shares_nodes(const std::string& partition, const std::vector<NodeId>& nodes) const;
+  void see_coming(const std::vector<ReservationRow>& reservations, Time utc);
   bool owners_start(const JobRow& r, Time utc);
   std::set<JobId> see_rows(const std::vector<JobRow>& rows, Time utc, std::vector<Body>& out);
   void see(const JobRow& r, Time utc, std::vector<Body>& out);
@@ -151,7 +151,7 @@ class Picture {
   Ageing ageing_;
   bool preempt_by_partition_ = false;
   std::string slurm_user_;
-  std::vector<Coming> coming_;
+  std::map<std::string, Coming> coming_;  // by pool, "" for all nodes: the one that begins first there
   std::set<std::string, std::less<>> closed_;  // partitions that are not up
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;

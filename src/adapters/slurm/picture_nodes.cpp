@@ -50,13 +50,28 @@ void Picture::see_hold(NodeId n, const NodeRow& r, std::vector<Body>& out) {
   }
 }
 
+// Who does not run into the first one of its nodes runs into none.
+void Picture::see_coming(const std::vector<ReservationRow>& reservations, Time utc) {
+  coming_.clear();
+  std::vector<std::string> pools = {""};
+  for (const Pool& p : site_.pools) pools.push_back(p.name);
+  for (const ReservationRow& r : reservations) {
+    if (r.from <= utc) continue;
+    const std::vector<NodeId> nodes = nodes_of(r.nodes);
+    for (const std::string& pool : pools) {
+      if (!shares_nodes(pool, nodes)) continue;
+      const auto [at, fresh] = coming_.try_emplace(pool, Coming{r.name, r.from});
+      if (!fresh && r.from < at->second.from) at->second = {r.name, r.from};
+    }
+  }
+}
+
 std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std::vector<ReservationRow>& reservations,
                                      Time utc) {
   std::vector<Body> out;
   std::map<std::string, std::string> reserved;
-  coming_.clear();
+  see_coming(reservations, utc);
   for (const ReservationRow& r : reservations) {
-    if (r.from > utc) coming_.push_back({r.name, r.from, nodes_of(r.nodes)});
     if (r.from > utc || (r.until.ns > 0 && r.until < utc)) continue;
     if (auto names = expand_names(r.nodes)) {
       for (const std::string& n : *names) reserved[n] = r.name;

@@ -410,18 +410,15 @@ TEST_F(Pictured, WhoeverDrainedANodeHoldsIt) {
 TEST_F(Pictured, WhatSlurmDrainedByItselfIsNoPersons) {
   p.slurm_user("slurm(64030)");
   auto rows = all_nodes();
-  rows[2].state = {"IDLE", "DRAIN"};
-  rows[2].reason = "Kill task failed";
-  rows[2].reason_by = "root";
-  rows[3].state = {"DOWN"};
-  rows[3].reason = "Node unexpectedly rebooted";
-  rows[3].reason_by = "slurm";
-  rows[4].state = {"DOWN", "NOT_RESPONDING"};
-  rows[4].reason = "Not responding";
-  rows[4].reason_by = "slurm";
-  rows[5].state = {"DOWN"};
-  rows[5].reason = "RMA 4711";
-  rows[5].reason_by = "root";
+  const auto shows = [&](std::size_t n, std::vector<std::string> state, const char* reason, const char* by) {
+    rows[n].state = std::move(state);
+    rows[n].reason = reason;
+    rows[n].reason_by = by;
+  };
+  shows(2, {"IDLE", "DRAIN"}, "Kill task failed", "root");
+  shows(3, {"DOWN"}, "Node unexpectedly rebooted", "slurm");
+  shows(4, {"DOWN", "NOT_RESPONDING"}, "Not responding", "slurm");
+  shows(5, {"DOWN"}, "RMA 4711", "root");
   const auto all = look_nodes(rows);
   const auto held = only<NodeHeld>(all);
   ASSERT_EQ(held.size(), 3U);
