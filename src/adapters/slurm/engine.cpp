@@ -49,8 +49,8 @@ Engine::Engine(Settings settings, const Site& site, std::string boot, Mailbox& m
       eyes_(settings_.conf, settings_.tools),
       tools_(settings_.conf, settings_.tools),
       node_reader_(eyes_, settings_.rest),
-      hands_(tools_, settings_, site_, written_),
-      picture_(site_, settings_.partitions, settings_.otherwise, written_) {}
+      hands_(tools_, settings_, site_, reasons_),
+      picture_(site_, settings_.partitions, settings_.otherwise, reasons_) {}
 
 Engine::~Engine() {
   {
@@ -64,8 +64,8 @@ Engine::~Engine() {
 }
 
 // What ended while no Muster looked: squeue has forgotten it, Slurm's accounting has not.
-void Engine::catch_up(const State& known, bool accounting) {
-  if (known.now.utc.ns == 0 || !accounting) return;
+void Engine::catch_up(const State& known) {
+  if (known.now.utc.ns == 0 || !accounting_) return;
   const auto rows = tools_.history(known.now.utc);
   if (!rows) {
     log(LogLevel::warning,
@@ -75,32 +75,37 @@ void Engine::catch_up(const State& known, bool accounting) {
   emit_all(picture_.see_history(*rows, known.now.utc, now().utc));
 }
 
+// A Slurm that is away when Muster starts is asked again later.
+void Engine::read_config() {
+  const auto config = tools_.config();
+  if (!config) return;
+  const auto value = [&](const char* key) {
+    const auto it = config->find(key);
+    return it == config->end() ? std::string() : it->second;
+  };
+  const std::lock_guard hold(lock_);
+  configured_ = true;
+  reasons_.slurm_user(value("SlurmUser"));
+  picture_.preempt_by_partition(value("PreemptType").find("partition_prio") != std::string::npos);
+  // Without a database Slurm itself does not let jobs age.
+  accounting_ = value("AccountingStorageType").find("slurmdbd") != std::string::npos;
+  if (accounting_)
+    picture_.age_by({parse_double(value("PriorityWeightAge")).value_or(0), parse_span_s(value("PriorityMaxAge"))});
+}
+
 void Engine::begin(const State& known) {
   for (std::uint32_t n = 0; n < known.nodes.size() && n < site_.nodes.size(); ++n) {
     if (known.nodes[n].hold == Hold::muster)
-      written_.wrote(NodeId{n}, reason_text(known.nodes[n].incident, known.nodes[n].hold_reason));
+      reasons_.wrote(NodeId{n}, reason_text(known.nodes[n].incident, known.nodes[n].hold_reason));
   }
   for (const auto& [key, r] : known.orders) {
     const Reason& why = r.order.reason;
-    if (r.order.action.node.some()) written_.wrote(r.order.action.node, reason_text(why.incident, why.sentence));
+    if (r.order.action.node.some()) reasons_.wrote(r.order.action.node, reason_text(why.incident, why.sentence));
   }
   picture_.know(known);
-  bool accounting = false;
-  if (const auto config = tools_.config()) {
-    const auto number = [&](const char* key) {
-      const auto it = config->find(key);
-      return it == config->end() ? std::string() : it->second;
-    };
-    picture_.slurm_user(number("SlurmUser"));
-    hands_.slurm_user(number("SlurmUser"));
-    picture_.preempt_by_partition(number("PreemptType").find("partition_prio") != std::string::npos);
-    // Without a database Slurm itself does not let jobs age.
-    accounting = number("AccountingStorageType").find("slurmdbd") != std::string::npos;
-    if (accounting)
-      picture_.age_by({parse_double(number("PriorityWeightAge")).value_or(0), parse_span_s(number("PriorityMaxAge"))});
-  }
+  read_config();
   for (const std::string& key : known.open_orders) known_orders_[key] = known.orders.at(key).order;
-  catch_up(known, accounting);
+  catch_up(known);
   turned_ = heard_ = now().steady;
   looker_ = std::thread([this] { look(); });
   heart_ = std::thread([this] { keep_beating(); });
@@ -267,6 +272,7 @@ void Engine::ask_about_slots() {
 
 void Engine::look_at_nodes() {
   const double before = looking_cpu();
+  if (!configured_) read_config();  // before it: whose a drain is depends on SlurmUser's name
   look_begins();
   const Time began = now().steady;
   const auto look = node_reader_.look(began);

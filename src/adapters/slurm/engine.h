@@ -50,7 +50,8 @@ class Engine final : public Clock, public Observatory, public Actuator {
     Order order;
     Time since, until;  // steady
   };
-  void catch_up(const State& known, bool accounting);
+  void read_config();
+  void catch_up(const State& known);
   double looking_cpu() const;  // by the thread that looks
   void look();
   void look_begins();
@@ -78,7 +79,9 @@ class Engine final : public Clock, public Observatory, public Actuator {
   Tools eyes_;  // apart from the hands', so that what looking costs is known
   Tools tools_;
   NodeReader node_reader_;
-  Written written_;
+  Reasons reasons_;
+  bool configured_ = false;  // by begin() and then the thread that looks
+  bool accounting_ = false;
   Hands hands_;
 
   mutable std::mutex lock_;

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <thread>
 
-#include "adapters/slurm/own_reasons.h"
+#include "adapters/slurm/reasons.h"
 #include "base/text.h"
 
 namespace muster::slurm {
@@ -83,10 +83,10 @@ std::string reason_text(IncidentId incident, std::string_view sentence) {
   return cut(fmt::format("{}{}{}", kOwnReason, what, sentence), kReasonMost);
 }
 
-// Written down before it is sent: a look may find it before this call has come back.
+// Reasons down before it is sent: a look may find it before this call has come back.
 std::string Hands::write_reason(const Order& o) {
   std::string text = reason_text(o.reason.incident, o.reason.sentence);
-  written_.wrote(o.action.node, text);
+  reasons_.wrote(o.action.node, text);
   return "Reason=" + text;
 }
 
@@ -107,7 +107,7 @@ Outcome Hands::drain(const Order& o) {
   const std::string& name = site_.nodes[o.action.node.v].name;
   const auto before = read_node(o.action.node);
   if (!before) return outcome_of(before.error());
-  const bool takes_over = written_.has(o.action.node, before->reason) || by_slurm_itself(*before, slurm_user_);
+  const bool takes_over = reasons_.has(o.action.node, before->reason) || reasons_.slurms(*before);
   if (taken_out(*before) && !takes_over) return {Status::done, fmt::format("it is drained already: {}", before->reason)};
   if (auto ok = tools_.scontrol({"update", "NodeName=" + name, "State=DRAIN", write_reason(o)}); !ok)
     return outcome_of(ok.error());
@@ -121,7 +121,7 @@ Outcome Hands::undrain(const Order& o) {
   const std::string& name = site_.nodes[o.action.node.v].name;
   const auto before = read_node(o.action.node);
   if (!before) return outcome_of(before.error());
-  const bool own = written_.has(o.action.node, before->reason) || by_slurm_itself(*before, slurm_user_);
+  const bool own = reasons_.has(o.action.node, before->reason) || reasons_.slurms(*before);
   const bool persons = taken_out(*before) && !own;
   if (persons && o.reason.wish.empty())
     return {Status::refused, fmt::format("somebody else drained it: {}", before->reason)};

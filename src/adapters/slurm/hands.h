@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-#include "adapters/slurm/own_reasons.h"
+#include "adapters/slurm/reasons.h"
 #include "adapters/slurm/picture.h"
 #include "adapters/slurm/tools.h"
 #include "ingest/slurm_file.h"
@@ -23,10 +23,8 @@ struct Outcome {
 class Hands {
  public:
   // `site` must outlive this.
-  Hands(Tools& tools, const Settings& settings, const Site& site, Written& written)
-      : tools_(tools), settings_(settings), site_(site), written_(written) {}
-
-  void slurm_user(std::string name) { slurm_user_ = std::move(name); }  // before the first order
+  Hands(Tools& tools, const Settings& settings, const Site& site, Reasons& reasons)
+      : tools_(tools), settings_(settings), site_(site), reasons_(reasons) {}
 
   // Blocks, for seconds or, where a program of the site repairs or tests, for minutes. From any thread.
   Outcome act(const Order& o, bool gated);
@@ -58,8 +56,7 @@ class Hands {
   Tools& tools_;
   const Settings& settings_;
   const Site& site_;
-  Written& written_;
-  std::string slurm_user_;
+  Reasons& reasons_;
 };
 
 }  // namespace muster::slurm

@@ -69,8 +69,8 @@ bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld",
 
 }  // namespace
 
-Picture::Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise, const Written& written)
-    : site_(site), written_(written), modes_(std::move(modes)), otherwise_(otherwise) {
+Picture::Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise, const Reasons& reasons)
+    : site_(site), reasons_(reasons), modes_(std::move(modes)), otherwise_(otherwise) {
   for (std::uint32_t n = 0; n < site.nodes.size(); ++n) by_name_[site.nodes[n].name] = NodeId{n};
   conditions_.assign(site.nodes.size(), NodeCondition::up);
   details_.resize(site.nodes.size());

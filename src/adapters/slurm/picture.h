@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "adapters/slurm/own_reasons.h"
+#include "adapters/slurm/reasons.h"
 #include "ingest/slurm_file.h"
 #include "ingest/slurm_text.h"
 #include "model/event.h"
@@ -30,14 +30,13 @@ constexpr std::uint32_t kLooks = 2;  // that a job or a node is missing from bef
 
 class Picture {
  public:
-  // `site` and `written`, the reasons that this Muster gives nodes in Slurm, must outlive this. A partition that is not named is
+  // `site` and `reasons` must outlive this. A partition that is not named is
   // in mode `otherwise`.
-  Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise, const Written& written);
+  Picture(const Site& site, std::map<std::string, Mode> modes, Mode otherwise, const Reasons& reasons);
 
   void age_by(Ageing a) { ageing_ = a; }
   // PreemptType=preempt/partition_prio: jobs of a higher tier stop those of a lower one.
   void preempt_by_partition(bool yes) { preempt_by_partition_ = yes; }
-  void slurm_user(std::string name) { slurm_user_ = std::move(name); }  // SlurmUser, as the configuration shows it
   void know(const State& s);  // what the journal knows: the first look is compared with that
 
   // Slurm is about to be asked: what an order brings about from here on may be missing from the answer.
@@ -143,14 +142,13 @@ class Picture {
   void forget(JobId id);
 
   const Site& site_;
-  const Written& written_;
+  const Reasons& reasons_;
   std::map<std::string, NodeId, std::less<>> by_name_;
   std::map<std::string, Mode> modes_;
   Mode otherwise_;
   std::map<std::string, std::string> unfit_;  // partitions in which Muster was to place and cannot, and why
   Ageing ageing_;
   bool preempt_by_partition_ = false;
-  std::string slurm_user_;
   std::map<std::string, Coming> coming_;  // by pool, "" for all nodes: the one that begins first there
   std::set<std::string, std::less<>> closed_;  // partitions that are not up
   Time reference_;  // of ages: priorities must not change from look to look

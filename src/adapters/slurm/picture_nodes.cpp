@@ -33,13 +33,13 @@ NodeCondition condition_of(const NodeRow& r) {
 void Picture::see_hold(NodeId n, const NodeRow& r, std::vector<Body>& out) {
   if (nodes_in_hand_.count(n) != 0 || nodes_since_.count(n) != 0) return;
   Hold& hold = holds_[n.v];
-  if (by_slurm_itself(r, slurm_user_)) {
+  if (reasons_.slurms(r)) {
     // One that Muster or a person has is theirs, whatever Slurm adds. One that does not answer is down, and may come back.
     if (hold != Hold::none || !(drained(r) || left_down(r))) return;
     hold = Hold::engine;
     out.push_back(NodeHeld{n, true, r.reason_by, r.reason, true, left_processes(r)});
   } else if (taken_out(r)) {
-    if (hold == Hold::person || (written_.has(n, r.reason) && hold != Hold::none)) return;
+    if (hold == Hold::person || (reasons_.has(n, r.reason) && hold != Hold::none)) return;
     const bool unknown = by_muster(r) && hold == Hold::none;
     hold = Hold::person;
     // One of Muster's that this Muster knows nothing of: nobody but a person can say whether it may come back.
@@ -87,7 +87,7 @@ std::vector<Body> Picture::see_nodes(const std::vector<NodeRow>& rows, const std
     nodes_missed_[n.v] = 0;
     NodeCondition c = condition_of(r);
     // Only Slurm's mark is left of what it was down for: it can be tested.
-    const bool ours = by_slurm_itself(r, slurm_user_) || written_.has(n, r.reason);
+    const bool ours = reasons_.slurms(r) || reasons_.has(n, r.reason);
     if (left_down(r) && ours && c == NodeCondition::down && !r.has("INVALID_REG") && !r.has("INVAL")) c = NodeCondition::up;
     std::string detail = "Slurm: " + join(r.state, "+");
     if (const auto res = reserved.find(r.name); res != reserved.end() && c == NodeCondition::up) {

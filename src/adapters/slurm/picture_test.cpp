@@ -19,7 +19,7 @@ std::vector<T> only(const std::vector<Body>& all) {
 
 class Pictured : public ::testing::Test {
  protected:
-  Pictured() : site(small_site(8)), p(site, {{"batch", Mode::place}, {"debug", Mode::off}}, Mode::advise, written) {}
+  Pictured() : site(small_site(8)), p(site, {{"batch", Mode::place}, {"debug", Mode::off}}, Mode::advise, reasons) {}
   static JobRow row(std::uint32_t id, const std::string& state, const std::string& nodes = {}) {
     JobRow r;
     r.id = JobId{id, 0};
@@ -68,7 +68,7 @@ class Pictured : public ::testing::Test {
   const std::string& barred(std::uint32_t id) const { return t.s.jobs.at(JobId{id, 0}).spec.barred; }
 
   Site site;
-  Written written;
+  Reasons reasons;
   Picture p;
   Story t{8};
   Time now{500};
@@ -90,7 +90,7 @@ TEST_F(Pictured, AJobIsFollowedFromItsSubmissionToItsEnd) {
 
 TEST_F(Pictured, WhatEndedWhileNobodyLookedEndsAsItDid) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING"), row(3, "RUNNING", "n[6-7]")});
-  Picture again(site, {{"batch", Mode::place}}, Mode::advise, written);
+  Picture again(site, {{"batch", Mode::place}}, Mode::advise, reasons);
   again.know(t.s);
   const Time since = now;
   now = now + minutes(60);
@@ -408,7 +408,7 @@ TEST_F(Pictured, WhoeverDrainedANodeHoldsIt) {
 }
 
 TEST_F(Pictured, WhatSlurmDrainedByItselfIsNoPersons) {
-  p.slurm_user("slurm(64030)");
+  reasons.slurm_user("slurm(64030)");
   auto rows = all_nodes();
   const auto shows = [&](std::size_t n, std::vector<std::string> state, const char* reason, const char* by) {
     rows[n].state = std::move(state);
@@ -435,7 +435,7 @@ TEST_F(Pictured, WhatSlurmDrainedByItselfIsNoPersons) {
   p.let_go(drain, true);
   EXPECT_TRUE(look_nodes(rows).empty()) << "Muster's now, whatever Slurm adds";
   rows[2].reason = "muster: incident 1: drained by Slurm";
-  written.wrote(NodeId{2}, rows[2].reason);
+  reasons.wrote(NodeId{2}, rows[2].reason);
   EXPECT_TRUE(look_nodes(rows).empty());
   rows[2].state = {"DOWN"};
   EXPECT_TRUE(only<NodeHeld>(look_nodes(rows)).empty()) << "down after its reboot: not put back by anybody";
@@ -467,7 +467,7 @@ TEST_F(Pictured, AWordThatAPersonAddsMakesTheNodeTheirs) {
   drain.node = NodeId{3};
   auto rows = all_nodes();
   p.take_in_hand(drain);
-  written.wrote(NodeId{3}, "muster: incident 4: a lost GPU on n3: no new work there");
+  reasons.wrote(NodeId{3}, "muster: incident 4: a lost GPU on n3: no new work there");
   p.let_go(drain, true);
   rows[3].state = {"IDLE", "DRAIN"};
   rows[3].reason_by = "root";
@@ -590,7 +590,7 @@ TEST_F(Pictured, MustersOwnDrainIsItsOwn) {
   p.take_in_hand(a);
   rows[3].state = {"IDLE", "DRAIN"};
   rows[3].reason = "muster: incident 4: gpu_lost";
-  written.wrote(NodeId{3}, rows[3].reason);
+  reasons.wrote(NodeId{3}, rows[3].reason);
   EXPECT_TRUE(look_nodes(rows).empty()) << "under way";
   p.let_go(a, true);
   EXPECT_TRUE(look_nodes(rows).empty()) << "done";
@@ -612,7 +612,7 @@ TEST_F(Pictured, ALookThatBeganBeforeAnOrderEndedDoesNotSpeakOfIt) {
   EXPECT_TRUE(p.see_nodes(rows, {}, now).empty()) << "nobody has taken the drain back";
   rows[2].state = {"IDLE", "DRAIN"};
   rows[2].reason = "muster: incident 1: a lost GPU";
-  written.wrote(NodeId{2}, rows[2].reason);
+  reasons.wrote(NodeId{2}, rows[2].reason);
   EXPECT_TRUE(look_nodes(rows).empty());
   EXPECT_EQ(only<NodeHeld>(look_nodes(all_nodes())).size(), 1U) << "now somebody has";
 }
@@ -639,7 +639,7 @@ TEST_F(Pictured, ConditionsOfNodes) {
   auto told = [&](const std::vector<Body>& all) {
     for (const NodeChanged& c : only<NodeChanged>(all)) seen[c.node.v] = c.condition;
   };
-  Picture fresh(site, {}, Mode::advise, written);
+  Picture fresh(site, {}, Mode::advise, reasons);
   told(fresh.see_nodes(rows, {maintenance}, Time{0} + hours(1)));
   EXPECT_EQ(seen.count(7), 0U) << "one look without it says nothing";
   told(fresh.see_nodes(rows, {maintenance}, Time{0} + hours(1)));
@@ -735,7 +735,7 @@ TEST_F(Pictured, WhereJobsStopOthersSlurmPlaces) {
 
 TEST_F(Pictured, WhatTheJournalKnowsIsNotToldAgain) {
   look({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")});
-  Picture again(site, {{"batch", Mode::place}}, Mode::advise, written);
+  Picture again(site, {{"batch", Mode::place}}, Mode::advise, reasons);
   again.know(t.s);
   EXPECT_TRUE(only<JobSubmitted>(again.see_jobs({row(1, "RUNNING", "n[0-1]"), row(2, "PENDING")}, now)).empty());
   const auto out = again.see_jobs({row(1, "COMPLETED", "n[0-1]"), row(2, "RUNNING", "n[2-3]")}, now);

@@ -22,21 +22,24 @@ bool taken_out(const NodeRow& n);
 bool left_down(const NodeRow& n);
 bool by_muster(const NodeRow& n);  // by some Muster, as far as its first word says
 
-// The reasons that this Muster gave: one to which a person has added a word is a person's. From any thread.
-class Written {
+// Whose a node's reason is. From any thread.
+class Reasons {
  public:
+  void slurm_user(std::string name);  // SlurmUser as the configuration shows it, "slurm(64030)"
+  // Every word of it is Slurm's own, and stands there in SlurmUser's name or root's, under which slurmctld and slurmd write.
+  bool slurms(const NodeRow& n) const;
+
+  // Muster gives the node this reason. One to which a person has added a word is a person's.
   void wrote(NodeId n, std::string reason);
   // It is one of them, with nothing behind it but what Slurm adds by itself.
   bool has(NodeId n, std::string_view reason) const;
 
  private:
   mutable std::mutex lock_;
+  std::string slurm_user_;
   std::map<NodeId, std::set<std::string, std::less<>>> all_;
 };
 
-// Every word of its reason is Slurm's own, and stands there in Slurm's name or root's, under which slurmd and slurmctld write.
-// `slurm_user`: SlurmUser as the configuration shows it, "slurm(64030)".
-bool by_slurm_itself(const NodeRow& n, std::string_view slurm_user);
 // Slurm could not end what a job had left running there.
 bool left_processes(const NodeRow& n);
 

@@ -1,4 +1,4 @@
-#include "adapters/slurm/own_reasons.h"
+#include "adapters/slurm/reasons.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,13 @@ NodeRow row(std::string reason, std::string by = "slurm") {
   r.reason_by = std::move(by);
   return r;
 }
-bool slurms(const NodeRow& r) { return by_slurm_itself(r, "slurm(64030)"); }
+bool slurms(const NodeRow& r, const char* slurm_user = "slurm(64030)") {
+  Reasons reasons;
+  reasons.slurm_user(slurm_user);
+  return reasons.slurms(r);
+}
 
-TEST(OwnReasons, SlurmsOwnWordsInItsOwnName) {
+TEST(ReasonsOfNodes, SlurmsOwnWordsInItsOwnName) {
   for (const char* reason :
        {"Prolog error", "Epilog error", "Duplicate jobid", "batch job complete failure", "Kill task failed",
         "Kill task failed (JobId=7 StepId=batch)", "Not responding", "Node unexpectedly rebooted",
@@ -29,7 +33,7 @@ TEST(OwnReasons, SlurmsOwnWordsInItsOwnName) {
   EXPECT_FALSE(left_processes(row("Epilog error")));
 }
 
-TEST(OwnReasons, WhatAPersonWroteIsThePersons) {
+TEST(ReasonsOfNodes, WhatAPersonWroteIsThePersons) {
   for (const char* reason : {"bad fan", "", "Prolog error, see ticket 12", "prolog error", "NHC: no GPUs", "Kill", "gres/gpu",
                              "reboot requested", "Reboot ASAP", "bad fan : Not responding", "Not responding : bad fan",
                              "muster: incident 4: a lost GPU", "x Epilog error",
@@ -43,13 +47,13 @@ TEST(OwnReasons, WhatAPersonWroteIsThePersons) {
   }
 }
 
-TEST(OwnReasons, WithoutAConfigurationOnlyRootIsTakenForSlurm) {
-  EXPECT_FALSE(by_slurm_itself(row("Epilog error"), ""));
-  EXPECT_FALSE(by_slurm_itself(row("Epilog error", ""), ""));
-  EXPECT_TRUE(by_slurm_itself(row("Epilog error", "root"), ""));
+TEST(ReasonsOfNodes, WithoutAConfigurationOnlyRootIsTakenForSlurm) {
+  EXPECT_FALSE(slurms(row("Epilog error"), ""));
+  EXPECT_FALSE(slurms(row("Epilog error", ""), ""));
+  EXPECT_TRUE(slurms(row("Epilog error", "root"), ""));
 }
 
-TEST(OwnReasons, DownIsLeftDownOnceItAnswers) {
+TEST(ReasonsOfNodes, DownIsLeftDownOnceItAnswers) {
   NodeRow r = row("Not responding");
   r.state = {"DOWN", "NOT_RESPONDING"};
   EXPECT_FALSE(left_down(r));

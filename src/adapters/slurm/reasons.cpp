@@ -1,4 +1,4 @@
-#include "adapters/slurm/own_reasons.h"
+#include "adapters/slurm/reasons.h"
 
 #include <algorithm>
 
@@ -67,7 +67,7 @@ bool less(std::string_view word) {
   return word.substr(0, word.size() - kCount.size()).find(' ') == std::string_view::npos;
 }
 
-bool slurms(std::string_view piece) {
+bool slurms_word(std::string_view piece) {
   const std::string plain = without_numbers(trim(piece));
   if (in(kWhole, plain)) return true;
   std::string_view rest = plain;
@@ -97,7 +97,7 @@ bool added_by_slurm(std::string_view rest) {
     rest.remove_prefix(kJoin.size());
     const auto at = rest.find(kJoin);
     const std::string_view piece = rest.substr(0, at);
-    if (!slurms(piece) && !in(kOfReboots, trim(piece))) return false;
+    if (!slurms_word(piece) && !in(kOfReboots, trim(piece))) return false;
     rest.remove_prefix(piece.size());
   }
   return true;
@@ -111,24 +111,31 @@ bool taken_out(const NodeRow& n) { return drained(n) || (down(n) && !n.reason.em
 bool left_down(const NodeRow& n) { return down(n) && !n.has("NOT_RESPONDING"); }
 bool by_muster(const NodeRow& n) { return n.reason.starts_with(kOwnReason); }
 
-bool by_slurm_itself(const NodeRow& n, std::string_view slurm_user) {
-  const std::string_view name = slurm_user.substr(0, slurm_user.find('('));
-  if (n.reason_by != "root" && (name.empty() || n.reason_by != name)) return false;
+void Reasons::slurm_user(std::string name) {
+  const std::lock_guard hold(lock_);
+  slurm_user_ = name.substr(0, name.find('('));
+}
+
+bool Reasons::slurms(const NodeRow& n) const {
+  {
+    const std::lock_guard hold(lock_);
+    if (n.reason_by != "root" && (slurm_user_.empty() || n.reason_by != slurm_user_)) return false;
+  }
   std::string_view rest = n.reason;
   for (;;) {
     const auto at = rest.find(kJoin);
-    if (!slurms(rest.substr(0, at))) return false;
+    if (!slurms_word(rest.substr(0, at))) return false;
     if (at == std::string_view::npos) return true;
     rest.remove_prefix(at + kJoin.size());
   }
 }
 
-void Written::wrote(NodeId n, std::string reason) {
+void Reasons::wrote(NodeId n, std::string reason) {
   const std::lock_guard hold(lock_);
   all_[n].insert(std::string(sentence_of(trim(reason))));
 }
 
-bool Written::has(NodeId n, std::string_view reason) const {
+bool Reasons::has(NodeId n, std::string_view reason) const {
   const std::lock_guard hold(lock_);
   const auto of = all_.find(n);
   const std::string_view said = sentence_of(reason);
