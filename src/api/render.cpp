@@ -176,10 +176,16 @@ void ids_field(JsonWriter& w, std::string_view name, const std::vector<JobId>& i
   w.end_array();
 }
 
+// Some jobs are on a node without any of its GPUs.
+std::int64_t gpus_of(const Site& site, const Job& j) {
+  const bool none = !j.slots.empty() && std::all_of(j.slots.begin(), j.slots.end(), [](std::uint16_t mask) { return mask == 0; });
+  return none ? 0 : (milli_gpus(site, j.spec) + 999) / 1000;
+}
+
 void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNotes& notes,
                const report::CheckpointNotes& saved) {
   w.object().field("id", render(j.id)).field("name", j.spec.name).field("user", j.spec.user).field("account", j.spec.account);
-  w.field("phase", name_of(j.phase)).field("nodes_wanted", j.spec.nodes).field("gpus", (milli_gpus(s.site, j.spec) + 999) / 1000);
+  w.field("phase", name_of(j.phase)).field("nodes_wanted", j.spec.nodes).field("gpus", gpus_of(s.site, j));
   w.field("gpus_per_node", j.spec.gpus_per_node).field("gpu_milli", j.spec.gpu_milli).field("queue", queue_of(j.spec));
   w.field("priority", j.spec.priority).field("within", name_of(j.spec.within)).field("prefer", name_of(j.spec.prefer));
   w.field("prefer_wait_s", j.spec.prefer_wait_s).field("segment", j.spec.segment).field("gpu_model", j.spec.gpu_model);

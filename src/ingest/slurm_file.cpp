@@ -16,6 +16,21 @@ constexpr std::size_t kPathMost = 4096;
 // What Slurm itself does, or nobody but a job's owner.
 bool by_program(Verb v) { return on_node(v) && v != Verb::drain_node && v != Verb::undrain_node; }
 
+constexpr std::string_view kMarks = "{node}, {slot}, {key}, {version}";
+
+// The first word in braces that no order fills in; empty: none. Other braces are the program's business.
+std::string strange_mark(std::string_view word) {
+  for (auto at = word.find('{'); at != std::string_view::npos; at = word.find('{', at + 1)) {
+    const auto end = word.find('}', at);
+    if (end == std::string_view::npos) return {};
+    const std::string_view mark = word.substr(at, end + 1 - at);
+    const std::string_view inside = mark.substr(1, mark.size() - 2);
+    const bool letters = std::all_of(inside.begin(), inside.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    if (letters && !inside.empty() && kMarks.find(mark) == std::string_view::npos) return std::string(mark);
+  }
+  return {};
+}
+
 void read_hand(Form& outer, const Value& of, Verb verb, Settings& s) {
   const Value::Array* words = of.array();
   if (words == nullptr || words->empty() || words->size() > kWordsMost) {
@@ -25,6 +40,10 @@ void read_hand(Form& outer, const Value& of, Verb verb, Settings& s) {
   for (const Value& w : *words) {
     if (w.string() == nullptr || w.string()->find('\0') != std::string::npos)
       return outer.error(w, fmt::format("hands.{}: each word is text; numbers in quotes", name_of(verb)));
+    if (const std::string mark = strange_mark(*w.string()); !mark.empty()) {
+      return outer.error(
+          w, fmt::format("hands.{}: {} is nothing that is replaced; what is: {}", name_of(verb), quoted(mark), kMarks));
+    }
     argv.push_back(*w.string());
   }
   if (argv[0].empty() || argv[0].front() != '/')

@@ -36,7 +36,7 @@ struct Settings {
   Mode otherwise = Mode::advise;
   std::map<Verb, std::vector<std::string>> hands;  // programs for acts on nodes; {node}, {slot}, {key}, {version} are replaced
   Duration poll = milliseconds(500);               // between two looks at the jobs, where that costs little
-  double poll_share = 0.06;                        // of a core that looking at jobs may take
+  double poll_share = 0.05;                        // of a core that looking at jobs may take
   std::string spool;                               // set by the host: what came of programs that were started
   std::string owner;                               // set by the host: its journal's id, which stands in its heartbeat
 };

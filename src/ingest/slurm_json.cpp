@@ -218,6 +218,13 @@ std::string sharing_of(const Value* oversubscribe) {
   return jobs == 1 ? "NO" : fmt::format("YES:{}", jobs);
 }
 
+// A count that may be "infinite" or not set; 0: no limit.
+std::uint32_t limit_of(const Value* v) {
+  if (v != nullptr && v->object() != nullptr && (flag_of(v->find("infinite")) || !flag_of(v->find("set")))) return 0;
+  const std::uint32_t n = count_of(v);
+  return n < UINT32_MAX - 1 ? n : 0;
+}
+
 bool read_partition(const Value& v, PartitionRow& p) {
   p.name = text_of(v.find("name"));
   const Value* nodes = v.find("nodes");
@@ -234,6 +241,10 @@ bool read_partition(const Value& v, PartitionRow& p) {
   }
   p.sharing = of != nullptr ? text_of(of->find("oversubscribe")) : std::string();
   if (p.sharing.empty()) p.sharing = sharing_of(most == nullptr ? nullptr : most->find("oversubscribe"));
+  if (most != nullptr) {
+    p.nodes_max = limit_of(most->find("nodes"));
+    p.time_max_s = 60.0 * limit_of(most->find("time"));
+  }
   return !p.name.empty();
 }
 

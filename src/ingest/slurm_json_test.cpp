@@ -182,5 +182,13 @@ TEST(SlurmFile, NamesAWayToSlurmrestd) {
   }
 }
 
+TEST(SlurmFile, AWordInBracesThatNothingReplacesIsRefused) {
+  EXPECT_TRUE(parse_settings("hands: {reset_gpu: [/sbin/reset, \"--node={node}\", \"{slot}\", \"${HOME}\"]}\n", "s.yaml"));
+  const auto wrong = parse_settings("hands:\n  test_node: [/bin/true, \"{nod}\"]\n", "s.yaml");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().what.find("s.yaml:2: hands.test_node: \"{nod}\" is nothing that is replaced"), std::string::npos)
+      << wrong.error().what;
+}
+
 }  // namespace
 }  // namespace muster::slurm

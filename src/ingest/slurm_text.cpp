@@ -17,6 +17,8 @@ constexpr std::array<std::string_view, 28> kColumns = {
     "Partition",   "QOS",          "Account",    "UserName",      "Dependency",   "Feature",       "OverSubscribe",
     "Reservation", "RestartCnt",   "Requeue",    "ReqSwitch",     "HetJobID",     "tres-per-task", "NumTasks"};
 
+constexpr std::string_view kSharing = "OverSubscribe";
+
 std::string_view some(std::string_view s) {  // Slurm's words for nothing
   return s == "(null)" || s == "N/A" || s == "None" || s == "NONE" || s == "Unknown" ? std::string_view() : s;
 }
@@ -159,13 +161,20 @@ std::string compress_names(std::vector<std::string> names) {
   return out;
 }
 
-std::string squeue_format(std::string_view nonce) {
+std::string squeue_format(std::string_view nonce, bool exclusive_apart) {
   std::string out = fmt::format("JobArrayID:#{}#", nonce);
-  for (const std::string_view c : kColumns) out += fmt::format(",{}:|", c);
+  for (const std::string_view c : kColumns) out += fmt::format(",{}:|", exclusive_apart && c == kSharing ? "Exclusive" : c);
   return out + fmt::format(",admin_comment:%{}%,Name:|", nonce);
 }
 
-Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view nonce) {
+bool tells_exclusive_apart(std::string_view version) {
+  version = trim(version);
+  const auto parts = split(version.substr(version.rfind(' ') + 1), '.');
+  const auto year = parse_uint(parts[0]), month = parse_uint(parts.size() > 1 ? parts[1] : "");
+  return year && month && (*year > 26 || (*year == 26 && *month >= 5));
+}
+
+Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view nonce, bool exclusive_apart) {
   std::vector<JobRow> out;
   const std::string mark = fmt::format("#{}#", nonce);
   if (text.empty()) return out;
@@ -212,7 +221,7 @@ Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view
     row.user = v[17];
     row.dependency = some(v[18]);
     row.features = some(v[19]);
-    row.sharing = v[20];
+    row.sharing = exclusive_apart && v[20] == "NO" ? "OK" : v[20];
     row.reservation = some(v[21]);
     row.restarts = count_of(v[22]);
     row.requeue = v[23] == "1";
@@ -299,6 +308,8 @@ Result<std::vector<PartitionRow>> parse_partitions(std::string_view text) {
     p.up = until_space(value_of(line, "State")) == "UP";
     p.stoppable = until_space(value_of(line, "PreemptMode")) != "OFF";
     p.sharing = until_space(value_of(line, "OverSubscribe"));
+    p.nodes_max = count_of(until_space(value_of(line, "MaxNodes")));  // "UNLIMITED" is no number
+    p.time_max_s = parse_span_s(until_space(value_of(line, "MaxTime")));
     out.push_back(std::move(p));
   }
   return out;

@@ -40,9 +40,13 @@ struct JobRow {
 };
 
 // What to ask squeue for: -h -t all -O OPTION, with SLURM_TIME_FORMAT=%s. `nonce`: letters and digits, new for every call.
-std::string squeue_format(std::string_view nonce);
+// Until 26.05 a job that has its nodes alone is one that does not share them (OverSubscribe=NO); since then that is the default,
+// and a column of its own tells: `exclusive_apart`.
+std::string squeue_format(std::string_view nonce, bool exclusive_apart = false);
 // An error where the text does not end as squeue ends it: a partial answer says nothing about what is missing from it.
-Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view nonce);
+Result<std::vector<JobRow>> parse_squeue(std::string_view text, std::string_view nonce, bool exclusive_apart = false);
+// By the answer to `squeue --version`: "slurm 26.05.5", Debian's "slurm-wlm 26.05.5".
+bool tells_exclusive_apart(std::string_view version);
 
 struct NodeRow {
   std::string name;
@@ -66,6 +70,8 @@ struct PartitionRow {
   bool up = true;
   bool stoppable = false;  // its jobs may be stopped for those of a higher tier
   std::string sharing;    // OverSubscribe
+  std::uint32_t nodes_max = 0;  // of one job; 0: no limit
+  double time_max_s = 0;        // of one job; 0: no limit
 };
 Result<std::vector<PartitionRow>> parse_partitions(std::string_view text);  // scontrol -o show partitions
 

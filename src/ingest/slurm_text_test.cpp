@@ -45,6 +45,24 @@ std::string row(const std::string& id, const std::string& state, const std::stri
       id, nonce, state, tasks, nonce, name);
 }
 
+TEST(Squeue, WhoHasNodesAloneIsToldDifferentlySince2605) {
+  EXPECT_FALSE(tells_exclusive_apart("slurm 22.05.8\n"));
+  EXPECT_FALSE(tells_exclusive_apart("slurm 25.11.7"));
+  EXPECT_TRUE(tells_exclusive_apart("slurm 26.05.5\n"));
+  EXPECT_TRUE(tells_exclusive_apart("slurm-wlm 26.05.5\n")) << "as Debian has it";
+  EXPECT_FALSE(tells_exclusive_apart("slurm-wlm 22.05.8\n"));
+  EXPECT_TRUE(tells_exclusive_apart("slurm 27.11.0-rc1"));
+  EXPECT_FALSE(tells_exclusive_apart("slurm"));
+  EXPECT_FALSE(tells_exclusive_apart(""));
+  EXPECT_NE(squeue_format("k3", true).find(",Exclusive:|"), std::string::npos);
+  EXPECT_EQ(squeue_format("k3", true).find("OverSubscribe"), std::string::npos);
+  std::string text = row("17", "RUNNING", "a");
+  EXPECT_EQ(parse_squeue(text, "k3", true)->front().sharing, "OK");
+  text.replace(text.find("|OK|"), 4, "|NO|");
+  EXPECT_EQ(parse_squeue(text, "k3", false)->front().sharing, "NO") << "alone, by the older ones";
+  EXPECT_EQ(parse_squeue(text, "k3", true)->front().sharing, "OK") << "not alone, by the newer ones";
+}
+
 TEST(Squeue, GpusOfTasksCount) {
   std::string text = row("17", "PENDING", "a", "k3", "gres:gpu:1|16");
   text.replace(text.find("gres:gpu:8"), 10, "N/A");

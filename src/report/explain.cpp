@@ -192,7 +192,9 @@ Explanation of_job(const State& s, const Job& j) {
   if (const std::string none = in_no_queue(s, j.spec); !none.empty()) e.sentences.push_back("In no queue: " + none + ".");
   std::vector<FindingId> about;
   for (const auto& [id, f] : s.findings) {
-    const bool on_its_nodes = f.node.some() && f.cleared.ns == 0 && std::binary_search(j.nodes.begin(), j.nodes.end(), f.node);
+    const bool in_its_time = j.ended.ns == 0 || f.opened <= j.ended;
+    const bool on_its_nodes =
+        f.node.some() && f.cleared.ns == 0 && in_its_time && std::binary_search(j.nodes.begin(), j.nodes.end(), f.node);
     if (f.job == j.id || on_its_nodes) about.push_back(id);
   }
   add_findings(s, about, e);

@@ -33,20 +33,24 @@ is_fresh() {
   [ "$age" -le "$stale_s" ] && [ "$age" -ge "-$stale_s" ]
 }
 
-# Numbers of pending jobs, a hundred a line with commas between them: those at the gate, or those that Muster gave nodes to.
+# Numbers of pending jobs with commas between them: those at the gate, a hundred a line; or those that Muster gave nodes to, one a
+# line, because Slurm takes no list of jobs where nodes are changed.
 waiting() {
   awk -F'|' -v kind="$1" '
     kind == "gate" && $2 == "BeginTime" && $4 ~ /^muster: gate/ { ids[++n] = $1 }
     kind == "place" && $3 != "" && $3 != "N/A" && $4 ~ /^muster: place/ { ids[++n] = $1 }
-    END { for (i = 1; i <= n; i++) printf "%s%s", ids[i], i % 100 == 0 || i == n ? "\n" : "," }'
+    END { for (i = 1; i <= n; i++) printf "%s%s", ids[i], kind == "place" || i % 100 == 0 || i == n ? "\n" : "," }'
 }
 
 # One that has started or ended meanwhile is refused; the others of its line are changed all the same.
 update() {
   change=$1
   while read -r ids; do
-    timeout 60 scontrol update "JobId=$ids" "$change" "AdminComment=muster: left to Slurm: Muster was away" 2> /dev/null
-    say "heartbeat $heartbeat is stale: $change for jobs $ids"
+    if answer=$(timeout 60 scontrol update "JobId=$ids" "$change" "AdminComment=muster: left to Slurm: Muster was away" 2>&1); then
+      say "heartbeat $heartbeat is stale: $change for jobs $ids"
+    else
+      say "heartbeat $heartbeat is stale: $change for jobs $ids, of which not all could be changed: $answer"
+    fi
   done
 }
 

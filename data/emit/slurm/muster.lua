@@ -63,6 +63,10 @@ local function left_to_slurm(job_desc)
   -- Its nodes are chosen already, or by what Muster does not know of them.
   if given(job_desc.reservation) then return "it asks for a reservation" end
   if given(job_desc.req_nodes) or given(job_desc.exc_nodes) then return "it names nodes" end
+  -- How many it gets depends on how many are free when it starts.
+  if given(job_desc.max_nodes) and given(job_desc.min_nodes) and tonumber(job_desc.max_nodes) ~= tonumber(job_desc.min_nodes) then
+    return "it takes any of several numbers of nodes"
+  end
   if given(job_desc.features) or given(job_desc.licenses) then return "it asks for features or licences" end
   if given(job_desc.req_switch) then return "it asks for --switches" end
   -- Parts of one job that start together: starting them one by one breaks them. 0 is the first part, so `given` would not see it.

@@ -66,7 +66,8 @@ Diagnosis judge_controller(const Facts& f) {
             true,
             f.silent,
             "nothing can be seen or done",
-            "start it (systemctl start slurmctld), or name its slurm.conf in the Slurm file:  conf: /etc/slurm/slurm.conf"};
+            "start it (systemctl start slurmctld); see that munged runs (munge -n | unmunge); or name its slurm.conf in the "
+            "Slurm file:  conf: /etc/slurm/slurm.conf"};
   return fine("slurmctld", fmt::format("{} answers, cluster {}", value(f, "SLURM_VERSION"), value(f, "ClusterName")));
 }
 
@@ -320,6 +321,10 @@ std::vector<Diagnosis> judge(const Facts& f, const Settings& s) {
   std::vector<Diagnosis> out;
   judge_tools(f, s, out);
   out.push_back(judge_controller(f));
+  if (!f.heartbeat_wrong.empty()) {
+    out.push_back({"heartbeat", Judgement::missing, true, f.heartbeat_wrong, "`muster up --slurm` does not start",
+                   "name another file in the Slurm file:  heartbeat: /run/muster/heartbeat"});
+  }
   if (f.silent.empty()) {
     out.push_back(judge_rights(f));
     judge_gpus(f, out);
@@ -327,7 +332,7 @@ std::vector<Diagnosis> judge(const Facts& f, const Settings& s) {
     judge_partitions(f, s, out);
     if (places(s)) {
       out.push_back(judge_gate(f, s));
-      out.push_back(judge_heartbeat(f, s));
+      if (f.heartbeat_wrong.empty()) out.push_back(judge_heartbeat(f, s));
       out.push_back(judge_release(f));
     } else {
       out.push_back({"placing", Judgement::off, false, "no partition is in mode place", "", ""});

@@ -41,8 +41,9 @@ struct Facts {
   std::string admin_level;  // of this user, by slurmdbd: "None", "Operator", "Administrator"; empty: nobody says
   std::string submit_path;  // job_submit.lua
   std::optional<std::string> submit_text;
-  Known heartbeat_writable;  // by this user
-  Known heartbeat_readable;  // by SlurmUser
+  std::string heartbeat_wrong;  // what is there in its place; empty: nothing
+  Known heartbeat_writable;     // by this user
+  Known heartbeat_readable;     // by SlurmUser
   Known release_seen;
   std::string release_how;  // "systemd", "process 1234"
   std::vector<ProgramFact> hands;

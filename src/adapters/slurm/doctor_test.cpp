@@ -98,6 +98,7 @@ TEST(Doctor, SaysOfEachMissingThingWhatItCostsAndTheLine) {
       {"gate", [](Facts& f) { f.submit_text = "muster.gate(a)\n"; }, true, "muster.partitions = { [\"batch\"] = true }"},
       {"heartbeat", [](Facts& f) { f.heartbeat_writable = false; }, true, "install -d -o root -m 755 /run/muster"},
       {"heartbeat", [](Facts& f) { f.heartbeat_readable = false; }, true, "chmod a+rx /run/muster"},
+      {"heartbeat", [](Facts& f) { f.heartbeat_wrong = "/tmp is there and is no heartbeat"; }, true, "name another file"},
       {"release timer", [](Facts& f) { f.release_seen = false; }, true, "systemctl enable --now muster-release.timer"},
       {"reboot", [](Facts& f) { f.config["RebootProgram"] = "(null)"; }, false, "slurm.conf: RebootProgram=/usr/sbin/reboot"},
       {"MinJobAge", [](Facts& f) { f.config["MinJobAge"] = "2 sec"; }, false, "slurm.conf: MinJobAge=300"},

@@ -18,6 +18,7 @@ constexpr Duration kStartWithin = seconds(15);  // a job that has its nodes runs
 constexpr Duration kRebootWithin = minutes(30);
 constexpr Duration kBarred = minutes(1);  // a job that Slurm did not let start
 constexpr Duration kNodesEvery = seconds(1);
+constexpr Duration kNodesAtLeast = seconds(10);  // however much it costs: people drain nodes, and nobody else tells
 constexpr Duration kPartitionsEvery = seconds(30);
 constexpr Duration kVouchEvery = seconds(15);  // well below the time after which a node counts as silent
 constexpr double kNodesShare = 0.4;            // of the share that looking at jobs may take
@@ -89,8 +90,7 @@ void Engine::read_config() {
   picture_.preempt_by_partition(value("PreemptType").find("partition_prio") != std::string::npos);
   // Without a database Slurm itself does not let jobs age.
   accounting_ = value("AccountingStorageType").find("slurmdbd") != std::string::npos;
-  if (accounting_)
-    picture_.age_by({parse_double(value("PriorityWeightAge")).value_or(0), parse_span_s(value("PriorityMaxAge"))});
+  if (accounting_) picture_.age_by({parse_double(value("PriorityWeightAge")).value_or(0), parse_span_s(value("PriorityMaxAge"))});
 }
 
 void Engine::begin(const State& known) {
@@ -137,7 +137,7 @@ void Engine::look() {
     }
     if (t >= nodes_at) {
       look_at_nodes();
-      nodes_at = t + std::max(kNodesEvery, rest(node_look_cost_s_, settings_.poll_share * kNodesShare));
+      nodes_at = t + std::clamp(rest(node_look_cost_s_, settings_.poll_share * kNodesShare), kNodesEvery, kNodesAtLeast);
     }
     if (t >= jobs_at) {
       look_at_jobs();
@@ -221,8 +221,9 @@ void Engine::give_away() {
   std::vector<JobId> theirs;
   {
     const std::lock_guard hold(lock_);
-    if (open_) ids = picture_.not_ours();
-    if (open_) theirs = picture_.owners_starts();
+    const bool ours = open_ && alone();
+    if (ours) ids = picture_.not_ours();
+    if (ours) theirs = picture_.owners_starts();
   }
   for (const JobId id : theirs) {
     if (auto ok = hands_.leave_start(id, "somebody set its start time"); !ok)
@@ -240,7 +241,7 @@ void Engine::gate_strays() {
   std::set<JobId> ids;
   {
     const std::lock_guard hold(lock_);
-    if (open_) ids = picture_.strays();
+    if (open_ && alone()) ids = picture_.strays();
   }
   std::size_t done = 0;
   for (const JobId id : ids) {
@@ -381,12 +382,31 @@ void Engine::answer_inquiries() {
 
 // ---- the gate
 
+// Two that were started together, or one that was paused while the other came, must not act side by side: whose heart beats first
+// goes on, and the other is paused, as a person would pause it, so that it neither decides nor asks again and again.
+bool Engine::alone() {
+  if (settings_.heartbeat.empty()) return true;
+  const auto ok = check_alone(settings_);
+  if (!ok && !anothers_) {
+    log(LogLevel::warning, fmt::format("paused: {}; `muster resume` when it is gone", ok.error().what));
+    CommandGiven pause;
+    pause.verb = CommandVerb::pause;
+    pause.actor = "another Muster on this Slurm";
+    pause.id = fmt::format("engine-{}-{}", boot_, seq_);
+    pause.reason = ok.error().what;
+    emit(std::move(pause));
+    mailbox_.wake();
+  }
+  anothers_ = !ok;
+  return ok.has_value();
+}
+
 // Its age is what job_submit.lua and the release timer go by.
 void Engine::beat() {
   if (settings_.heartbeat.empty()) return;
   const std::lock_guard hold(lock_);  // to the end: nobody leaves between the question and the beat
   const Time t = now().steady;
-  if (!open_ || !looked_ || t - heard_ > kLoopAlive || t - turned_ > kLoopAlive) return;
+  if (!open_ || !looked_ || t - heard_ > kLoopAlive || t - turned_ > kLoopAlive || !alone()) return;
   const auto written = write_heartbeat(settings_);
   if (!written && !beat_failed_) log(LogLevel::warning, written.error().what);
   beat_failed_ = !written;
@@ -406,6 +426,7 @@ void Engine::keep_beating() {
 void Engine::open_for_business(bool yes) {
   const std::lock_guard hold(lock_);
   closing_ = (closing_ || open_) && !yes;
+  if (yes && !open_) anothers_ = false;  // somebody says that it may act: whether it is alone is asked anew
   open_ = yes;
 }
 
@@ -422,6 +443,7 @@ void Engine::let_all_go(std::chrono::steady_clock::time_point until) {
   {
     const std::lock_guard hold(lock_);
     closing_ = false;
+    if (!check_alone(settings_)) return;  // they wait for the other one
     ids = picture_.gated_waiting();
     remove_heartbeat(settings_);
   }
@@ -442,6 +464,7 @@ Result<void> Engine::submit(const Order& order) {
   const std::lock_guard hold(lock_);
   if (known_orders_.count(order.key) != 0) return {};
   if (order.not_after < now().utc) return fail(Code::refused, "the order came too late");
+  if (!alone()) return fail(Code::refused, "another Muster acts on this Slurm");
   known_orders_[order.key] = order;
   picture_.take_in_hand(order.action);
   orders_.push_back(order);

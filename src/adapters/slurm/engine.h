@@ -64,6 +64,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   void ask_about_slots();
   void settle_waiting();
   void beat();
+  bool alone();  // with lock_ held; it is paused where it is not
   void keep_beating();
   void let_all_go(std::chrono::steady_clock::time_point until);
   void work();
@@ -97,6 +98,7 @@ class Engine final : public Clock, public Observatory, public Actuator {
   std::map<std::string, Order> known_orders_;  // by key: of this run, and those that an earlier one left open
   std::size_t slow_at_work_ = 0;
   bool looked_ = false;
+  bool anothers_ = false;  // another Muster acts on this Slurm
   bool open_ = false;
   bool closing_ = false;  // what waits behind the gate is to go
   bool beat_failed_ = false;

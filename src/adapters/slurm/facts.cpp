@@ -146,7 +146,7 @@ void look_at_user(const Settings& s, Facts& f) {
 Facts gather(const Settings& s) {
   Facts f;
   const auto conf = check_conf(s.conf);
-  const auto paths = conf ? check_heartbeat(s) : conf;
+  if (const auto ok = check_heartbeat(s); !ok) f.heartbeat_wrong = ok.error().what;
   // Without a slurm.conf they look for one for long before they say even their version.
   for (const char* name : {"squeue", "scontrol", "scancel", "sinfo", "sacct"})
     f.tools.push_back(tool(s, name, conf ? std::chrono::milliseconds(kAsk) : std::chrono::milliseconds(300)));
@@ -161,8 +161,8 @@ Facts gather(const Settings& s) {
     if (!rest) rest = RestFacts{.url = s.rest.url, .problem = rest.error().what, .next = rest.error().next};
     f.rest = std::move(*rest);
   }
-  if (!paths) {
-    f.silent = paths.error().what;
+  if (!conf) {
+    f.silent = conf.error().what;
     return f;
   }
   Tools tools(s.conf, s.tools);

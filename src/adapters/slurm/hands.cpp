@@ -142,6 +142,16 @@ Outcome Hands::reboot(const Order& o) {
   return {Status::pending, {}};
 }
 
+// Nodes that its owner rules out are not in squeue's list, and may be named while the job waits.
+Outcome Hands::start_waiting(const Order& o) {
+  const auto line = tools_.job(render(o.action.job));
+  const std::string_view out = line ? first_of(*line, "ExcNodeList") : std::string_view();
+  if (out.empty() || out == "(null)") return start(o);
+  const std::string why = "it rules out nodes";
+  if (auto ok = hand_over(o.action.job, why); !ok) return outcome_of(ok.error());
+  return {Status::refused, "Slurm places it: " + why};
+}
+
 Outcome Hands::start(const Order& o) {
   if (o.action.attempt > 1) wait_until_it_may_start_again();
   const std::string comment = cut(fmt::format("{}: {}", kPlace, o.reason.sentence), kCommentMost);
@@ -270,7 +280,7 @@ Outcome Hands::act(const Order& o, bool gated) {
     case Verb::drain_node: return drain(o);
     case Verb::undrain_node: return undrain(o);
     case Verb::reboot_node: return reboot(o);
-    case Verb::start_job: return start(o);
+    case Verb::start_job: return start_waiting(o);
     case Verb::restart_job: return restart(o);
     case Verb::requeue_job: return requeue(o, gated);
     case Verb::fail_job:

@@ -43,6 +43,7 @@ class Hands {
   Outcome drain(const Order& o);
   Outcome undrain(const Order& o);
   Outcome reboot(const Order& o);
+  Outcome start_waiting(const Order& o);
   Outcome start(const Order& o);
   Outcome restart(const Order& o);
   void wait_until_gone(const std::string& id, std::chrono::steady_clock::time_point until);

@@ -63,7 +63,10 @@ std::map<JobId, JobRow> whole_jobs(const std::vector<JobRow>& rows) {
 Time if_long_ago(Time at, Time utc) { return utc - at > seconds(5) ? at : Time{}; }
 
 // Nobody else gets what it leaves free of its nodes.
-bool exclusive(const JobRow& r) { return r.sharing == "NO" || r.sharing == "EXCLUSIVE"; }
+// It has its nodes alone: by the words of all releases.
+bool exclusive(const JobRow& r) {
+  return r.sharing == "NO" || r.sharing == "EXCLUSIVE" || r.sharing == "NODE" || r.sharing == "TOPO";
+}
 
 bool held(const JobRow& r) { return r.priority == 0 || r.reason.rfind("JobHeld", 0) == 0; }
 
@@ -152,6 +155,12 @@ std::string Picture::slurms(const JobRow& r, Time utc) const {
   if (!r.required.empty() && r.admin_comment.rfind(kGate, 0) == 0) return "it names its nodes";
   if (r.switches > 0) return "it asks for --switches";
   if (!r.reservation.empty()) return "it asks for a reservation";
+  if (const auto most = limits_.find(r.partition); most != limits_.end()) {
+    const auto& [nodes, time_s] = most->second;
+    if (nodes > 0 && r.nodes > nodes) return fmt::format("partition {} gives a job {} nodes at most", r.partition, nodes);
+    if (time_s > 0 && r.time_limit_s > time_s)
+      return fmt::format("its time limit is longer than partition {} allows", r.partition);
+  }
   const Pool* pool = pool_of(r.partition);
   const auto coming = coming_.find(pool == nullptr ? std::string() : pool->name);
   if (coming == coming_.end()) return {};
@@ -343,6 +352,8 @@ void Picture::see(const JobRow& r, Time utc, std::vector<Body>& out) {
     return amend(r.id, k, r, utc, out);
   }
   if (runs(r)) {
+    // Slurm counts a restart when it puts the job back, while processes of the attempt before are still on some of its nodes.
+    if (r.state == "COMPLETING" && k.attempt > 0 && r.restarts > k.restarts) return;
     const bool again = k.runs && r.restarts > k.restarts;
     if ((again || !k.runs) && !knows_slots(r, k.spec.gpus_per_node)) return;
     if (again) out.push_back(JobEnded{r.id, k.attempt, JobEnd::requeued, {}, "Slurm started it again"});
@@ -383,11 +394,12 @@ void Picture::miss(std::vector<Body>& out, const std::set<JobId>& seen) {
   }
 }
 
-// A start that is further away than the gate's, or that changed while the gate's word did not, is somebody's wish.
+// A start that is further away than the gate's, or that changed while the gate's word did not, is somebody's wish. What squeue
+// shows as StartTime does not tell: where many wait for the same hour, that is when Slurm expects to have nodes for it.
 bool Picture::owners_start(const JobRow& r, Time utc) {
   Begin& b = begins_[r.id];
   if (b.comment != r.admin_comment) b = {r.admin_comment, r.eligible, false};
-  if (b.at != r.eligible || r.started > utc + kGateHolds) b.owners = true;
+  if (b.at != r.eligible || r.eligible > utc + kGateHolds) b.owners = true;
   return b.owners;
 }
 

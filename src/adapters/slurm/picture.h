@@ -151,6 +151,7 @@ class Picture {
   bool preempt_by_partition_ = false;
   std::map<std::string, Coming> coming_;  // by pool, "" for all nodes: the one that begins first there
   std::set<std::string, std::less<>> closed_;  // partitions that are not up
+  std::map<std::string, std::pair<std::uint32_t, double>> limits_;  // of a job in a partition: nodes, seconds; 0: none
   Time reference_;  // of ages: priorities must not change from look to look
   std::map<JobId, Known> jobs_;
   std::map<JobId, Gated> gate_;  // jobs that wait for Muster, by their admin comment

@@ -132,6 +132,7 @@ std::string Picture::why_unfit(const PartitionRow& partition, const std::vector<
 std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>& rows) {
   std::map<std::string, std::string> unfit;
   closed_.clear();
+  limits_.clear();
   for (const auto& [name, mode] : modes_) {
     const bool there = std::any_of(rows.begin(), rows.end(), [&, n = name](const PartitionRow& r) { return r.name == n; });
     if (!there) unfit[name] = fmt::format("Slurm has no partition {}", name);
@@ -139,6 +140,7 @@ std::vector<std::string> Picture::see_partitions(const std::vector<PartitionRow>
   for (const PartitionRow& r : rows) {
     if (mode_of(r.name) != Mode::place) continue;
     if (!r.up) closed_.insert(r.name);
+    limits_[r.name] = {r.nodes_max, r.time_max_s};
     if (std::string why = why_unfit(r, rows); !why.empty()) unfit[r.name] = std::move(why);
   }
   std::vector<std::string> news;

@@ -74,6 +74,25 @@ class Pictured : public ::testing::Test {
   Time now{500};
 };
 
+TEST_F(Pictured, WhatIsLeftOfARequeuedAttemptIsNotTheNextOne) {
+  look({row(1, "RUNNING", "n[0-1]")});
+  JobRow left = row(1, "COMPLETING", "n0");  // the other node is done
+  left.restarts = 1;
+  EXPECT_TRUE(look({left}).empty()) << "the attempt before is still on its nodes";
+  JobRow next = row(1, "RUNNING", "n[2-3]");
+  next.restarts = 1;
+  look({next});
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).nodes, (std::vector<NodeId>{NodeId{2}, NodeId{3}}));
+  EXPECT_EQ(t.s.jobs.at(JobId{1, 0}).attempt, 2u);
+  JobRow back = row(1, "PENDING");
+  back.restarts = 2;
+  look({back});
+  EXPECT_EQ(phase(1), JobPhase::queued);
+  left.restarts = 2;
+  left.node_list = "n2";
+  EXPECT_TRUE(look({left}).empty()) << "nor after it was seen in the queue";
+}
+
 TEST_F(Pictured, AJobIsFollowedFromItsSubmissionToItsEnd) {
   look({row(1, "PENDING")});
   EXPECT_EQ(phase(1), JobPhase::queued);
@@ -271,6 +290,22 @@ TEST_F(Pictured, MusterDoesNotPlaceWhereAPartitionHasChanged) {
   EXPECT_TRUE(p.not_ours().empty());
 }
 
+TEST_F(Pictured, WhatAPartitionNeverGivesIsSlurmsToSay) {
+  PartitionRow batch{"batch", "n[0-7]", 0, true, false, {}};
+  batch.nodes_max = 2;
+  batch.time_max_s = 3600;
+  p.see_partitions({batch});
+  JobRow large = gate(1), lasting = gate(2), right = gate(3);
+  large.nodes = 3;
+  lasting.time_limit_s = 7200;
+  right.time_limit_s = 3600;
+  look({large, lasting, right});
+  const auto theirs = p.not_ours();
+  EXPECT_EQ(theirs.at(JobId{1, 0}), "partition batch gives a job 2 nodes at most");
+  EXPECT_EQ(theirs.at(JobId{2, 0}), "its time limit is longer than partition batch allows");
+  EXPECT_EQ(theirs.count(JobId{3, 0}), 0U);
+}
+
 TEST_F(Pictured, AJobIsBoundToTheNodesOfItsPartition) {
   site.pools = {{"batch", {NodeId{2}, NodeId{3}, NodeId{5}}}};
   EXPECT_TRUE(
@@ -448,10 +483,10 @@ TEST_F(Pictured, AStartThatItsOwnerSetIsKept) {
   look({r});
   EXPECT_EQ(barred(1), "");
   r.admin_comment = "muster: gate, again (1)";
-  r.eligible = r.started = now + minutes(62);
-  r.started = now + minutes(60);
+  r.eligible = now + minutes(60);
+  r.started = now + minutes(75);
   look({r});
-  EXPECT_EQ(barred(1), "") << "Muster put it there";
+  EXPECT_EQ(barred(1), "") << "Muster put it there; that nodes are expected to be free later is no wish of anybody's";
   r.eligible = r.started = now + minutes(10);
   look({r});
   EXPECT_EQ(barred(1), "Slurm places it: somebody set its start time");
@@ -704,7 +739,7 @@ TEST_F(Pictured, WhatOnlySlurmCanPlaceIsSlurms) {
   cores.gpus_per_node = 0;
   parts.gpus_per_node = 1;
   features.features = "nvme";
-  later.started = now + hours(2);
+  later.eligible = later.started = now + hours(2);
   switches.switches = 1;
   look({named, cores, parts, features, later, switches, gate(8)});
   const auto theirs = p.not_ours();

@@ -72,19 +72,31 @@ Result<std::string> Tools::text_of(std::vector<std::string> argv, int timeout_ms
   return std::move(r->out);
 }
 
+// Asked once; while squeue cannot be asked, nothing else of it is of use either.
+bool Tools::exclusive_apart() {
+  if (exclusive_apart_ == 0) {
+    const auto version = text_of({"squeue", "--version"}, kLook_ms);
+    if (!version) return false;
+    exclusive_apart_ = tells_exclusive_apart(*version) ? 1 : -1;
+  }
+  return exclusive_apart_ > 0;
+}
+
 Result<std::vector<JobRow>> Tools::jobs() {
   const std::string nonce = fresh_nonce();
-  auto text = text_of({"squeue", "-h", "-t", "all", "-O", squeue_format(nonce)}, kLook_ms);
+  const bool apart = exclusive_apart();
+  auto text = text_of({"squeue", "-h", "-t", "all", "-O", squeue_format(nonce, apart)}, kLook_ms);
   if (!text) return tl::unexpected(text.error());
-  return parse_squeue(*text, nonce);
+  return parse_squeue(*text, nonce, apart);
 }
 
 Result<std::vector<JobRow>> Tools::job_row(JobId id) {
   const std::string nonce = fresh_nonce();
-  auto text = text_of({"squeue", "-h", "-t", "all", "-j", render(id), "-O", squeue_format(nonce)}, kAct_ms);
+  const bool apart = exclusive_apart();
+  auto text = text_of({"squeue", "-h", "-t", "all", "-j", render(id), "-O", squeue_format(nonce, apart)}, kAct_ms);
   if (!text && text.error().what.find("Invalid job id") != std::string::npos) return std::vector<JobRow>();
   if (!text) return tl::unexpected(text.error());
-  return parse_squeue(*text, nonce);
+  return parse_squeue(*text, nonce, apart);
 }
 
 Result<std::vector<NodeRow>> Tools::nodes() {

@@ -45,10 +45,12 @@ class Tools {
  private:
   Result<Ran> call(std::vector<std::string> argv, int timeout_ms);
   Result<std::string> text_of(std::vector<std::string> argv, int timeout_ms);
+  bool exclusive_apart();
 
   std::string conf_;
   std::string folder_;
   std::atomic<std::uint64_t> cpu_us_{0};
+  std::atomic<int> exclusive_apart_{0};  // 0: not asked yet
 };
 
 }  // namespace muster::slurm

@@ -17,6 +17,8 @@ namespace {
 constexpr auto kPollEvery = std::chrono::milliseconds(100);
 constexpr auto kRetryEvery = std::chrono::milliseconds(500);
 constexpr auto kSilent = std::chrono::seconds(3);
+constexpr int kStartPatienceMs = 30'000;  // a twin on a busy machine answers late: better waited for than not controlled
+constexpr int kPatienceMs = 5000;
 constexpr int kAskedAtOnce = 20;  // between two polls: what there is to report must not wait for hundreds of questions
 
 std::int64_t whole(const Value& v) { return v.integer() == nullptr ? 0 : *v.integer(); }
@@ -84,7 +86,7 @@ RemoteTwin::RemoteTwin(std::string where, Mailbox& mailbox) : mailbox_(mailbox) 
 Result<std::unique_ptr<RemoteTwin>> RemoteTwin::connect(const std::string& where, Mailbox& mailbox) {
   std::unique_ptr<RemoteTwin> t(new RemoteTwin(where, mailbox));
   int status = 0;
-  auto v = t->call("GET", "/v1/cluster", "", &status);
+  auto v = t->get("/v1/cluster", kStartPatienceMs, &status);
   if (!v) return tl::unexpected(v.error());
   const Value* site = v->find("site");
   if (status != 200 || site == nullptr)
@@ -95,7 +97,7 @@ Result<std::unique_ptr<RemoteTwin>> RemoteTwin::connect(const std::string& where
   t->boot_ = words(v->find("boot"));
   t->simulation_ = words(v->find("simulation"));
   if (const Value* speed = v->find("speed")) t->speed_ = std::max(real(*speed), 1e-3);
-  auto first = t->call("GET", "/v1/reports?after=18446744073709551615", "", &status);  // only for its clock
+  auto first = t->get("/v1/reports?after=18446744073709551615", kStartPatienceMs, &status);  // only for its clock
   if (!first) return tl::unexpected(first.error());
   const Value::Array& now = list(*first, "now");
   if (now.size() != 3) return fail(Code::unreachable, where + " gives no time");
@@ -117,14 +119,12 @@ void RemoteTwin::begin(const std::string& boot, std::uint64_t seq) {
   thread_ = std::thread([this] { run(); });
 }
 
-Result<Value> RemoteTwin::call(const std::string& method, const std::string& path, const std::string& body, int* status) {
+Result<Value> RemoteTwin::get(const std::string& path, int patience_ms, int* status) {
   http::Request q;
-  q.method = method;
+  q.method = "GET";
   q.url = url_ + path;
   q.unix_socket = socket_;
-  if (!body.empty()) q.headers["content-type"] = "application/json";
-  q.body = body;
-  q.timeout_ms = 5000;
+  q.timeout_ms = patience_ms;
   auto r = http::request(q);
   if (!r) return tl::unexpected(r.error());
   *status = r->status;
@@ -177,7 +177,7 @@ void RemoteTwin::run() {
     }
     ask_about(std::move(questions));
     int status = 0;
-    const auto answer = call("GET", fmt::format("/v1/reports?after={}&ack={}", after, ack), "", &status);
+    const auto answer = get(fmt::format("/v1/reports?after={}&ack={}", after, ack), kPatienceMs, &status);
     const bool ok = answer && status == 200 && take(*answer);
     if (ok) mailbox_.wake();
     std::unique_lock hold(lock_);

@@ -45,7 +45,7 @@ class RemoteTwin final : public Clock, public Observatory, public Actuator {
 
  private:
   RemoteTwin(std::string where, Mailbox& mailbox);
-  Result<Value> call(const std::string& method, const std::string& path, const std::string& body, int* status);
+  Result<Value> get(const std::string& path, int patience_ms, int* status);
   void run();
   bool take(const Value& answer);
   void ask_about(std::set<std::string> keys);

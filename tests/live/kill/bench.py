@@ -33,7 +33,7 @@ def ask(port, method, path, body=None, token='', timeout=5):
         link.close()
 
 
-def wait_serving(port, child, seconds=20):
+def wait_serving(port, child, seconds=60):
     """Seconds until /healthz answers 200; None if it never does."""
     began = time.monotonic()
     while time.monotonic() - began < seconds and child.poll() is None:

@@ -159,8 +159,9 @@ def pinned(lab):
     """A job that has nodes from Muster and did not start must not wait for them once Muster is gone. The script, called once."""
     lab.kill('release')
     lab.heartbeat()
-    job = lab.sbatch('-N1', '--exclusive')
-    lab.run('scontrol', 'update', f'JobId={job}', 'NodeList=gpu0006', 'AdminComment=muster: place', 'StartTime=now')
+    job, second = lab.sbatch('-N1', '--exclusive'), lab.sbatch('-N1', '--exclusive')
+    for one in (job, second):
+        lab.run('scontrol', 'update', f'JobId={one}', 'NodeList=gpu0006', 'AdminComment=muster: place', 'StartTime=now')
     own = lab.sbatch('-p', 'debug', '-w', 'gpu0006', '--exclusive')
     script = ('/bin/sh', f'{lab.dir}/etc/muster-release.sh', lab.about['heartbeat'])
     done = lab.run(*script)
@@ -168,9 +169,9 @@ def pinned(lab):
           'the timer does nothing while the heartbeat is fresh', (done, lab.job(job)))
     lab.heartbeat(time.time() - 40)
     done = lab.run(*script)
-    check(done.returncode == 0 and runs(lab, job) and lab.job(own)['ReqNodeList'] == 'gpu0006',
-          "a job that waited for nodes that Muster had named runs elsewhere; a user's own nodes stay",
-          (done, lab.job(job), lab.job(own)))
+    check(done.returncode == 0 and runs(lab, job) and runs(lab, second) and lab.job(own)['ReqNodeList'] == 'gpu0006',
+          "jobs that waited for nodes that Muster had named run elsewhere; a user's own nodes stay",
+          (done, lab.job(job), lab.job(second), lab.job(own)))
     lab.restart('release')
 
 
