@@ -38,6 +38,20 @@ Result<double> parse_quantity(std::string_view flag, std::string_view text, doub
   return bad(flag, text, unit.empty() ? "a number " + range : fmt::format("a number of {} {}", unit, range));
 }
 
+Result<double> parse_tokens(std::string_view flag, std::string_view text) {
+  double unit = 1;
+  std::string_view number = text;
+  for (const auto& [letter, of] : {std::pair{'M', 1e6}, {'B', 1e9}, {'T', 1e12}}) {
+    if (!text.empty() && text.back() == letter) {
+      unit = of;
+      number.remove_suffix(1);
+    }
+  }
+  const auto d = parse_double(number);
+  if (d && std::isfinite(*d) && *d > 0 && *d * unit <= 1e18) return *d * unit;
+  return bad(flag, text, "a number above 0, as 300B or 15T");
+}
+
 Result<std::uint32_t> parse_gpus(std::string_view text, bool other_nodes, std::uint32_t max) {
   const auto n = parse_uint(text);
   if (!n || *n < kGpusPerNode || *n > max) {

@@ -38,6 +38,13 @@ struct Dispatch {
   int operator()(const ReplayJobsOptions& o) const { return run_replay_jobs(o); }
   int operator()(const BenchPlaceOptions& o) const { return run_bench_place(o); }
   int operator()(const BenchOpenbOptions& o) const { return run_bench_openb(o); }
+  int operator()(const BenchKernelsOptions& o) const { return run_bench_kernels(o); }
+  int operator()(const BenchAccuracyOptions& o) const { return run_bench_accuracy(o); }
+  int operator()(const PlanOptions& o) const { return run_plan(o); }
+  int operator()(const PlanPredictOptions& o) const { return run_plan_predict(o); }
+  int operator()(const CalibrateRunsOptions& o) const { return run_calibrate_runs(o); }
+  int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
+  int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }
   int operator()(const BenchPriceOptions& o) const { return run_bench_price(o); }
   int operator()(const BenchLlama3Options& o) const { return run_bench_llama3(o); }
   int operator()(const UpgradeOptions& o) const { return run_upgrade(o); }

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "design/fabrics.h"
 #include "model/upgrade.h"
 #include "report/format.h"
+#include "report/plan.h"
 
 namespace muster::cmd {
 
@@ -183,6 +185,54 @@ struct BenchOpenbOptions {
   std::uint64_t last_seed = 1009;
   report::Format format = report::Format::table;  // table or json
   ProgressMode progress = ProgressMode::automatic;
+};
+
+struct PlanOptions {
+  std::string model;
+  std::string cluster;  // or gpu and gpus
+  std::string gpu;
+  std::uint32_t gpus = 0;
+  std::uint32_t batch = 1024;
+  std::uint32_t seq = 8192;
+  Dtype dtype = Dtype::bf16;
+  std::string software;  // empty: the best known
+  std::uint32_t keep = 5;
+  double tokens = 0;
+  double price = 0;  // of a GPU-hour
+  std::optional<report::Launcher> launch;
+  report::Format format = report::Format::table;  // table, wide or csv
+};
+
+struct PlanPredictOptions {
+  std::string batch;
+  report::Format format = report::Format::table;  // table or csv
+};
+
+struct DesignFabricOptions {
+  design::FabricAsk ask;
+};
+
+struct PredictFabricOptions {
+  std::string net;
+  std::string routes;  // empty: by a hash
+  bool adaptive = false;
+  std::uint32_t every = 1;
+  std::uint32_t pairs = 100;
+  std::uint64_t seed = 1;
+  report::Format format = report::Format::table;  // table or csv
+};
+
+struct CalibrateRunsOptions {
+  std::string data;
+};
+
+struct BenchKernelsOptions {
+  report::Format format = report::Format::table;  // table or csv
+};
+
+struct BenchAccuracyOptions {
+  std::string data;
+  report::Format format = report::Format::table;  // table or csv
 };
 
 struct BenchPriceOptions {
@@ -437,8 +487,10 @@ using Command =
                  CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions,
                  TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
                  BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
-                 UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions, JournalVerifyOptions,
-                 JournalExportOptions, VersionOptions, CompletionOptions>;
+                 BenchKernelsOptions, BenchAccuracyOptions,
+                 PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions,
+                 PredictFabricOptions, UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,
+                 JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

@@ -33,6 +33,7 @@ using report::Format;
 inline Words as_words(auto const& names) { return Words(names.begin(), names.end()); }
 
 constexpr const char* kTry = "Try it on a simulated cluster";
+constexpr const char* kDesign = "Plan and design";
 constexpr const char* kRun = "Run a cluster";
 constexpr const char* kLook = "See what is there, and why";
 constexpr const char* kAct = "Act";
@@ -71,6 +72,8 @@ class Parser {
     add_twin();
     add_replay();
     add_bench();
+    add_plan();
+    add_fabric();
     add_up();
     add_agent();
     add_check();
@@ -251,6 +254,10 @@ class Parser {
   void add_bench_detect(CLI::App& bench);
   void add_bench_llama3(CLI::App& bench);
   void add_bench_upgrade(CLI::App& bench);
+  void add_bench_accuracy(CLI::App& bench);
+  void add_plan();
+  void add_fabric();
+  void add_training_data(CLI::App* sub, std::string& data);
   void add_upgrade();
   void add_upgrade_spec(CLI::App* sub, UpgradeSpec& spec);
   void add_up();
@@ -316,6 +323,13 @@ class Parser {
   BenchDetectOptions bench_detect_;
   BenchLlama3Options bench_llama3_;
   BenchUpgradeOptions bench_upgrade_;
+  BenchAccuracyOptions bench_accuracy_;
+  BenchKernelsOptions bench_kernels_;
+  PlanOptions plan_;
+  PlanPredictOptions plan_predict_;
+  CalibrateRunsOptions calibrate_runs_;
+  DesignFabricOptions design_fabric_;
+  PredictFabricOptions predict_fabric_;
   UpgradeOptions upgrade_start_, upgrade_status_, upgrade_stop_, upgrade_back_;
   GuardOptions guard_;
   ShadowOptions shadow_;

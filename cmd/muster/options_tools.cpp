@@ -194,7 +194,8 @@ void Parser::add_replay() {
 }
 
 void Parser::add_bench() {
-  auto* bench = command(app_, "bench", "Measure the scheduler (speed, packing, energy, heat), recovery and the intake", kTry);
+  auto* bench =
+      command(app_, "bench", "Measure the scheduler (speed, packing, energy, heat), recovery, the intake and predictions", kTry);
   add_bench_place(*bench);
   add_bench_openb(*bench);
   add_bench_energy(*bench);
@@ -202,6 +203,7 @@ void Parser::add_bench() {
   add_bench_detect(*bench);
   add_bench_llama3(*bench);
   add_bench_upgrade(*bench);
+  add_bench_accuracy(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {

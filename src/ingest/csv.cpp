@@ -49,12 +49,18 @@ int Csv::column(std::string_view name) const {
   return -1;
 }
 
-Result<Csv> parse_csv(std::string_view text, std::string_view file) {
+const std::string& Csv::cell(std::size_t row, std::string_view name) const {
+  static const std::string none;
+  const int c = column(name);
+  return c < 0 ? none : rows[row][static_cast<std::size_t>(c)];
+}
+
+Result<Csv> parse_csv(std::string_view text, std::string_view file, bool comments) {
   Csv csv;
   std::vector<std::string> cells;
   int line = 1;
   for (std::size_t i = 0; i < text.size();) {
-    skip_csv_comments(text, i, line);
+    if (comments) skip_csv_comments(text, i, line);
     if (i >= text.size()) break;
     const int first = line;
     const bool empty = text[i] == '\n';

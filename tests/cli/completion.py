@@ -35,7 +35,7 @@ os.makedirs(f'{STATE}/bin')
 with open(f'{STATE}/bin/muster', 'w') as f:
     f.write('#!/bin/sh\nprintf \'node001\\nnode002\\n$(touch %s/harmed)\\n`touch %s/harmed`\\n\' "$HOME" "$HOME"\n')
 os.chmod(f'{STATE}/bin/muster', 0o755)
-check(complete('muster', 'de') == ['demo', 'describe'], 'commands')
+check(complete('muster', 'de') == ['demo', 'design', 'describe'], 'commands', complete('muster', 'de'))
 check(complete('muster', 'get', 'inc') == ['incidents', 'incident'], 'nouns')
 check(complete('muster', 'get', 'nodes', '-o', 'js') == ['json', 'jsonl'], 'formats')
 check(complete('muster', 'twin', 'run', '--we') == ['--weather'], 'flags')

@@ -1,0 +1,53 @@
+// muster design fabric, muster predict fabric: networks from a few numbers, and what a network gives to traffic.
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "files.h"
+#include "ingest/ib_net.h"
+#include "report/ib_net.h"
+#include "report/traffic.h"
+#include "say.h"
+
+namespace muster::cmd {
+
+int run_design_fabric(const DesignFabricOptions& o) {
+  const auto fabric = design::build_fabric(o.ask);
+  if (!fabric) return say_error(fabric.error());
+  std::size_t switches = 0;
+  for (const FabricNode& n : fabric->nodes) switches += n.is_switch ? 1 : 0;
+  put(report::render_ib_net(*fabric));
+  say(fmt::format("{} network cards, {} switches, {} cables", fabric->nodes.size() - switches, switches,
+                  fabric->links.size() / 2));
+  return finish_output();
+}
+
+int run_predict_fabric(const PredictFabricOptions& o) {
+  const auto net = read_file(o.net);
+  if (!net) return say_error(net.error());
+  const auto fabric = parse_ib_net(*net, o.net);
+  if (!fabric) return say_error(fabric.error());
+  ForwardingTables tables;
+  if (!o.routes.empty()) {
+    const auto text = read_file(o.routes);
+    if (!text) return say_error(text.error());
+    auto read = parse_ib_routes(*text, o.routes);
+    if (!read) return say_error(read.error());
+    tables = std::move(*read);
+  }
+  predict::Router router =
+      o.routes.empty() ? predict::Router(*fabric, o.adaptive ? predict::Routing::adaptive : predict::Routing::hashed, o.seed)
+                       : predict::Router(*fabric, tables);
+  report::Traffic t;
+  const auto shifts = predict::shift_traffic(*fabric, router, o.every);
+  if (!shifts) return say_error(shifts.error());
+  t.shifts = *shifts;
+  const auto pairs = predict::bisection_traffic(*fabric, router, o.pairs, o.seed);
+  if (!pairs) return say_error(pairs.error());
+  t.pairs = *pairs;
+  const report::Table table = report::traffic_table(t);
+  put(o.format == report::Format::csv ? report::render_csv(table, true)
+                                      : report::render_table(table, {.colour = colour_wanted()}));
+  return finish_output();
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,51 @@
+// Commands that build networks and say what they give.
+#include "options_parser.h"
+
+namespace muster::cmd {
+
+void Parser::add_fabric() {
+  auto* design = command(app_, "design", "Design networks", kDesign);
+  auto* net = command(*design, "fabric", "A network from a few numbers, as ibnetdiscover would print it", nullptr,
+                      "  muster design fabric --nodes 128 --kind rail --radix 64 > fabric.net");
+  design::FabricAsk& a = design_fabric_.ask;
+  const auto count = [&](const char* flag, const char* about, std::uint32_t& to, std::uint64_t min, std::uint64_t max) {
+    value(net, flag, "N", about, [flag, &to, min, max](const std::string& s) {
+      to = static_cast<std::uint32_t>(checked(parse_count(flag, s, min, max)));
+    });
+  };
+  count("--nodes", "Nodes", a.nodes, 1, 1'048'576);
+  net->get_option("--nodes")->required();
+  count("--nics", "Network cards of a node [8]", a.nics, 1, 16);
+  count("--radix", "Ports of a switch [64]", a.radix, 4, 254);
+  count("--levels", "Levels of switches, 2 or 3 [as few as reach]", a.levels, 2, 3);
+  Words kinds;
+  for (const auto name : names(design::FabricKind{})) kinds.emplace_back(name);
+  choice(net, "--kind", "KIND", join(kinds, ", ") + " [fat_tree]", kinds,
+         [&a](std::size_t i) { a.kind = static_cast<design::FabricKind>(i); });
+  value(net, "--oversubscription", "X", "Ports down for one up, of a leaf [1]",
+        [&a](const std::string& s) { a.oversubscription = checked(parse_quantity("--oversubscription", s, 1, 16)); });
+  value(net, "--rate", "GB/S", "Of a port, bytes one way: 25 is HDR, 50 NDR [50]",
+        [&a](const std::string& s) { a.gb_s = checked(parse_quantity("--rate", s, 0.1, 1000)); });
+  chosen(net, design_fabric_);
+
+  auto* predict = command(app_, "predict", "Predict what a network gives", kDesign);
+  auto* sub = command(*predict, "fabric", "What each card gets when all send at once, through a network as it is routed", nullptr,
+                      "  muster predict fabric --net fabric.net --routes opensm-lfts.dump");
+  PredictFabricOptions& p = predict_fabric_;
+  words(sub, "--net", "FILE", "What ibnetdiscover prints", p.net, {WordKind::file, {}});
+  sub->get_option("--net")->required();
+  words(sub, "--routes", "FILE", "Forwarding tables: opensm-lfts.dump, or what dump_lfts.sh prints [equal-cost paths by a hash]",
+        p.routes, {WordKind::file, {}});
+  flag(sub, "--adaptive", p.adaptive, "Every flow uses all shortest ways alike");
+  sub->get_option("--adaptive")->excludes(sub->get_option("--routes"));
+  value(sub, "--every", "N", "Only every N-th shift [1]",
+        [&p](const std::string& s) { p.every = static_cast<std::uint32_t>(checked(parse_count("--every", s, 1, 1'000'000))); });
+  value(sub, "--pairs", "N", "Patterns of random pairs [100]",
+        [&p](const std::string& s) { p.pairs = static_cast<std::uint32_t>(checked(parse_count("--pairs", s, 1, 100'000))); });
+  value(sub, "--seed", "N", "Of the hash and the pairs [1]",
+        [&p](const std::string& s) { p.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
+  add_format(sub, p.format, {Format::table, Format::csv});
+  chosen(sub, predict_fabric_);
+}
+
+}  // namespace muster::cmd

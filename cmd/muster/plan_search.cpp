@@ -1,0 +1,157 @@
+// muster plan: the fastest way to spread a training run over GPUs, and why.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "commands.h"
+#include "design/search.h"
+#include "ingest/calibration_file.h"
+#include "ingest/hardware_file.h"
+#include "predict/calibrate.h"
+#include "predict/checkpoint.h"
+#include "report/plan.h"
+#include "say.h"
+#include "scene.h"
+
+namespace muster::cmd {
+namespace {
+
+constexpr double kDayS = 86'400;
+constexpr double kFailuresPerGpuHour = 1.0 / 50'700;  // Llama 3's 419 in 54 days of 16,384 GPUs
+constexpr double kRecoverS = 300;                     // from a failure to the first new step
+constexpr double kCheckpointBytes = 14;               // a parameter: weights and the optimizer's state
+constexpr double kStallS = 5;                         // steps stop for so long at each checkpoint, copied aside
+constexpr double kPue = 1.25;
+
+template <class T>
+Result<const T*> named(const char* what, const std::string& name, const std::vector<T>& all) {
+  std::vector<std::string> names;
+  for (const T& x : all) {
+    if (x.name == lower(name)) return &x;
+    names.push_back(x.name);
+  }
+  const auto meant = nearest(lower(name), names);
+  return fail(Code::not_found, fmt::format("no {} is called \"{}\"", what, printable(name)),
+              meant ? "did you mean " + *meant + "?" : "there are " + join(names, ", "));
+}
+
+struct Machine {
+  const GpuModel* gpu = nullptr;
+  predict::Network network;
+  std::uint32_t gpus = 0;
+  double storage_gb_s = 0;  // 0: not told
+};
+
+Result<Machine> machine(const PlanOptions& o) {
+  Machine m;
+  if (o.cluster.empty()) {
+    if (o.gpu.empty() || o.gpus == 0)
+      return fail(Code::bad_input, "on which GPUs?", "--cluster NAME|FILE, or --gpu NAME --gpus N");
+    auto gpu = named("GPU", o.gpu, gpu_models());
+    if (!gpu) return tl::unexpected(gpu.error());
+    m.gpu = *gpu;
+    m.network = {m.gpu->domain > 8 ? 4.0 : 8.0, m.gpu->nic_gb_s};
+    m.gpus = o.gpus;
+    return m;
+  }
+  auto site = load_cluster(o.cluster);
+  if (!site) return tl::unexpected(site.error());
+  auto gpu = named("GPU", site->gpu_model, gpu_models());
+  if (!gpu) return tl::unexpected(gpu.error());
+  m.gpu = *gpu;
+  m.network = {static_cast<double>(site->gpus_per_node), site->link_gbps / 8};
+  m.gpus = o.gpus > 0 ? o.gpus : site->gpus();
+  m.storage_gb_s = site->storage_write_gbs;
+  if (m.gpus > site->gpus()) {
+    return fail(Code::bad_input, fmt::format("--gpus {}: {} has {}", m.gpus, site->name, site->gpus()),
+                fmt::format("--gpus {} or less", site->gpus()));
+  }
+  return m;
+}
+
+// The run as a whole: how long with interruptions, and what it takes.
+void say_run(const PlanOptions& o, const Machine& m, const Transformer& model, double step_s, double tokens_a_step) {
+  predict::CheckpointAsk ask;
+  ask.failures_per_s = m.gpus * kFailuresPerGpuHour / 3600;
+  ask.stall_s = kStallS;
+  ask.recover_s = kRecoverS;
+  ask.write_s = m.storage_gb_s > 0 ? model.params() * kCheckpointBytes / (m.storage_gb_s * 1e9) : 0;
+  const predict::CheckpointAdvice advice = predict::young_daly(ask);
+  const double busy_s = o.tokens / tokens_a_step * step_s, all_s = busy_s / advice.useful, hours = all_s / 3600 * m.gpus;
+  say(fmt::format(
+      "{:.3g} tokens: {:.1f} days, of which {:.1f} % useful with about {:.0f} interruptions and a checkpoint every {:.0f} min",
+      o.tokens, all_s / kDayS, 100 * advice.useful, ask.failures_per_s * all_s, advice.interval_s / 60));
+  const double mwh = hours * m.gpu->tdp_w * kPue / 1e6;
+  say(fmt::format("{:.3g} GPU-hours, about {:.3g} MWh (GPUs at their limit, a PUE of {:g}){}", hours, mwh, kPue,
+                  o.price > 0 ? fmt::format(", {:.3g} million USD", hours * o.price / 1e6) : ""));
+}
+
+int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
+  const design::Candidate& c = *found.smallest;
+  const auto use = predict::memory_use(ask.model, c.plan, ask.habits);
+  return say_error(
+      {Code::bad_input,
+       fmt::format(
+           "{} does not fit on {} GPUs of {:g} GB: of {} ways to spread it the smallest needs {:.1f} GB ({}; weights {:.1f}, "
+           "gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, logits {:.1f})",
+           ask.model.name, ask.gpus, ask.gpu.hbm_gb, found.candidates, c.memory_gb, report::say_plan(c.plan), use.weights,
+           use.gradients, use.optimizer, use.activations, use.logits),
+       "more GPUs, GPUs with more memory, shorter sequences, or a smaller model"});
+}
+
+}  // namespace
+
+int run_plan(const PlanOptions& o) {
+  if (o.model.empty())
+    return say_error({Code::bad_input, "a plan for which model?", "--model NAME; muster plan --help lists them"});
+  const auto model = named("model", o.model, transformers());
+  if (!model) return say_error(model.error());
+  const auto on = machine(o);
+  if (!on) return say_error(on.error());
+  const auto chosen = predict::choose_calibration(shipped_calibrations(), shipped_software(), *on->gpu, o.dtype, o.software,
+                                                  (*model)->experts > 0);
+  if (!chosen) return say_error(chosen.error());
+  design::SearchAsk ask;
+  ask.model = **model;
+  ask.gpu = *on->gpu;
+  ask.calibration = chosen->calibration;
+  ask.network = on->network;
+  ask.gpus = on->gpus;
+  ask.global_batch = o.batch;
+  ask.seq = o.seq;
+  ask.dtype = o.dtype;
+  ask.keep = o.keep;
+  const auto found = design::search(ask);
+  if (!found) return say_error(found.error());
+  if (found->candidates == 0) {
+    return say_error({Code::bad_input,
+                      fmt::format("no way to spread it: {} GPUs, a batch of {} and {} layers have no divisors in common", o.gpus,
+                                  o.batch, (*model)->layers),
+                      "a batch that is a multiple of the replicas, a number of GPUs that is a power of two times a node's"});
+  }
+  if (found->best.empty()) return no_room(ask, *found);
+  std::vector<report::PlanRow> rows;
+  for (const design::Candidate& c : found->best) {
+    report::PlanRow r{c, predict::step_time(ask.gpu, ask.calibration, ask.network, ask.model, c.plan),
+                      predict::memory_use(ask.model, c.plan, ask.habits)};
+    r.mfu = ask.model.flops_per_token(ask.seq) * c.plan.tokens() / (c.step_s * c.plan.gpus * ask.gpu.peak(Dtype::bf16));
+    r.low = ask.calibration.low;
+    r.high = ask.calibration.high;
+    rows.push_back(std::move(r));
+  }
+  if (o.launch) {
+    const auto text = report::launch_text(*o.launch, ask.model, rows.front().candidate.plan);
+    if (!text) return say_error(text.error());
+    put(*text);
+    return finish_output();
+  }
+  const report::Table table = report::plan_table(rows);
+  put(o.format == report::Format::csv
+          ? report::render_csv(table, true)
+          : report::render_table(table, {.wide = o.format == report::Format::wide, .colour = colour_wanted()}));
+  for (const std::string& line : report::say_why(rows)) say(line);
+  say(fmt::format("{} ways to spread it, {} fit in memory; {}", found->candidates, found->fit, chosen->words));
+  if (o.tokens > 0) say_run(o, *on, ask.model, rows.front().candidate.step_s, rows.front().candidate.plan.tokens());
+  return finish_output();
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,92 @@
+#include "design/fabrics.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "predict/traffic.h"
+
+namespace muster::design {
+namespace {
+
+std::size_t switches(const Fabric& f) {
+  std::size_t n = 0;
+  for (const FabricNode& x : f.nodes) n += x.is_switch ? 1 : 0;
+  return n;
+}
+
+double shifts(const Fabric& f, predict::Routing routing) {
+  predict::Router router(f, routing);
+  return predict::shift_traffic(f, router, 7).value().mean;
+}
+
+// 128 nodes with 8 cards and switches of 64 ports, and a full tree of switches of 16 ports.
+TEST(Fabrics, KnownOnesHaveAsManySwitchesAndCables) {
+  const Fabric rail = build_fabric({.kind = FabricKind::rail, .nodes = 128, .nics = 8, .radix = 64}).value();
+  EXPECT_EQ(switches(rail), 48U);
+  EXPECT_EQ(rail.links.size() / 2, 2048U);
+  const Fabric tree = build_fabric({.nodes = 1024, .nics = 1, .radix = 16, .levels = 3}).value();
+  EXPECT_EQ(switches(tree), 320U);
+  EXPECT_EQ(tree.links.size() / 2, 3072U);
+}
+
+TEST(Fabrics, NoPortIsUsedTwiceAndNoneIsTooMany) {
+  for (const FabricKind kind : {FabricKind::fat_tree, FabricKind::rail, FabricKind::dragonfly}) {
+    for (const std::uint32_t nodes : {1U, 5U, 33U, 64U, 200U}) {
+      for (const double over : {1.0, 2.0, 3.0}) {
+        const auto f = build_fabric({.kind = kind, .nodes = nodes, .nics = 4, .radix = 24, .oversubscription = over});
+        if (!f) {
+          EXPECT_FALSE(f.error().next.empty());
+          continue;
+        }
+        std::set<std::uint64_t> guids;
+        for (const FabricNode& n : f->nodes) {
+          guids.insert(n.guid);
+          EXPECT_LE(n.out.size(), n.is_switch ? 25U : 2U);
+        }
+        EXPECT_EQ(guids.size(), f->nodes.size());
+        EXPECT_EQ(f->endpoints().size(), nodes * 4U);
+        for (std::size_t l = 0; l < f->links.size(); ++l) {
+          EXPECT_EQ(f->out(f->links[l].from, f->links[l].port), l);
+          EXPECT_EQ(f->links[l].from, f->links[l ^ 1U].to);
+        }
+        predict::Router router(*f, predict::Routing::hashed);
+        EXPECT_TRUE(predict::shift_traffic(*f, router, 11)) << "all reach all";
+      }
+    }
+  }
+}
+
+TEST(Fabrics, WithoutOversubscriptionAllOfItIsThereForWhoUsesAllWays) {
+  EXPECT_NEAR(shifts(build_fabric({.nodes = 64, .nics = 4, .radix = 16}).value(), predict::Routing::adaptive), 1, 1e-9);
+  EXPECT_NEAR(
+      shifts(build_fabric({.kind = FabricKind::rail, .nodes = 64, .nics = 4, .radix = 32}).value(), predict::Routing::adaptive),
+      1, 1e-9);
+  const Fabric tree = build_fabric({.nodes = 128, .nics = 1, .radix = 8, .levels = 3}).value();
+  EXPECT_NEAR(shifts(tree, predict::Routing::adaptive), 1, 1e-9);
+  EXPECT_LT(shifts(tree, predict::Routing::hashed), 0.8) << "hashes collide";
+}
+
+TEST(Fabrics, OversubscribedLeavesGiveTheirShare) {
+  const Fabric f = build_fabric({.nodes = 96, .nics = 1, .radix = 16, .oversubscription = 3}).value();
+  predict::Router router(f, predict::Routing::adaptive);
+  const auto t = predict::shift_traffic(f, router).value();
+  EXPECT_NEAR(t.worst, 1.0 / 3, 0.01);
+}
+
+TEST(Fabrics, WhatCannotBeIsSaid) {
+  const auto small = build_fabric({.nodes = 1024, .nics = 8, .radix = 16, .levels = 2});
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().what, "2 levels of switches with 16 ports reach 128 network cards at most; 8192 are asked for");
+  EXPECT_EQ(small.error().next, "three levels, a larger radix, more oversubscription, or fewer nodes");
+  EXPECT_FALSE(build_fabric({.nodes = 0}));
+  EXPECT_FALSE(build_fabric({.nodes = 4, .nics = 17}));
+  EXPECT_FALSE(build_fabric({.nodes = 4, .radix = 3}));
+  EXPECT_FALSE(build_fabric({.nodes = 4, .levels = 4}));
+  EXPECT_FALSE(build_fabric({.nodes = 4, .oversubscription = 0.5}));
+  EXPECT_FALSE(build_fabric({.nodes = 4, .gb_s = 0}));
+  EXPECT_FALSE(build_fabric({.nodes = 60'000, .nics = 8, .radix = 32, .levels = 3}));
+}
+
+}  // namespace
+}  // namespace muster::design

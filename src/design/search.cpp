@@ -1,0 +1,180 @@
+#include "design/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace muster::design {
+namespace {
+
+std::vector<std::uint32_t> divisors(std::uint32_t n) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t d = 1; d <= n; ++d) {
+    if (n % d == 0) out.push_back(d);
+  }
+  return out;
+}
+
+Result<void> check(const SearchAsk& a) {
+  const auto bad = [](std::string what, const char* next) { return fail(Code::bad_input, std::move(what), next); };
+  if (a.gpus == 0) return bad("a run on no GPUs", "at least one GPU");
+  if (a.global_batch == 0 || a.seq == 0) return bad("a step of no tokens", "a batch and a sequence length above 0");
+  if (a.gpu.peak(a.dtype) <= 0)
+    return bad(fmt::format("{} has no {}", a.gpu.name, names(Dtype{})[static_cast<std::size_t>(a.dtype)]),
+               "bf16 runs on all of them");
+  if (a.gpus > a.gpu.domain && a.gpus % static_cast<std::uint32_t>(a.network.node_gpus) != 0)
+    return bad(fmt::format("{} GPUs are no whole nodes of {:g}", a.gpus, a.network.node_gpus), "a multiple of a node's GPUs");
+  return {};
+}
+
+// Heads are dealt out whole; where there are fewer heads of keys and values than ranks, ranks share copies of them.
+bool heads_split(const Transformer& m, std::uint32_t tp) {
+  return m.heads % tp == 0 && (m.kv_rank > 0 || m.kv_heads % tp == 0 || tp % m.kv_heads == 0);
+}
+
+// The first and the last stage may have one layer less each, for the embedding and the head.
+bool layers_split(const Transformer& m, std::uint32_t pp) { return m.layers % pp == 0 || (pp > 2 && (m.layers + 2) % pp == 0); }
+
+constexpr Recompute kRecompute[] = {Recompute::none, Recompute::selective, Recompute::full};
+using Timed = std::array<std::optional<predict::MicroTime>, std::size(kRecompute)>;
+
+constexpr double kAlike = 1.002;
+
+class Search {
+ public:
+  explicit Search(const SearchAsk& ask) : a_(ask), limit_gb_(ask.gpu.hbm_gb * ask.memory_share) {}
+
+  SearchResult run() {
+    TrainingPlan p;
+    p.gpus = a_.gpus;
+    p.global_batch = a_.global_batch;
+    p.seq = a_.seq;
+    p.dtype = a_.dtype;
+    const std::vector<std::uint32_t> batches = divisors(a_.global_batch);
+    for (p.tp = 1; p.tp <= a_.gpus; p.tp *= 2) {
+      if (a_.gpus % p.tp != 0 || !heads_split(a_.model, p.tp)) continue;
+      for (p.cp = 1; p.tp * p.cp <= a_.gpus; p.cp *= 2) {
+        if (a_.gpus % (p.tp * p.cp) != 0 || a_.seq % (2 * p.cp) != 0) continue;
+        for (p.ep = 1; p.ep <= std::max(1U, a_.model.experts); p.ep *= 2) {
+          if (a_.model.experts % p.ep != 0 || p.ep > a_.gpus) continue;
+          layer_splits(p, batches);
+        }
+      }
+    }
+    std::sort(out_.best.begin(), out_.best.end(), faster);
+    prefer_simple();
+    if (out_.best.size() > a_.keep) out_.best.resize(a_.keep);
+    return std::move(out_);
+  }
+
+ private:
+  static bool faster(const Candidate& x, const Candidate& y) { return x.step_s < y.step_s; }
+
+  // Of those that no one could tell apart by their time, the one with the fewest kinds of exchange is best.
+  void prefer_simple() {
+    if (out_.best.empty()) return;
+    const auto alike = std::partition_point(out_.best.begin(), out_.best.end(),
+                                            [&](const Candidate& c) { return c.step_s <= kAlike * out_.best.front().step_s; });
+    const auto ranks = [](const Candidate& c) { return std::tuple(c.plan.cp, c.plan.tp * c.plan.pp, c.plan.ep, c.plan.tp); };
+    std::stable_sort(out_.best.begin(), alike, [&](const Candidate& x, const Candidate& y) { return ranks(x) < ranks(y); });
+  }
+
+  // A split of a layer is timed once, for all the stages and replicas it may be given to.
+  void layer_splits(TrainingPlan p, const std::vector<std::uint32_t>& batches) {
+    const std::uint32_t rest = a_.gpus / (p.tp * p.cp);
+    std::vector<std::uint32_t> stages;
+    for (const std::uint32_t pp : divisors(rest)) {
+      if (layers_split(a_.model, pp) && static_cast<std::uint64_t>(p.tp) * p.cp * (rest / pp) % p.ep == 0) stages.push_back(pp);
+    }
+    std::vector<std::optional<Candidate>> best(stages.size());
+    for (const std::uint32_t micro : batches) {
+      p.micro_batch = micro;
+      for (const bool sp : {false, true}) {
+        if (sp && p.tp == 1) continue;
+        p.sequence_parallel = sp;
+        Timed timed;
+        for (std::size_t i = 0; i < stages.size(); ++i) {
+          p.pp = stages[i];
+          p.dp = rest / p.pp;
+          if (a_.global_batch % (static_cast<std::uint64_t>(p.dp) * micro) != 0) continue;
+          if (!timed[0]) {
+            for (const Recompute r : kRecompute) {
+              p.recompute = r;
+              timed[static_cast<std::size_t>(r)] = predict::micro_time(a_.gpu, a_.calibration, a_.network, a_.model, p);
+            }
+          }
+          recomputations(p, timed, best[i]);
+        }
+      }
+    }
+    for (auto& b : best) {
+      if (b) out_.best.push_back(std::move(*b));
+    }
+  }
+
+  // Nothing, the attention, some layers of each stage, all of them.
+  void recomputations(TrainingPlan& p, const Timed& timed, std::optional<Candidate>& best) {
+    for (const Recompute r : kRecompute) {
+      p.recompute = r;
+      const std::uint32_t most = r == Recompute::full ? a_.model.layers / p.pp : 1;
+      for (std::uint32_t k = 1; k <= most; ++k) {
+        p.recompute_layers = r == Recompute::full && k < most ? k : 0;
+        const double share = p.recomputed(a_.model.layers);
+        const predict::MicroTime& all = *timed[static_cast<std::size_t>(r)];
+        schedules(p, share > 0 && share < 1 ? timed[0]->mixed(all, share) : all, best);
+      }
+      p.recompute_layers = 0;
+    }
+  }
+
+  void schedules(TrainingPlan& p, const predict::MicroTime& micro, std::optional<Candidate>& best) {
+    const std::uint32_t per_stage = a_.model.layers / p.pp;
+    const bool interleaves = p.pp > 1 && a_.model.layers % p.pp == 0 && a_.global_batch / (p.dp * p.micro_batch) % p.pp == 0;
+    for (p.vp = 1; p.vp <= (interleaves ? per_stage : 1); ++p.vp) {
+      if (per_stage % p.vp != 0 || p.recompute_layers % p.vp != 0) continue;  // each piece has as many
+      for (const Shard s : {Shard::none, Shard::optimizer, Shard::gradients, Shard::weights}) {
+        if (s != Shard::none && p.replicas() * p.tp * p.cp <= 1) continue;
+        if (s >= Shard::gradients && p.pp > 1)
+          continue;  // gradients stay whole while micro-batches of other stages are under way
+        p.shard = s;
+        for (p.shard_ranks = 0; p.shard_ranks < p.replicas(); p.shard_ranks = next_piece(p)) {
+          one(p, micro, best);
+          if (s != Shard::weights) break;
+        }
+        p.shard_ranks = 0;
+      }
+    }
+    p.vp = 1;
+  }
+
+  // A copy among all replicas first, then among those of one domain, two, four...
+  std::uint32_t next_piece(const TrainingPlan& p) const {
+    return p.shard_ranks == 0 ? std::max(2U, a_.gpu.domain / p.tp) : 2 * p.shard_ranks;
+  }
+
+  void one(const TrainingPlan& p, const predict::MicroTime& micro, std::optional<Candidate>& best) {
+    ++out_.candidates;
+    const double gb = predict::memory_use(a_.model, p, a_.habits).all();
+    if (!out_.smallest || gb < out_.smallest->memory_gb) out_.smallest = Candidate{p, 0, gb};
+    if (gb > limit_gb_) return;
+    ++out_.fit;
+    const double s = predict::step_time(a_.gpu, a_.calibration, a_.network, a_.model, p, micro).all_s();
+    // Of two that are as fast the one that keeps less is the safer.
+    if (!best || s < best->step_s || (s == best->step_s && gb < best->memory_gb)) best = Candidate{p, s, gb};
+  }
+
+  const SearchAsk& a_;
+  double limit_gb_;
+  SearchResult out_;
+};
+
+}  // namespace
+
+Result<SearchResult> search(const SearchAsk& ask) {
+  if (auto ok = check(ask); !ok) return tl::unexpected(ok.error());
+  return Search(ask).run();
+}
+
+}  // namespace muster::design

@@ -1,0 +1,110 @@
+#include "design/search.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+namespace muster::design {
+namespace {
+
+SearchAsk gpt3(std::uint32_t gpus) {
+  SearchAsk a;
+  Transformer& m = a.model;
+  m.name = "gpt3-175b";
+  m.layers = 96;
+  m.hidden = 12288;
+  m.heads = m.kv_heads = 96;
+  m.head_dim = 128;
+  m.ffn = 49152;
+  m.vocab = 51200;
+  GpuModel& g = a.gpu;
+  g.name = "a100";
+  g.bf16_tflops = 312;
+  g.hbm_gb = 80;
+  g.hbm_tb_s = 2.039;
+  g.nvlink_gb_s = 300;
+  g.domain = 8;
+  g.sms = 108;
+  g.nic_gb_s = 25;
+  a.network = {8, 25};
+  a.gpus = gpus;
+  a.global_batch = 1536;
+  a.seq = 2048;
+  return a;
+}
+
+TEST(Search, WhatIsFoundIsPossible) {
+  const SearchAsk ask = gpt3(1024);
+  const auto found = search(ask);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->best.size(), 5U);
+  EXPECT_GT(found->fit, 0U);
+  EXPECT_LT(found->fit, found->candidates);
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> splits;
+  double last = 0;
+  for (const Candidate& c : found->best) {
+    const TrainingPlan& p = c.plan;
+    EXPECT_EQ(p.tp * p.cp * p.pp * p.dp, 1024U);
+    EXPECT_EQ(1536 % (p.dp * p.micro_batch), 0U);
+    EXPECT_EQ(96 % p.pp, 0U);
+    EXPECT_EQ(96 / p.pp % p.vp, 0U);
+    EXPECT_LE(c.memory_gb, 0.94 * 80);
+    EXPECT_NEAR(predict::memory_use(ask.model, p, ask.habits).all(), c.memory_gb, 1e-9);
+    EXPECT_NEAR(predict::step_time(ask.gpu, ask.calibration, ask.network, ask.model, p).all_s(), c.step_s, 1e-9 * c.step_s);
+    EXPECT_GE(c.step_s * 1.002, last) << "fastest first";
+    last = c.step_s;
+    EXPECT_TRUE(splits.insert({p.tp, p.cp, p.pp, p.ep}).second);
+    const double flops = ask.model.flops_per_token(2048) * p.tokens();
+    EXPECT_LT(flops / (c.step_s * 1024 * 312e12), 1) << "no GPU does more than it can";
+  }
+}
+
+// Nothing that a person could write down by hand is faster.
+TEST(Search, NoPlanOfItsKindIsFaster) {
+  const SearchAsk ask = gpt3(256);
+  const double best = search(ask)->best.front().step_s / 1.002;  // of those that are alike the simplest is first
+  for (const std::uint32_t tp : {2U, 4U, 8U}) {
+    for (const std::uint32_t pp : {4U, 8U, 16U, 32U}) {
+      for (const std::uint32_t micro : {1U, 2U, 3U}) {
+        for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+          TrainingPlan p;
+          p.gpus = 256;
+          p.tp = tp;
+          p.pp = pp;
+          p.dp = 256 / tp / pp;
+          p.micro_batch = micro;
+          p.global_batch = 1536;
+          p.seq = 2048;
+          p.recompute = r;
+          p.sequence_parallel = true;
+          p.shard = Shard::optimizer;
+          if (predict::memory_use(ask.model, p, ask.habits).all() > 0.94 * 80) continue;
+          EXPECT_GE(predict::step_time(ask.gpu, ask.calibration, ask.network, ask.model, p).all_s(), best * (1 - 1e-12));
+        }
+      }
+    }
+  }
+}
+
+TEST(Search, WhatDoesNotFitIsToldWithTheLeastThatWouldDo) {
+  const auto found = search(gpt3(8));
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->best.empty());
+  ASSERT_TRUE(found->smallest);
+  EXPECT_GT(found->smallest->memory_gb, 80);
+}
+
+TEST(Search, ContradictionsAreSaid) {
+  SearchAsk a = gpt3(1024);
+  a.dtype = Dtype::fp8;
+  EXPECT_EQ(search(a).error().what, "a100 has no fp8");
+  EXPECT_EQ(search(gpt3(1020)).error().what, "1020 GPUs are no whole nodes of 8");
+  a = gpt3(1024);
+  a.global_batch = 0;
+  EXPECT_EQ(search(a).error().what, "a step of no tokens");
+  EXPECT_EQ(search(gpt3(0)).error().what, "a run on no GPUs");
+}
+
+}  // namespace
+}  // namespace muster::design

@@ -1,0 +1,137 @@
+#include "ingest/hardware_file.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "ingest/csv.h"
+#include "ingest/embedded.h"
+
+namespace muster {
+namespace {
+
+// One row of a table whose columns are all known; the first thing wrong is kept.
+class RowReader {
+ public:
+  RowReader(const Csv& csv, std::size_t row, std::string_view where) : csv_(csv), row_(row), where_(where) {}
+
+  const std::string& text(std::string_view column) const { return csv_.cell(row_, column); }
+  double number(std::string_view column) {
+    const std::string& cell = text(column);
+    const auto n = parse_double(cell);
+    if (n && *n >= 0 && *n <= 1e9) return *n;
+    if (!wrong_)
+      wrong_ = fmt::format("{}:{}: {} must be a number of 0 or more, is '{}'", where_, csv_.lines[row_], column, printable(cell));
+    return 0;
+  }
+  std::uint32_t whole(std::string_view column) {
+    const double n = number(column);
+    if (n != static_cast<double>(static_cast<std::uint32_t>(n)) && !wrong_) {
+      wrong_ = fmt::format("{}:{}: {} must be a whole number", where_, csv_.lines[row_], column);
+    }
+    return static_cast<std::uint32_t>(n);
+  }
+  const std::optional<std::string>& wrong() const { return wrong_; }
+
+ private:
+  const Csv& csv_;
+  std::size_t row_;
+  std::string_view where_;
+  std::optional<std::string> wrong_;
+};
+
+GpuModel gpu_of(RowReader& r) {
+  GpuModel g;
+  g.name = r.text("name");
+  g.bf16_tflops = r.number("bf16_tflops");
+  g.fp8_tflops = r.number("fp8_tflops");
+  g.fp4_tflops = r.number("fp4_tflops");
+  g.hbm_gb = r.number("hbm_gb");
+  g.hbm_tb_s = r.number("hbm_tb_s");
+  g.nvlink_gb_s = r.number("nvlink_gb_s");
+  g.domain = r.whole("domain");
+  g.sms = r.whole("sms");
+  g.nic_gb_s = r.number("nic_gb_s");
+  g.tdp_w = r.number("tdp_w");
+  g.source = r.text("source");
+  return g;
+}
+
+Transformer transformer_of(RowReader& r) {
+  Transformer m;
+  m.name = r.text("name");
+  m.layers = r.whole("layers");
+  m.hidden = r.whole("hidden");
+  m.heads = r.whole("heads");
+  m.kv_heads = r.whole("kv_heads");
+  m.head_dim = r.whole("head_dim");
+  m.ffn = r.whole("ffn");
+  m.gated = r.text("gated") == "true";
+  m.vocab = r.whole("vocab");
+  m.attention_share = r.number("attention_share");
+  m.experts = r.whole("experts");
+  m.top_k = r.whole("top_k");
+  m.expert_ffn = r.whole("expert_ffn");
+  m.shared_ffn = r.whole("shared_ffn");
+  m.dense_layers = r.whole("dense_layers");
+  m.q_rank = r.whole("q_rank");
+  m.kv_rank = r.whole("kv_rank");
+  m.rope_dim = r.whole("rope_dim");
+  m.nope_dim = r.whole("nope_dim");
+  m.v_dim = r.whole("v_dim");
+  return m;
+}
+
+template <class T>
+Result<std::vector<T>> parse_all(std::string_view text, std::string_view where, T (*read)(RowReader&)) {
+  const auto csv = parse_csv(text, where);
+  if (!csv) return tl::unexpected(csv.error());
+  std::vector<T> out;
+  for (std::size_t i = 0; i < csv->rows.size(); ++i) {
+    RowReader r(*csv, i, where);
+    out.push_back(read(r));
+    if (r.wrong()) return fail(Code::bad_input, *r.wrong());
+  }
+  return out;
+}
+
+template <class T>
+const T* named(const std::vector<T>& all, std::string_view name) {
+  const auto it = std::find_if(all.begin(), all.end(), [&](const T& t) { return t.name == name; });
+  return it == all.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+Result<std::vector<GpuModel>> parse_gpu_models(std::string_view csv, std::string_view where) {
+  return parse_all<GpuModel>(csv, where, gpu_of);
+}
+
+Result<std::vector<Transformer>> parse_transformers(std::string_view csv, std::string_view where) {
+  return parse_all<Transformer>(csv, where, transformer_of);
+}
+
+const std::vector<GpuModel>& gpu_models() {
+  static const std::vector<GpuModel> all = [] {
+    auto read = parse_gpu_models(embedded_file("hardware/gpus.csv").value_or(""));
+    MUSTER_CHECK(read.has_value());
+    return std::move(*read);
+  }();
+  return all;
+}
+
+const std::vector<Transformer>& transformers() {
+  static const std::vector<Transformer> all = [] {
+    auto read = parse_transformers(embedded_file("models.csv").value_or(""));
+    MUSTER_CHECK(read.has_value());
+    return std::move(*read);
+  }();
+  return all;
+}
+
+const GpuModel* find_gpu_model(std::string_view name) { return named(gpu_models(), name); }
+const Transformer* find_transformer(std::string_view name) { return named(transformers(), name); }
+
+}  // namespace muster

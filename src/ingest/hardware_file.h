@@ -1,0 +1,21 @@
+// data/hardware/gpus.csv: GPUs by their data sheets; data/models.csv: transformers by their papers and configurations.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/gpu_model.h"
+#include "model/transformer.h"
+
+namespace muster {
+
+Result<std::vector<GpuModel>> parse_gpu_models(std::string_view csv, std::string_view where = "gpus.csv");
+Result<std::vector<Transformer>> parse_transformers(std::string_view csv, std::string_view where = "models.csv");
+
+// Those that ship with the program; made once.
+const std::vector<GpuModel>& gpu_models();
+const std::vector<Transformer>& transformers();
+const GpuModel* find_gpu_model(std::string_view name);  // nullptr: none of that name
+const Transformer* find_transformer(std::string_view name);
+
+}  // namespace muster

@@ -1,0 +1,277 @@
+#include "predict/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/hash.h"
+#include "base/math.h"
+#include "base/text.h"
+#include "predict/fit.h"
+
+namespace muster::predict {
+namespace {
+
+using Rows = std::vector<const TrainingRow*>;
+using Family = std::tuple<std::string, std::string, Dtype>;  // software, GPU, number format
+
+constexpr const char* kWithExperts = "bridge-moe";  // the software whose runs have experts
+constexpr const char* kUsual = "bridge";
+constexpr std::size_t kOwnInterval = 20;  // rows from which an interval is a family's own
+
+const GpuModel* gpu_of(const TrainingRow& r, std::span<const GpuModel> gpus) {
+  const auto it = std::find_if(gpus.begin(), gpus.end(), [&](const GpuModel& g) { return g.name == r.gpu; });
+  return it == gpus.end() ? nullptr : &*it;
+}
+
+double step_s(const TrainingRow& r, const GpuModel& gpu, const Calibration& c) {
+  return step_time(gpu, c, {r.node_gpus, r.nic_gb_s}, r.model, r.plan).all_s();
+}
+
+// How far predictions are off, summed over rows: |log(predicted / measured)|.
+double off(const Rows& rows, const GpuModel& gpu, const Calibration& c) {
+  double sum = 0;
+  for (const TrainingRow* r : rows) sum += std::abs(det_log(step_s(*r, gpu, c) / r->step_s));
+  return sum;
+}
+
+// With n rows no more than a third as many parameters are let loose.
+std::vector<std::string> affordable(const std::vector<std::string>& free, std::size_t rows) {
+  const std::size_t most = std::max<std::size_t>(1, rows / 3);
+  return {free.begin(), free.begin() + static_cast<std::ptrdiff_t>(std::min(free.size(), most))};
+}
+
+// Where a function of one positive number is least, by golden section on its logarithm.
+template <class F>
+double least(double low, double high, int steps, const F& f) {
+  constexpr double kGolden = 0.6180339887498949;
+  double a = det_log(low), b = det_log(high);
+  double x = b - kGolden * (b - a), y = a + kGolden * (b - a), fx = f(det_exp(x)), fy = f(det_exp(y));
+  for (int i = 0; i < steps; ++i) {
+    if (fx <= fy) {
+      b = y;
+      y = x;
+      fy = fx;
+      x = b - kGolden * (b - a);
+      fx = f(det_exp(x));
+    } else {
+      a = x;
+      x = y;
+      fx = fy;
+      y = a + kGolden * (b - a);
+      fy = f(det_exp(y));
+    }
+  }
+  return det_exp(fx <= fy ? x : y);
+}
+
+// The rows of one software on one GPU in one number format.
+struct Own {
+  const GpuModel* gpu;
+  Dtype dtype;
+  Rows rows;
+};
+
+// What one run more would weigh: a family that differs from others, or a release, must have more than one to say so.
+constexpr double kPrior = 1.0;
+constexpr double kGemmPrior = 0.05;  // the same of the rate of products where nothing else is known of it
+
+// The rate of products that suits these families best; `pull` runs speak for `expected`.
+double best_gemm(const Calibration& c, std::span<const Own* const> all, double expected, double pull, int steps) {
+  return least(0.1, 1, steps, [&](double gemm) {
+    Calibration x = c;
+    x.gemm = gemm;
+    double sum = pull * std::abs(det_log(gemm / expected));
+    for (const Own* own : all) sum += off(own->rows, *own->gpu, x);
+    return sum;
+  });
+}
+
+// One calibration for each family: its own rate of products, near to that of its number format on other GPUs.
+std::vector<Calibration> by_family(const Calibration& common, const std::vector<Own>& all, int steps) {
+  std::map<Dtype, std::vector<const Own*>> formats;
+  for (const Own& own : all) formats[own.dtype].push_back(&own);
+  std::map<Dtype, double> expected;
+  for (const auto& [dtype, those] : formats) expected[dtype] = best_gemm(common, those, common.gemm, kGemmPrior, steps);
+  std::vector<Calibration> out;
+  for (const Own& own : all) {
+    Calibration c = common;
+    c.gpu = own.gpu->name;
+    c.dtype = own.dtype;
+    const Own* alone[] = {&own};
+    c.gemm = formats[own.dtype].size() == 1 ? expected[own.dtype] : best_gemm(common, alone, expected[own.dtype], kPrior, steps);
+    c.rows = static_cast<std::uint32_t>(own.rows.size());
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+// Parameters that all GPUs and number formats of a software share, fitted to all its rows at once; each has its own rate of
+// products.
+Calibration shared(const Software& s, const std::vector<Own>& all, std::size_t rows) {
+  std::vector<std::string> free = affordable(s.free, rows);
+  if (all.size() == 1) {
+    Calibration start = s.start;
+    start.gpu = all.front().gpu->name;
+    start.dtype = all.front().dtype;
+    return fit({.start = start, .free = free, .loss = [&](const Calibration& c) {
+                  return off(all.front().rows, *all.front().gpu, c) / static_cast<double>(rows);
+                }});
+  }
+  std::erase(free, "gemm");
+  if (free.empty()) return s.start;
+  constexpr int kRough = 8;
+  return fit({.start = s.start,
+              .free = free,
+              .loss =
+                  [&](const Calibration& c) {
+                    double sum = 0;
+                    const std::vector<Calibration> each = by_family(c, all, kRough);
+                    for (std::size_t i = 0; i < all.size(); ++i) sum += off(all[i].rows, *all[i].gpu, each[i]);
+                    return sum / static_cast<double>(rows);
+                  },
+              .starts = 2});
+}
+
+// By how much a release's own parameter differs from what all of them share, on all GPUs alike.
+double release_factor(const CalibrationField& field, const std::vector<Calibration>& base, const std::vector<Own>& all,
+                      const std::string& release) {
+  return least(0.3, 3, 14, [&](double factor) {
+    double sum = kPrior * std::abs(det_log(factor));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Rows rows;
+      for (const TrainingRow* r : all[i].rows) {
+        if (r->release == release) rows.push_back(r);
+      }
+      Calibration c = base[i];
+      c.*field.value = std::clamp(c.*field.value * factor, field.min, field.max);
+      sum += off(rows, *all[i].gpu, c);
+    }
+    return sum;
+  });
+}
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+void set_interval(Calibration& c, std::vector<double> residuals) {
+  std::sort(residuals.begin(), residuals.end());
+  // Of runs that it was fitted on: those of others lie further out.
+  c.low = quantile(residuals, 0.075);
+  c.high = quantile(residuals, 0.925);
+}
+
+}  // namespace
+
+bool teaches(const TrainingRow& row) { return xxh64(row.group, 0) % 3 != 0; }
+
+std::vector<Calibration> calibrate(std::span<const TrainingRow> rows, std::span<const GpuModel> gpus,
+                                   std::span<const Software> software) {
+  std::vector<Calibration> out;
+  std::vector<double> pooled;
+  std::map<Family, std::vector<double>> residuals;
+  for (const Software& s : software) {
+    std::map<std::pair<std::string, Dtype>, Own> families;
+    std::set<std::string> releases;
+    std::size_t count = 0;
+    for (const TrainingRow& r : rows) {
+      const GpuModel* gpu = gpu_of(r, gpus);
+      if (r.software != s.start.software || r.step_s <= 0 || !teaches(r) || gpu == nullptr) continue;
+      Own& own = families.try_emplace({r.gpu, r.plan.dtype}, Own{gpu, r.plan.dtype, {}}).first->second;
+      own.rows.push_back(&r);
+      if (!r.release.empty()) releases.insert(r.release);
+      ++count;
+    }
+    if (count == 0) continue;
+    std::vector<Own> all;
+    for (auto& [key, own] : families) all.push_back(std::move(own));
+    const Calibration common = shared(s, all, count);
+    std::vector<Calibration> base = all.size() == 1 ? std::vector{common} : by_family(common, all, 30);
+    if (all.size() == 1) base.front().rows = static_cast<std::uint32_t>(count);
+    out.insert(out.end(), base.begin(), base.end());
+    const auto field = std::find_if(calibration_fields().begin(), calibration_fields().end(),
+                                    [&](const CalibrationField& f) { return f.name == s.by_release; });
+    const bool differ = field != calibration_fields().end();
+    std::map<std::string, double> factors{{"", 1.0}};
+    for (const std::string& release : releases) factors[release] = differ ? release_factor(*field, base, all, release) : 1;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (const auto& [release, factor] : factors) {
+        Calibration c = base[i];
+        c.release = release;
+        if (differ) c.*field->value = std::clamp(c.*field->value * factor, field->min, field->max);
+        for (const TrainingRow* r : all[i].rows) {
+          if (r->release == release) residuals[{c.software, c.gpu, c.dtype}].push_back(r->step_s / step_s(*r, *all[i].gpu, c));
+        }
+        if (differ && !release.empty()) out.push_back(std::move(c));
+      }
+      const auto& own = residuals[{s.start.software, base[i].gpu, base[i].dtype}];
+      pooled.insert(pooled.end(), own.begin(), own.end());
+    }
+  }
+  for (Calibration& c : out) {
+    const std::vector<double>& own = residuals[{c.software, c.gpu, c.dtype}];
+    set_interval(c, own.size() >= kOwnInterval ? own : pooled);
+  }
+  return out;
+}
+
+std::optional<RunPrediction> predict_run(const TrainingRow& row, std::span<const GpuModel> gpus,
+                                         std::span<const Calibration> calibrations) {
+  const GpuModel* gpu = gpu_of(row, gpus);
+  const Calibration* best = nullptr;
+  int rank = 0;
+  for (const Calibration& c : calibrations) {
+    if (c.gpu != row.gpu) continue;
+    const bool same = c.software == row.software, dtype = c.dtype == row.plan.dtype, release = c.release == row.release;
+    const int r = 1 + (same ? 8 : 0) + (dtype ? 4 : 0) + (release ? 2 : c.release.empty() ? 1 : 0);
+    if (r <= rank) continue;
+    rank = r;
+    best = &c;
+  }
+  if (gpu == nullptr || best == nullptr) return {};
+  RunPrediction out;
+  out.time = step_time(*gpu, *best, {row.node_gpus, row.nic_gb_s}, row.model, row.plan);
+  out.step_s = out.time.all_s();
+  out.low_s = out.step_s * best->low;
+  out.high_s = out.step_s * best->high;
+  out.calibrated = best->software == row.software && best->dtype == row.plan.dtype;
+  return out;
+}
+
+Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibrations, std::span<const Software> software,
+                                             const GpuModel& gpu, Dtype dtype, const std::string& name, bool experts) {
+  std::vector<std::string> names;
+  for (const Software& s : software) names.push_back(s.start.software);
+  if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+    return fail(Code::not_found, fmt::format("no software is called \"{}\"", printable(name)), "there are " + join(names, ", "));
+  const Calibration* best = nullptr;
+  const auto rank = [&](const Calibration& c) {
+    const bool fits = name.empty() ? (c.software == kWithExperts) == experts : c.software == name;
+    return std::tuple(fits, c.dtype == dtype, c.release.empty(), c.rows);
+  };
+  for (const Calibration& c : calibrations) {
+    if (c.gpu == gpu.name && (name.empty() || c.software == name) && (best == nullptr || rank(c) > rank(*best))) best = &c;
+  }
+  if (best != nullptr) {
+    const std::string_view format = muster::names(Dtype{})[static_cast<std::size_t>(best->dtype)];
+    return ChosenCalibration{
+        *best, fmt::format("calibrated on {} measured runs of {} on {} in {}{}", best->rows, best->software, best->gpu, format,
+                           best->dtype == dtype ? "" : ": extrapolated to another number format")};
+  }
+  const auto start = std::find_if(software.begin(), software.end(),
+                                  [&](const Software& s) { return s.start.software == (name.empty() ? kUsual : name); });
+  Calibration c = start == software.end() ? Calibration{} : start->start;
+  c.gpu = gpu.name;
+  c.dtype = dtype;
+  return ChosenCalibration{c, fmt::format("no run on {} was measured: extrapolated from what software usually gets", gpu.name)};
+}
+
+}  // namespace muster::predict

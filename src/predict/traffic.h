@@ -1,0 +1,24 @@
+// What a fabric gives to patterns of traffic in which every endpoint sends at once: shifts (each to the one k further on, what
+// rings and all-to-alls are made of) and random pairs of two halves.
+#pragma once
+#include <cstdint>
+
+#include "predict/routes.h"
+
+namespace muster::predict {
+
+struct TrafficFigures {
+  std::uint32_t patterns = 0;
+  // Rates as shares of the endpoints' own.
+  double mean = 0;           // of all flows and patterns
+  double worst = 1;          // the mean of the worst pattern
+  double slowest_mean = 0;   // of the slowest flow of each pattern
+  double max_load_mean = 0;  // flows on the fullest link
+  double max_load = 0;
+};
+
+// Every `step`-th shift.
+Result<TrafficFigures> shift_traffic(const Fabric& fabric, Router& router, std::uint32_t step = 1);
+Result<TrafficFigures> bisection_traffic(const Fabric& fabric, Router& router, std::uint32_t patterns, std::uint64_t seed);
+
+}  // namespace muster::predict

@@ -1,0 +1,221 @@
+#include "report/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace muster::report {
+namespace {
+
+struct Part {
+  const char* column;
+  const char* words;
+  double predict::StepTime::*value;
+};
+constexpr Part kParts[] = {
+    {"COMPUTE", "computing layers", &predict::StepTime::compute_s},
+    {"HEAD", "the product with the vocabulary", &predict::StepTime::head_s},
+    {"TENSOR", "exchanges among tensor ranks", &predict::StepTime::tensor_s},
+    {"CONTEXT", "exchanges among context ranks", &predict::StepTime::context_s},
+    {"EXPERT", "tokens to experts and back", &predict::StepTime::expert_s},
+    {"SEND", "sends between stages", &predict::StepTime::send_s},
+    {"DATA", "gradients and weights among replicas", &predict::StepTime::data_s},
+    {"BUBBLE", "stages that wait for the pipeline", &predict::StepTime::bubble_s},
+    {"OPTIMIZER", "the optimizer", &predict::StepTime::optimizer_s},
+    {"OVERHEAD", "the software's own overhead", &predict::StepTime::overhead_s},
+    {"JITTER", "the slowest of many", &predict::StepTime::jitter_s},
+};
+
+std::string seconds(double s) { return s < 1 ? fmt::format("{:.0f} ms", s * 1e3) : fmt::format("{:.2f} s", s); }
+
+std::string_view zero_name(const TrainingPlan& p) {
+  return p.shard == Shard::weights && p.shard_ranks > 0 ? "HSDP" : names(Shard{})[static_cast<std::size_t>(p.shard)];
+}
+
+}  // namespace
+
+Table plan_table(const std::vector<PlanRow>& rows) {
+  Table t;
+  for (const char* name : {"TP", "CP", "PP", "VP", "EP", "DP", "MICRO"}) t.columns.push_back({name, true});
+  t.columns.push_back({"RECOMPUTE"});
+  t.columns.push_back({"SHARDED"});
+  for (const char* name : {"STEP", "LOW", "HIGH", "MFU", "MEMORY GB", "TOKENS/S/GPU"}) t.columns.push_back({name, true});
+  for (const Part& p : kParts) t.columns.push_back({p.column, true, true});
+  for (const PlanRow& r : rows) {
+    const TrainingPlan& p = r.candidate.plan;
+    std::vector<Cell> row;
+    const auto number = [&](const char* format, double v) {
+      Cell c(fmt::format(fmt::runtime(format), v));
+      c.raw = fmt::format("{:.6g}", v);
+      c.key = v;
+      row.push_back(std::move(c));
+    };
+    for (const std::uint32_t n : {p.tp, p.cp, p.pp, p.vp, p.ep, p.dp, p.micro_batch}) number("{:g}", n);
+    row.emplace_back(p.recompute_layers > 0 ? fmt::format("{} layers", p.recompute_layers)
+                                            : std::string(names(Recompute{})[static_cast<std::size_t>(p.recompute)]));
+    row.emplace_back(std::string(zero_name(p)));
+    number("{:.3f} s", r.candidate.step_s);
+    number("{:.3f} s", r.candidate.step_s * r.low);
+    number("{:.3f} s", r.candidate.step_s * r.high);
+    number("{:.1f} %", 100 * r.mfu);
+    number("{:.1f}", r.candidate.memory_gb);
+    number("{:.0f}", p.tokens() / r.candidate.step_s / p.gpus);
+    for (const Part& part : kParts) number("{:.4f}", r.time.*part.value);
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+std::string say_plan(const TrainingPlan& p) {
+  std::string out = fmt::format("TP {}", p.tp);
+  if (p.sequence_parallel) out += " with sequence parallelism";
+  if (p.cp > 1) out += fmt::format(", CP {}", p.cp);
+  out += fmt::format(", PP {}", p.pp);
+  if (p.vp > 1) out += fmt::format(" in {} interleaved pieces", p.vp);
+  if (p.ep > 1) out += fmt::format(", EP {}", p.ep);
+  out += fmt::format(", DP {}, micro-batches of {} ({:g} a step), ", p.dp, p.micro_batch, p.micro_batches());
+  out += p.recompute == Recompute::none   ? "nothing computed again"
+         : p.recompute != Recompute::full ? "attention computed again"
+         : p.recompute_layers == 0        ? "layers computed again"
+                                          : fmt::format("{} layers of each stage computed again", p.recompute_layers);
+  if (p.shard != Shard::none) {
+    out += p.shard == Shard::optimizer   ? ", optimizer in pieces"
+           : p.shard == Shard::gradients ? ", optimizer and gradients in pieces"
+                                         : ", weights in pieces";
+    if (p.shard_ranks > 0) out += fmt::format(" among {}", p.shard_ranks);
+  }
+  return out;
+}
+
+std::vector<std::string> say_why(const std::vector<PlanRow>& rows) {
+  std::vector<std::string> out;
+  if (rows.empty()) return out;
+  const PlanRow& best = rows.front();
+  out.push_back(fmt::format("best: {}", say_plan(best.candidate.plan)));
+  std::vector<const Part*> parts;
+  for (const Part& p : kParts) {
+    if (best.time.*p.value >= 0.01 * best.candidate.step_s) parts.push_back(&p);
+  }
+  std::sort(parts.begin(), parts.end(),
+            [&](const Part* x, const Part* y) { return best.time.*(x->value) > best.time.*(y->value); });
+  std::string of = fmt::format("its step of {} goes into", seconds(best.candidate.step_s));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    of += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", parts[i]->words,
+                      100 * (best.time.*(parts[i]->value)) / best.candidate.step_s);
+  }
+  out.push_back(std::move(of));
+  const predict::MemoryUse& m = best.memory;
+  out.push_back(
+      fmt::format("memory {:.1f} GB: weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, logits {:.1f}, "
+                  "the rest {:.1f}",
+                  m.all(), m.weights, m.gradients, m.optimizer, m.activations, m.logits, m.rest));
+  if (rows.size() < 2) return out;
+  const PlanRow& next = rows[1];
+  const Part* lost = &kParts[0];
+  for (const Part& p : kParts) {
+    if (next.time.*p.value - best.time.*p.value > next.time.*lost->value - best.time.*lost->value) lost = &p;
+  }
+  out.push_back(fmt::format("next: {}", say_plan(next.candidate.plan)));
+  const double slower = 100 * (next.candidate.step_s / best.candidate.step_s - 1);
+  if (slower < 0.2) {
+    out.push_back("it is as fast");
+    return out;
+  }
+  out.push_back(fmt::format("it is {:.1f} % slower, most by {}: {} instead of {}", slower, lost->words,
+                            seconds(next.time.*lost->value), seconds(best.time.*lost->value)));
+  return out;
+}
+
+namespace {
+
+std::string megatron(const Transformer& m, const TrainingPlan& p) {
+  std::string out;
+  const auto line = [&](const std::string& s) { out += (out.empty() ? "" : " \\\n") + s; };
+  line(fmt::format("--num-layers {} --hidden-size {} --num-attention-heads {} --ffn-hidden-size {}", m.layers, m.hidden, m.heads,
+                   m.ffn > 0 ? m.ffn : m.expert_ffn));
+  if (m.kv_heads != m.heads && m.kv_rank == 0) line(fmt::format("--group-query-attention --num-query-groups {}", m.kv_heads));
+  if (m.kv_rank > 0) {
+    line(fmt::format("--multi-latent-attention --kv-lora-rank {} --qk-head-dim {} --qk-pos-emb-head-dim {} --v-head-dim {}",
+                     m.kv_rank, m.nope_dim, m.rope_dim, m.v_dim));
+    if (m.q_rank > 0) line(fmt::format("--q-lora-rank {}", m.q_rank));
+  }
+  if (m.gated) line("--swiglu");
+  line(fmt::format("--seq-length {} --max-position-embeddings {}", p.seq, p.seq));
+  line(fmt::format("--micro-batch-size {} --global-batch-size {}", p.micro_batch, p.global_batch));
+  line(fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", p.tp, p.pp));
+  if (p.cp > 1) line(fmt::format("--context-parallel-size {}", p.cp));
+  if (p.vp > 1) line(fmt::format("--num-layers-per-virtual-pipeline-stage {}", m.layers / p.pp / p.vp));
+  if (m.layers % p.pp != 0) line("--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
+  if (m.experts > 0) {
+    line(fmt::format(
+        "--num-experts {} --moe-router-topk {} --moe-ffn-hidden-size {} --expert-model-parallel-size {} --moe-grouped-gemm",
+        m.experts, m.top_k, m.expert_ffn, p.ep));
+  }
+  if (p.sequence_parallel) line("--sequence-parallel");
+  if (p.recompute == Recompute::selective) line("--recompute-activations");
+  if (p.recompute == Recompute::full) {
+    line(p.recompute_layers == 0 ? "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
+                                 : fmt::format("--recompute-granularity full --recompute-method block --recompute-num-layers {}",
+                                               p.recompute_layers / p.vp));
+  }
+  if (p.shard == Shard::optimizer) line("--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather");
+  if (p.shard >= Shard::gradients) {
+    line(
+        fmt::format("--use-megatron-fsdp --data-parallel-sharding-strategy {} --use-distributed-optimizer "
+                    "--no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor",
+                    p.shard == Shard::weights ? "optim_grads_params" : "optim_grads"));
+    if (p.shard_ranks > 0) line(fmt::format("--num-distributed-optimizer-instances {:g}", p.replicas() / p.shard_ranks));
+  }
+  line(p.dtype == Dtype::bf16    ? "--bf16"
+       : p.dtype == Dtype::fp8   ? "--bf16 --fp8-format hybrid"
+       : p.dtype == Dtype::mxfp8 ? "--bf16 --fp8-format e4m3 --fp8-recipe mxfp8"
+                                 : "--bf16 --fp4-format e2m1");
+  return out + "\n";
+}
+
+Result<std::string> deepspeed(const TrainingPlan& p) {
+  if (p.pp > 1 || p.ep > 1) {
+    return fail(Code::bad_input,
+                fmt::format("this plan has {}, which DeepSpeed takes from the model's code and not from its configuration",
+                            p.pp > 1 ? "pipeline stages" : "expert ranks"),
+                "ask for megatron's arguments, or for a plan without them");
+  }
+  const int stage = static_cast<int>(p.shard);
+  std::string zero = fmt::format("\"stage\": {}, \"overlap_comm\": true, \"contiguous_gradients\": true", stage);
+  if (p.shard_ranks > 0) zero += fmt::format(", \"zero_hpz_partition_size\": {}", p.shard_ranks);
+  return fmt::format(
+      "{{\n  \"train_batch_size\": {},\n  \"train_micro_batch_size_per_gpu\": {},\n  \"gradient_accumulation_steps\": {:g},\n"
+      "  \"bf16\": {{\"enabled\": true}},\n  \"zero_optimization\": {{{}}},\n"
+      "  \"tensor_parallel\": {{\"autotp_size\": {}}},\n  \"sequence_parallel_size\": {},\n"
+      "  \"activation_checkpointing\": {{\"partition_activations\": {}}}\n}}\n",
+      p.global_batch, p.micro_batch, p.micro_batches(), zero, p.tp, p.cp, p.recompute == Recompute::full ? "true" : "false");
+}
+
+std::string torchtitan(const TrainingPlan& p) {
+  const double whole = p.shard == Shard::none ? p.dp : p.shard_ranks > 0 ? p.replicas() / p.shard_ranks : 1;
+  const double pieces = p.dp / whole;
+  // With stages it cuts the local batch into micro-batches; without, a local batch is one pass and steps accumulate.
+  const std::uint32_t local = p.pp > 1 ? p.global_batch / p.dp : p.micro_batch;
+  return fmt::format(
+      "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n\n"
+      "[parallelism]\ndata_parallel_replicate_degree = {:g}\ndata_parallel_shard_degree = {:g}\ntensor_parallel_degree = {}\n"
+      "context_parallel_degree = {}\npipeline_parallel_degree = {}\npipeline_parallel_schedule = \"{}\"\n"
+      "pipeline_parallel_microbatch_size = {}\nexpert_parallel_degree = {}\n\n[activation_checkpoint]\nmode = \"{}\"\n",
+      local, p.global_batch, p.seq, whole, pieces, p.tp, p.cp, p.pp, p.vp > 1 ? "Interleaved1F1B" : "1F1B", p.micro_batch, p.ep,
+      p.recompute == Recompute::none   ? "none"
+      : p.recompute == Recompute::full ? "full"
+                                       : "selective");
+}
+
+}  // namespace
+
+Result<std::string> launch_text(Launcher launcher, const Transformer& model, const TrainingPlan& plan) {
+  switch (launcher) {
+    case Launcher::megatron: return megatron(model, plan);
+    case Launcher::deepspeed: return deepspeed(plan);
+    case Launcher::torchtitan: return torchtitan(plan);
+  }
+  return {};
+}
+
+}  // namespace muster::report

@@ -1,0 +1,32 @@
+// Tables of training runs and of calibrations: what is taken from them can be computed with, what is not has file and line.
+#include "check.h"
+#include "ingest/calibration_file.h"
+#include "ingest/training_rows.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace muster;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto csv = parse_csv(text, "t.csv", false)) {
+    const auto t = read_training_rows(*csv, "t.csv");
+    if (!t) fuzz::expect_file_error(t.error(), "t.csv");
+    if (t) {
+      fuzz::expect(t->rows.size() + t->skipped.size() == csv->rows.size(), "each row is taken or skipped");
+      for (const TrainingRow& r : t->rows) {
+        const TrainingPlan& p = r.plan;
+        fuzz::expect(std::uint64_t{p.tp} * p.cp * p.pp * p.dp == p.gpus && p.gpus > 0, "its parts are its GPUs");
+        fuzz::expect(p.micro_batches() > 0 && r.model.layers > 0 && r.model.hidden > 0 && p.seq > 0, "there is work to do");
+        fuzz::expect(r.step_s >= 0 && r.nic_gb_s > 0, "times and rates are not negative");
+      }
+    }
+  }
+  if (const auto c = parse_calibrations(text, "t.csv")) {
+    for (const Calibration& one : *c) {
+      for (const CalibrationField& f : calibration_fields()) {
+        fuzz::expect(one.*f.value >= f.min && one.*f.value <= f.max, "parameters are within their ranges");
+      }
+    }
+  } else {
+    fuzz::expect_file_error(c.error(), "t.csv");
+  }
+  return 0;
+}
