@@ -52,6 +52,27 @@ Result<double> parse_tokens(std::string_view flag, std::string_view text) {
   return bad(flag, text, "a number above 0, as 300B or 15T");
 }
 
+Result<double> parse_bytes(std::string_view flag, std::string_view text) {
+  double unit = 1;
+  std::string_view number = text;
+  for (const auto& [suffix, of] : {std::pair<std::string_view, double>{"KiB", 1024.0},
+                                   {"MiB", 1048576.0},
+                                   {"GiB", 1073741824.0},
+                                   {"TiB", 1099511627776.0},
+                                   {"KB", 1e3},
+                                   {"MB", 1e6},
+                                   {"GB", 1e9},
+                                   {"TB", 1e12}}) {
+    if (text.size() <= suffix.size() || !text.ends_with(suffix)) continue;
+    unit = of;
+    number.remove_suffix(suffix.size());
+    break;
+  }
+  const auto d = parse_double(trim(number));
+  if (d && std::isfinite(*d) && *d > 0 && *d * unit >= 1 && *d * unit <= 1.2e18) return *d * unit;
+  return bad(flag, text, "a number of bytes, as 1GiB or 64MB");
+}
+
 Result<std::uint32_t> parse_gpus(std::string_view text, bool other_nodes, std::uint32_t max) {
   const auto n = parse_uint(text);
   if (!n || *n < kGpusPerNode || *n > max) {

@@ -45,6 +45,9 @@ struct Dispatch {
   int operator()(const CalibrateRunsOptions& o) const { return run_calibrate_runs(o); }
   int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
   int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }
+  int operator()(const PredictCollectiveOptions& o) const { return run_predict_collective(o); }
+  int operator()(const CalibrateCollectivesOptions& o) const { return run_calibrate_collectives(o); }
+  int operator()(const BenchCollectivesOptions& o) const { return run_bench_collectives(o); }
   int operator()(const BenchPriceOptions& o) const { return run_bench_price(o); }
   int operator()(const BenchLlama3Options& o) const { return run_bench_llama3(o); }
   int operator()(const UpgradeOptions& o) const { return run_upgrade(o); }

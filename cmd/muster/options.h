@@ -1,13 +1,16 @@
 // What a user may ask of the program, as plain values. options.cpp turns argv into one of these; nothing else sees CLI11.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/result.h"
 #include "design/fabrics.h"
+#include "model/collective.h"
 #include "model/upgrade.h"
 #include "report/format.h"
 #include "report/plan.h"
@@ -219,6 +222,35 @@ struct PredictFabricOptions {
   std::uint32_t every = 1;
   std::uint32_t pairs = 100;
   std::uint64_t seed = 1;
+  report::Format format = report::Format::table;  // table or csv
+};
+
+struct PredictCollectiveOptions {
+  Collective op = Collective::all_reduce;
+  double bytes = 0;  // 0: many sizes
+  std::string gpu;
+  std::uint32_t gpus = 0;
+  std::uint32_t together = 0;  // 0: as many as the GPU's links join
+  double nic_gb_s = 0;         // 0: what is usual beside the GPU
+  std::string network = "infiniband";
+  std::optional<design::FabricKind> fabric;  // none: cards get their whole rate
+  design::FabricAsk ask;
+  bool adaptive = false;
+  bool in_network = false;
+  bool all = false;                               // every algorithm
+  std::string batch;                              // instead of all that: a table
+  report::Format format = report::Format::table;  // table or csv
+};
+
+enum class CollectivePart : std::uint8_t { times, classes, spread };
+constexpr std::array<std::string_view, 3> names(CollectivePart) { return {"times", "classes", "spread"}; }
+struct CalibrateCollectivesOptions {
+  std::string data;
+  CollectivePart part = CollectivePart::times;
+};
+
+struct BenchCollectivesOptions {
+  std::string data;
   report::Format format = report::Format::table;  // table or csv
 };
 
@@ -489,7 +521,8 @@ using Command =
                  BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
                  BenchKernelsOptions, BenchAccuracyOptions,
                  PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions,
-                 PredictFabricOptions, UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,
+                 PredictFabricOptions, PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions,
+                 UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,
                  JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.

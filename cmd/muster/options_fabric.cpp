@@ -46,6 +46,7 @@ void Parser::add_fabric() {
         [&p](const std::string& s) { p.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
   add_format(sub, p.format, {Format::table, Format::csv});
   chosen(sub, predict_fabric_);
+  add_predict_collective(*predict);
 }
 
 }  // namespace muster::cmd

@@ -257,6 +257,9 @@ class Parser {
   void add_bench_accuracy(CLI::App& bench);
   void add_plan();
   void add_fabric();
+  void add_predict_collective(CLI::App& predict);
+  void add_calibrate_collectives(CLI::App& calibrate);
+  void add_bench_collectives(CLI::App& bench);
   void add_training_data(CLI::App* sub, std::string& data);
   void add_upgrade();
   void add_upgrade_spec(CLI::App* sub, UpgradeSpec& spec);
@@ -330,6 +333,9 @@ class Parser {
   CalibrateRunsOptions calibrate_runs_;
   DesignFabricOptions design_fabric_;
   PredictFabricOptions predict_fabric_;
+  PredictCollectiveOptions predict_collective_;
+  CalibrateCollectivesOptions calibrate_collectives_;
+  BenchCollectivesOptions bench_collectives_;
   UpgradeOptions upgrade_start_, upgrade_status_, upgrade_stop_, upgrade_back_;
   GuardOptions guard_;
   ShadowOptions shadow_;

@@ -66,6 +66,7 @@ void Parser::add_plan() {
                        "  muster calibrate runs --data runs/ > training.csv");
   add_training_data(runs, calibrate_runs_.data);
   chosen(runs, calibrate_runs_);
+  add_calibrate_collectives(*calibrate);
 }
 
 void Parser::add_training_data(CLI::App* sub, std::string& data) {
@@ -85,6 +86,7 @@ void Parser::add_bench_accuracy(CLI::App& bench) {
                           "  muster bench kernels");
   add_format(kernels, bench_kernels_.format, {Format::table, Format::csv});
   chosen(kernels, bench_kernels_);
+  add_bench_collectives(bench);
 }
 
 }  // namespace muster::cmd

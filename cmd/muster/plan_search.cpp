@@ -4,10 +4,10 @@
 #include "base/text.h"
 #include "commands.h"
 #include "design/search.h"
+#include "design/whole_run.h"
 #include "ingest/calibration_file.h"
 #include "ingest/hardware_file.h"
 #include "predict/calibrate.h"
-#include "predict/checkpoint.h"
 #include "report/plan.h"
 #include "say.h"
 #include "scene.h"
@@ -16,11 +16,6 @@ namespace muster::cmd {
 namespace {
 
 constexpr double kDayS = 86'400;
-constexpr double kFailuresPerGpuHour = 1.0 / 50'700;  // Llama 3's 419 in 54 days of 16,384 GPUs
-constexpr double kRecoverS = 300;                     // from a failure to the first new step
-constexpr double kCheckpointBytes = 14;               // a parameter: weights and the optimizer's state
-constexpr double kStallS = 5;                         // steps stop for so long at each checkpoint, copied aside
-constexpr double kPue = 1.25;
 
 template <class T>
 Result<const T*> named(const char* what, const std::string& name, const std::vector<T>& all) {
@@ -68,21 +63,13 @@ Result<Machine> machine(const PlanOptions& o) {
   return m;
 }
 
-// The run as a whole: how long with interruptions, and what it takes.
-void say_run(const PlanOptions& o, const Machine& m, const Transformer& model, double step_s, double tokens_a_step) {
-  predict::CheckpointAsk ask;
-  ask.failures_per_s = m.gpus * kFailuresPerGpuHour / 3600;
-  ask.stall_s = kStallS;
-  ask.recover_s = kRecoverS;
-  ask.write_s = m.storage_gb_s > 0 ? model.params() * kCheckpointBytes / (m.storage_gb_s * 1e9) : 0;
-  const predict::CheckpointAdvice advice = predict::young_daly(ask);
-  const double busy_s = o.tokens / tokens_a_step * step_s, all_s = busy_s / advice.useful, hours = all_s / 3600 * m.gpus;
+void say_run(const design::WholeRunAsk& ask, double price) {
+  const design::WholeRun run = design::whole_run(ask);
   say(fmt::format(
       "{:.3g} tokens: {:.1f} days, of which {:.1f} % useful with about {:.0f} interruptions and a checkpoint every {:.0f} min",
-      o.tokens, all_s / kDayS, 100 * advice.useful, ask.failures_per_s * all_s, advice.interval_s / 60));
-  const double mwh = hours * m.gpu->tdp_w * kPue / 1e6;
-  say(fmt::format("{:.3g} GPU-hours, about {:.3g} MWh (GPUs at their limit, a PUE of {:g}){}", hours, mwh, kPue,
-                  o.price > 0 ? fmt::format(", {:.3g} million USD", hours * o.price / 1e6) : ""));
+      ask.tokens, run.s / kDayS, 100 * run.useful, run.interruptions, run.checkpoint_s / 60));
+  say(fmt::format("{:.3g} GPU-hours, about {:.3g} MWh (GPUs at their limit, a PUE of {:g}){}", run.gpu_hours, run.mwh,
+                  design::kPue, price > 0 ? fmt::format(", {:.3g} million USD", run.gpu_hours * price / 1e6) : ""));
 }
 
 int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
@@ -150,7 +137,17 @@ int run_plan(const PlanOptions& o) {
           : report::render_table(table, {.wide = o.format == report::Format::wide, .colour = colour_wanted()}));
   for (const std::string& line : report::say_why(rows)) say(line);
   say(fmt::format("{} ways to spread it, {} fit in memory; {}", found->candidates, found->fit, chosen->words));
-  if (o.tokens > 0) say_run(o, *on, ask.model, rows.front().candidate.step_s, rows.front().candidate.plan.tokens());
+  if (o.tokens > 0) {
+    const design::Candidate& best = rows.front().candidate;
+    say_run({.step_s = best.step_s,
+             .tokens_a_step = best.plan.tokens(),
+             .tokens = o.tokens,
+             .gpus = on->gpus,
+             .gpu_w = on->gpu->tdp_w,
+             .params = ask.model.params(),
+             .storage_gb_s = on->storage_gb_s},
+            o.price);
+  }
   return finish_output();
 }
 

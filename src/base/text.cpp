@@ -144,6 +144,12 @@ std::optional<T> parse_whole(std::string_view s) {
 std::optional<std::int64_t> parse_int(std::string_view s) { return parse_whole<std::int64_t>(s); }
 std::optional<std::uint64_t> parse_uint(std::string_view s) { return parse_whole<std::uint64_t>(s); }
 std::optional<double> parse_double(std::string_view s) { return parse_whole<double>(s); }
+std::optional<std::uint64_t> parse_hex(std::string_view s) {
+  if (s.substr(0, 2) == "0x") s.remove_prefix(2);
+  std::uint64_t v = 0;
+  const auto r = std::from_chars(s.data(), s.data() + s.size(), v, 16);
+  return r.ec == std::errc{} && r.ptr == s.data() + s.size() ? std::optional(v) : std::nullopt;
+}
 
 std::optional<std::int64_t> parse_duration_ns(std::string_view s) {
   double unit = 1e9;

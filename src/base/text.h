@@ -24,6 +24,7 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::optional<std::int64_t> parse_int(std::string_view s);
 std::optional<std::uint64_t> parse_uint(std::string_view s);
 std::optional<double> parse_double(std::string_view s);
+std::optional<std::uint64_t> parse_hex(std::string_view s);  // with or without "0x"
 // "90", "90s", "15m", "2h", "7d", "250ms": a bare number is seconds. Result in nanoseconds.
 std::optional<std::int64_t> parse_duration_ns(std::string_view s);
 // The candidate closest to `word` by edit distance (at most 3), for "did you mean".

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 namespace muster::design {
 namespace {
@@ -135,23 +138,30 @@ class Search {
     for (p.vp = 1; p.vp <= (interleaves ? per_stage : 1); ++p.vp) {
       if (per_stage % p.vp != 0 || p.recompute_layers % p.vp != 0) continue;  // each piece has as many
       for (const Shard s : {Shard::none, Shard::optimizer, Shard::gradients, Shard::weights}) {
-        if (s != Shard::none && p.replicas() * p.tp * p.cp <= 1) continue;
+        if (s != Shard::none && !copies(p)) continue;
         if (s >= Shard::gradients && p.pp > 1)
           continue;  // gradients stay whole while micro-batches of other stages are under way
         p.shard = s;
-        for (p.shard_ranks = 0; p.shard_ranks < p.replicas(); p.shard_ranks = next_piece(p)) {
-          one(p, micro, best);
-          if (s != Shard::weights) break;
-        }
-        p.shard_ranks = 0;
+        p.shard_ranks = 0;  // a copy among all replicas
+        one(p, micro, best);
+        if (s == Shard::weights) copies_of_few(p, micro, best);
       }
     }
     p.vp = 1;
   }
 
-  // A copy among all replicas first, then among those of one domain, two, four...
-  std::uint32_t next_piece(const TrainingPlan& p) const {
-    return p.shard_ranks == 0 ? std::max(2U, a_.gpu.domain / p.tp) : 2 * p.shard_ranks;
+  // Is anything there more than once?
+  bool copies(const TrainingPlan& p) const { return p.replicas() > 1 || (a_.model.experts > 0 && p.expert_replicas() > 1); }
+
+  // A copy among the replicas of one domain, two, four...: groups are equal, and context ranks, which work on the same
+  // sequences, are not torn apart.
+  void copies_of_few(TrainingPlan& p, const predict::MicroTime& micro, std::optional<Candidate>& best) {
+    for (std::uint32_t n = std::bit_floor(std::max(2U, a_.gpu.domain / p.tp)); n < p.dp * p.cp; n *= 2) {
+      if (p.dp * p.cp % n != 0 || n % p.cp != 0) continue;
+      p.shard_ranks = n;
+      one(p, micro, best);
+    }
+    p.shard_ranks = 0;
   }
 
   void one(const TrainingPlan& p, const predict::MicroTime& micro, std::optional<Candidate>& best) {

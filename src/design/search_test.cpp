@@ -87,6 +87,35 @@ TEST(Search, NoPlanOfItsKindIsFaster) {
   }
 }
 
+// One replica has nobody to share with; pieces of a copy go to equal groups, and context ranks stay together.
+TEST(Search, PiecesAreSharedByThoseThatHaveTheSame) {
+  SearchAsk ask = gpt3(1);
+  ask.model.layers = 2;
+  ask.keep = 1000;
+  const auto alone = search(ask);
+  ASSERT_TRUE(alone);
+  ASSERT_FALSE(alone->best.empty());
+  for (const Candidate& c : alone->best) EXPECT_EQ(c.plan.shard, Shard::none);
+  ask = gpt3(96);
+  ask.model.layers = 24;
+  ask.model.hidden = 4096;
+  ask.model.ffn = 16384;
+  ask.seq = 65536;
+  ask.keep = 1000;
+  const auto found = search(ask);
+  ASSERT_TRUE(found);
+  bool few = false;
+  for (const Candidate& c : found->best) {
+    const TrainingPlan& p = c.plan;
+    if (p.dp * p.cp == 1) EXPECT_EQ(p.shard, Shard::none);
+    if (p.shard_ranks == 0) continue;
+    few = true;
+    EXPECT_EQ(p.dp * p.cp % p.shard_ranks, 0U);
+    EXPECT_EQ(p.shard_ranks % p.cp, 0U);
+  }
+  EXPECT_TRUE(few) << "none of the best of each split keeps a copy in a few";
+}
+
 TEST(Search, WhatDoesNotFitIsToldWithTheLeastThatWouldDo) {
   const auto found = search(gpt3(8));
   ASSERT_TRUE(found);

@@ -76,6 +76,8 @@ Result<std::vector<Software>> parse_software(std::string_view text, std::string_
     auto c = r.calibration(i);
     if (!c) return tl::unexpected(c.error());
     Software s{std::move(*c), {}, r.text(i, "by_release")};
+    if (!parse_name(r.text(i, "usual_for"), s.usual_for))
+      return r.bad(i, fmt::format("usual_for must be dense, experts or nothing, is '{}'", printable(r.text(i, "usual_for"))));
     const auto known = [](std::string_view name) {
       const auto& all = calibration_fields();
       return std::any_of(all.begin(), all.end(), [&](const CalibrationField& f) { return f.name == name; });

@@ -22,6 +22,16 @@ TEST(CalibrationFile, NoShareOfADataSheetIsAboveOne) {
   EXPECT_FALSE(parse_software("software,free\nx,speed\n"));
 }
 
+TEST(CalibrationFile, WhatIsUsualIsSaid) {
+  const auto s = parse_software("software,free,usual_for\nx,gemm,dense\ny,gemm,\n");
+  ASSERT_TRUE(s) << s.error().what;
+  EXPECT_EQ(s->at(0).usual_for, UsualFor::dense);
+  EXPECT_EQ(s->at(1).usual_for, UsualFor::nothing);
+  const auto wrong = parse_software("software,free,usual_for\nx,gemm,all\n", "s.csv");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().what, "s.csv:2: usual_for must be dense, experts or nothing, is 'all'");
+}
+
 TEST(CalibrationFile, WhatShipsIsRead) {
   EXPECT_GE(shipped_software().size(), 5U);
   for (const Software& s : shipped_software()) EXPECT_FALSE(s.free.empty()) << s.start.software;

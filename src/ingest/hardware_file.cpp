@@ -52,6 +52,7 @@ GpuModel gpu_of(RowReader& r) {
   g.hbm_tb_s = r.number("hbm_tb_s");
   g.nvlink_gb_s = r.number("nvlink_gb_s");
   g.domain = r.whole("domain");
+  g.nvls = r.text("nvls") == "true";
   g.sms = r.whole("sms");
   g.nic_gb_s = r.number("nic_gb_s");
   g.tdp_w = r.number("tdp_w");

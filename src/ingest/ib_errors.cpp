@@ -1,7 +1,6 @@
 #include "ingest/ib_errors.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "base/text.h"
@@ -15,13 +14,6 @@ constexpr std::size_t kWarningsMax = 32;
 bool begins(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
 bool has(std::string_view s, std::string_view part) { return s.find(part) != npos; }
 std::string kept(std::string_view s) { return printable(s.substr(0, kIbTextMax)); }
-
-std::optional<std::uint64_t> hex(std::string_view s) {
-  if (begins(s, "0x")) s.remove_prefix(2);
-  std::uint64_t v = 0;
-  const auto r = std::from_chars(s.data(), s.data() + s.size(), v, 16);
-  return r.ec == std::errc() && r.ptr == s.data() + s.size() ? std::optional(v) : std::nullopt;
-}
 
 std::string_view word(std::string_view& s) {
   s.remove_prefix(std::min(s.find_first_not_of(" \t"), s.size()));
@@ -72,7 +64,7 @@ class Reader {
   bool port(std::string_view s) {
     IbPortErrors p;
     p.node = node_;
-    const auto guid = hex(word(s));
+    const auto guid = parse_hex(word(s));
     if (!guid || word(s) != "port") return false;
     p.guid = *guid;
     std::string_view which = word(s);

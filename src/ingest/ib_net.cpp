@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
 #include "base/text.h"
@@ -20,13 +19,6 @@ struct Speed {
 };
 constexpr Speed kSpeeds[] = {{"SDR", 2},  {"DDR", 4},  {"QDR", 8},   {"FDR10", 10}, {"FDR", 13.64},
                              {"EDR", 25}, {"HDR", 50}, {"NDR", 100}, {"XDR", 200}};
-
-std::optional<std::uint64_t> hex(std::string_view s) {
-  if (s.substr(0, 2) == "0x") s.remove_prefix(2);
-  std::uint64_t v = 0;
-  const auto r = std::from_chars(s.data(), s.data() + s.size(), v, 16);
-  return !s.empty() && r.ec == std::errc() && r.ptr == s.data() + s.size() ? std::optional(v) : std::nullopt;
-}
 
 // What stands between `open` and `close`, from the first `open` on; moves past it.
 std::optional<std::string_view> between(std::string_view& s, char open, char close) {
@@ -113,7 +105,7 @@ class NetReader {
 
   static std::optional<End> end(std::string_view id) {
     if (id.size() < 3 || id[1] != '-') return {};
-    const auto guid = hex(id.substr(2));
+    const auto guid = parse_hex(id.substr(2));
     if (!guid) return {};
     return End{*guid, 0, id[0] == 'S'};
   }
@@ -143,7 +135,7 @@ class NetReader {
     const auto own_guid = between(own, '(', ')');
     if (!from.is_switch) {
       names_[from] = name_;
-      if (const auto g = own_guid ? hex(*own_guid) : std::nullopt) port_guids_[from] = *g;
+      if (const auto g = own_guid ? parse_hex(*own_guid) : std::nullopt) port_guids_[from] = *g;
     }
     const auto far_id = between(s, '"', '"');
     auto far = far_id ? end(*far_id) : std::nullopt;
@@ -206,7 +198,7 @@ Result<ForwardingTables> parse_ib_routes(std::string_view text, std::string_view
     };
     if (s.substr(0, 7) == "Unicast") {
       const std::size_t at = s.find("guid ");
-      const auto guid = at == npos ? std::nullopt : hex(s.substr(at + 5, s.find(' ', at + 5) - at - 5));
+      const auto guid = at == npos ? std::nullopt : parse_hex(s.substr(at + 5, s.find(' ', at + 5) - at - 5));
       if (!guid) return bad("a table of a switch without a guid");
       table = &out.switches[*guid];
       continue;
@@ -214,7 +206,7 @@ Result<ForwardingTables> parse_ib_routes(std::string_view text, std::string_view
     if (s.substr(0, 2) != "0x") continue;  // headings, sums
     if (table == nullptr) return bad("a route of no switch");
     const std::size_t space = s.find(' ');
-    const auto lid = space == npos ? std::nullopt : hex(s.substr(0, space));
+    const auto lid = space == npos ? std::nullopt : parse_hex(s.substr(0, space));
     const std::string_view rest = space == npos ? std::string_view() : trim(s.substr(space));
     const auto port = parse_uint(rest.substr(0, rest.find(' ')));
     if (!lid || *lid > kLidMax) return bad("this is no lid");
@@ -224,7 +216,7 @@ Result<ForwardingTables> parse_ib_routes(std::string_view text, std::string_view
     const std::size_t guid_at = rest.find("portguid 0x");
     if (guid_at == npos) continue;
     const std::string_view guid_text = rest.substr(guid_at + 9, rest.find_first_of(": ", guid_at + 9) - guid_at - 9);
-    if (const auto guid = hex(guid_text)) out.lids[*guid] = static_cast<std::uint16_t>(*lid);
+    if (const auto guid = parse_hex(guid_text)) out.lids[*guid] = static_cast<std::uint16_t>(*lid);
   }
   if (out.switches.empty()) {
     return fail(Code::bad_input, fmt::format("{}: no forwarding table is in it", file),

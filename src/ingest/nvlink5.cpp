@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -42,12 +41,8 @@ bool fits(std::uint32_t word, std::string_view pattern) {
 }
 
 std::optional<std::uint32_t> hex_word(std::string_view s) {
-  std::uint32_t v = 0;
-  if (s.substr(0, 2) != "0x") return std::nullopt;
-  s.remove_prefix(2);
-  const auto r = std::from_chars(s.data(), s.data() + s.size(), v, 16);
-  if (s.empty() || r.ec != std::errc() || r.ptr != s.data() + s.size()) return std::nullopt;
-  return v;
+  const auto v = s.substr(0, 2) == "0x" ? parse_hex(s) : std::nullopt;
+  return v && *v <= 0xffffffff ? std::optional(static_cast<std::uint32_t>(*v)) : std::nullopt;
 }
 
 // Whether one of the names of a row's unit is one of the line's.

@@ -47,6 +47,36 @@ TEST(TrainingRows, ARateBecomesTheTimeOfAStep) {
   EXPECT_EQ(t->skipped[0].why, "the model Nemotron_9 is not known");
 }
 
+TEST(TrainingRows, EarlyMegatron) {
+  const auto sc21 = read(
+      "params_b,heads,hidden,layers,seq,vocab,tp,pp,dp,gpus,global_batch,hw_tflops_per_gpu,iter_time_s_derived,gpu,recompute\n"
+      "1.7,24,2304,24,2048,51200,1,1,32,32,512,137,3.528,A100-80G,full\n");
+  ASSERT_TRUE(sc21) << sc21.error().what;
+  ASSERT_EQ(sc21->rows.size(), 1U);
+  EXPECT_EQ(sc21->rows[0].software, "megatron-2021");
+  EXPECT_EQ(sc21->rows[0].plan.recompute, Recompute::full);
+  EXPECT_EQ(sc21->rows[0].plan.shard, Shard::none);
+  EXPECT_DOUBLE_EQ(sc21->rows[0].step_s, 3.528);
+  const auto selective = read(
+      "model,heads,hidden,layers,seq,tp,pp,dp,gpus,global_batch,micro_batch,mode,iter_time_s,source\n"
+      "22B,64,6144,48,2048,8,1,1,8,4,4,full recompute,1.42,s\n"
+      "22B,64,6144,48,2048,8,1,1,8,4,4,sequence parallel + selective recompute,1.10,s\n");
+  ASSERT_TRUE(selective) << selective.error().what;
+  ASSERT_EQ(selective->rows.size(), 2U);
+  EXPECT_EQ(selective->rows[0].plan.recompute, Recompute::full);
+  EXPECT_FALSE(selective->rows[0].plan.sequence_parallel);
+  EXPECT_EQ(selective->rows[1].plan.recompute, Recompute::selective);
+  EXPECT_TRUE(selective->rows[1].plan.sequence_parallel);
+}
+
+TEST(TrainingRows, RecipesDoNotSayHowTheyAreSpread) {
+  const auto t = read("recipe,gpus,dtype,step_time,step_time_unit\npretrain_llama3_70b_fp8,64,fp8,3711.880,ms\n");
+  ASSERT_TRUE(t) << t.error().what;
+  EXPECT_TRUE(t->rows.empty());
+  ASSERT_EQ(t->skipped.size(), 1U);
+  EXPECT_EQ(t->skipped[0].why, "it does not say how it was spread over the GPUs");
+}
+
 TEST(TrainingRows, WhatCannotBeIsSkippedAndSaid) {
   const auto t = read(std::string(kVtrain) + "8,32,4,1024,16,24,1024,2,2,3,219.73,s\n8,32,4,1024,16,24,1024,,2,2,219.73,s\n");
   ASSERT_TRUE(t);

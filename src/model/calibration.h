@@ -1,8 +1,10 @@
 // How much of a GPU's and a network's data sheet a family of software gets: fitted once per GPU, number format and release on
 // measured runs, kept in data/calibration/.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/gpu_model.h"
@@ -56,10 +58,14 @@ struct Calibration {
 
 // What is known of a software before anything is measured: where a fit begins, and which parameters it may change, the most
 // telling first. The rest cannot be told apart by the runs there are.
+enum class UsualFor : std::uint8_t { nothing, dense, experts };
+constexpr std::array<std::string_view, 3> names(UsualFor) { return {"", "dense", "experts"}; }
+
 struct Software {
   Calibration start;
-  std::vector<std::string> free;  // shared by all its GPUs and number formats, but for `gemm`, which each has for itself
-  std::string by_release;         // the parameter that differs from release to release; empty: none
+  std::vector<std::string> free;           // shared by all its GPUs and number formats, but for `gemm`, which each has for itself
+  std::string by_release;                  // the parameter that differs from release to release; empty: none
+  UsualFor usual_for = UsualFor::nothing;  // models that are taken to run on it where nobody says on what
 };
 
 // A parameter by name, its physical range, and where it is kept.

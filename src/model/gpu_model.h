@@ -20,6 +20,7 @@ struct GpuModel {
   double hbm_tb_s = 0;
   double nvlink_gb_s = 0;    // one way
   std::uint32_t domain = 8;  // GPUs that its links join
+  bool nvls = false;         // its switches add up what is sent through them
   std::uint32_t sms = 0;     // multiprocessors, or compute units
   double nic_gb_s = 0;       // one way, of the network card that is usual beside it
   double tdp_w = 0;

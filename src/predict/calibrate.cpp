@@ -19,8 +19,6 @@ namespace {
 using Rows = std::vector<const TrainingRow*>;
 using Family = std::tuple<std::string, std::string, Dtype>;  // software, GPU, number format
 
-constexpr const char* kWithExperts = "bridge-moe";  // the software whose runs have experts
-constexpr const char* kUsual = "bridge";
 constexpr std::size_t kOwnInterval = 20;  // rows from which an interval is a family's own
 
 const GpuModel* gpu_of(const TrainingRow& r, std::span<const GpuModel> gpus) {
@@ -249,12 +247,16 @@ std::optional<RunPrediction> predict_run(const TrainingRow& row, std::span<const
 Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibrations, std::span<const Software> software,
                                              const GpuModel& gpu, Dtype dtype, const std::string& name, bool experts) {
   std::vector<std::string> names;
-  for (const Software& s : software) names.push_back(s.start.software);
+  const Software* usual = nullptr;
+  for (const Software& s : software) {
+    names.push_back(s.start.software);
+    if (name.empty() ? s.usual_for == (experts ? UsualFor::experts : UsualFor::dense) : s.start.software == name) usual = &s;
+  }
   if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
     return fail(Code::not_found, fmt::format("no software is called \"{}\"", printable(name)), "there are " + join(names, ", "));
   const Calibration* best = nullptr;
   const auto rank = [&](const Calibration& c) {
-    const bool fits = name.empty() ? (c.software == kWithExperts) == experts : c.software == name;
+    const bool fits = usual != nullptr && c.software == usual->start.software;
     return std::tuple(fits, c.dtype == dtype, c.release.empty(), c.rows);
   };
   for (const Calibration& c : calibrations) {
@@ -266,9 +268,7 @@ Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibr
         *best, fmt::format("calibrated on {} measured runs of {} on {} in {}{}", best->rows, best->software, best->gpu, format,
                            best->dtype == dtype ? "" : ": extrapolated to another number format")};
   }
-  const auto start = std::find_if(software.begin(), software.end(),
-                                  [&](const Software& s) { return s.start.software == (name.empty() ? kUsual : name); });
-  Calibration c = start == software.end() ? Calibration{} : start->start;
+  Calibration c = usual == nullptr ? Calibration{} : usual->start;
   c.gpu = gpu.name;
   c.dtype = dtype;
   return ChosenCalibration{c, fmt::format("no run on {} was measured: extrapolated from what software usually gets", gpu.name)};

@@ -199,6 +199,38 @@ TEST(Calibrate, AReleaseHasARateOfItsOwnAndTheNearestIsTakenForOthers) {
   EXPECT_FALSE(predict_run(other, gpus, all));
 }
 
+TEST(Calibrate, APlanNobodyRanYetGetsTheNearestThereIs) {
+  std::vector<Software> software(3);
+  software[0].start.software = "dense";
+  software[0].usual_for = UsualFor::dense;
+  software[0].start.gemm = 0.61;
+  software[1].start.software = "experts";
+  software[1].usual_for = UsualFor::experts;
+  software[2].start.software = "other";
+  std::vector<Calibration> known(3);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    known[i].software = software[i].start.software;
+    known[i].gpu = "h100";
+    known[i].rows = 10 * static_cast<std::uint32_t>(i + 1);
+  }
+  const auto chosen = [&](const char* gpu, Dtype dtype, const char* name, bool experts) {
+    GpuModel g = h100();
+    g.name = gpu;
+    return choose_calibration(known, software, g, dtype, name, experts);
+  };
+  EXPECT_EQ(chosen("h100", Dtype::bf16, "", false)->calibration.software, "dense") << "though others have more rows";
+  EXPECT_EQ(chosen("h100", Dtype::bf16, "", true)->calibration.software, "experts");
+  EXPECT_EQ(chosen("h100", Dtype::bf16, "other", true)->calibration.software, "other");
+  EXPECT_EQ(chosen("h100", Dtype::fp8, "", false)->words,
+            "calibrated on 10 measured runs of dense on h100 in bf16: extrapolated to another number format");
+  const auto extrapolated = chosen("b200", Dtype::bf16, "", false);
+  EXPECT_DOUBLE_EQ(extrapolated->calibration.gemm, 0.61);
+  EXPECT_EQ(extrapolated->words, "no run on b200 was measured: extrapolated from what software usually gets");
+  const auto none = chosen("h100", Dtype::bf16, "nemo", false);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().next, "there are dense, experts, other");
+}
+
 // A GPU of which one run is known, and a release of which one run is known, are taken to be as the others are.
 TEST(Calibrate, OneRunThatDiffersChangesNothing) {
   GpuModel h200 = h100();

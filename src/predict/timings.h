@@ -26,7 +26,6 @@ struct TimingFamily {
   Calibration calibration;
   std::uint32_t fitted = 0;
   std::vector<double> errors;  // |predicted / measured - 1| of those that were kept back, smallest first
-  double median() const { return errors.empty() ? 0 : errors[errors.size() / 2]; }
 };
 // Steps use the products and the attention that were fitted before them.
 std::vector<TimingFamily> fit_timings(const GpuModel& gpu, std::span<const Timing> timings);

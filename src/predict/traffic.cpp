@@ -1,5 +1,7 @@
 #include "predict/traffic.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/prng.h"
@@ -74,6 +76,21 @@ Result<TrafficFigures> shift_traffic(const Fabric& fabric, Router& router, std::
     for (std::size_t i = 0; i < all->size(); ++i) pairs[i] = {(*all)[i], (*all)[(i + k) % all->size()]};
     if (auto ok = measure.pattern(pairs); !ok) return tl::unexpected(ok.error());
   }
+  return measure.figures();
+}
+
+Result<TrafficFigures> ring_traffic(const Fabric& fabric, Router& router, std::uint32_t ranks, std::uint32_t apart) {
+  const auto all = at_least_two(fabric);
+  if (!all) return tl::unexpected(all.error());
+  if (ranks > all->size() || ranks < 2 || apart % ranks == 0) {
+    return fail(Code::bad_input,
+                fmt::format("a ring of {} ranks, {} apart, on a fabric of {} network cards", ranks, apart, all->size()),
+                "at least two ranks, no more than there are cards, and no rank beside itself");
+  }
+  Measure measure(fabric, router);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs(ranks);
+  for (std::uint32_t i = 0; i < ranks; ++i) pairs[i] = {(*all)[i], (*all)[(i + apart) % ranks]};
+  if (auto ok = measure.pattern(pairs); !ok) return tl::unexpected(ok.error());
   return measure.figures();
 }
 

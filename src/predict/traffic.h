@@ -19,6 +19,9 @@ struct TrafficFigures {
 
 // Every `step`-th shift.
 Result<TrafficFigures> shift_traffic(const Fabric& fabric, Router& router, std::uint32_t step = 1);
+// Of the first `ranks` endpoints, each to the one `apart` further on, at once: one step of a ring whose ranks leave through their
+// own cards.
+Result<TrafficFigures> ring_traffic(const Fabric& fabric, Router& router, std::uint32_t ranks, std::uint32_t apart);
 Result<TrafficFigures> bisection_traffic(const Fabric& fabric, Router& router, std::uint32_t patterns, std::uint64_t seed);
 
 }  // namespace muster::predict

@@ -191,6 +191,8 @@ Result<std::string> deepspeed(const TrainingPlan& p) {
       p.global_batch, p.micro_batch, p.micro_batches(), zero, p.tp, p.cp, p.recompute == Recompute::full ? "true" : "false");
 }
 
+// It keeps weights in pieces wherever it keeps anything in pieces: a plan that shards less runs with less memory than was said.
+// Its degrees multiply to the GPUs.
 std::string torchtitan(const TrainingPlan& p) {
   const double whole = p.shard == Shard::none ? p.dp : p.shard_ranks > 0 ? p.replicas() / p.shard_ranks : 1;
   const double pieces = p.dp / whole;

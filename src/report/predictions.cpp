@@ -31,18 +31,12 @@ double error_pct(const TrainingRow& r, const predict::RunPrediction& p) {
   return 100 * (r.metric_of(p.step_s) / r.metric_of(r.step_s) - 1);
 }
 
-struct Errors {
-  std::vector<double> pct;
-  std::size_t within = 0;
-};
-
 }  // namespace
 
-Table predictions_table(const Csv& csv, const TrainingRows& rows,
-                        std::span<const std::optional<predict::RunPrediction>> predicted) {
+Table with_predictions(const Csv& csv, std::string_view metric, std::span<const PredictedRow> rows) {
   Table t;
   for (const std::string& name : csv.header) t.columns.push_back({name});
-  t.columns.push_back({"predicted_" + (rows.rows.empty() ? "step_time_s" : rows.rows.front().metric), true});
+  t.columns.push_back({fmt::format("predicted_{}", metric), true});
   for (const char* name : {"error_pct", "low", "high"}) t.columns.push_back({name, true});
   t.columns.push_back({"basis"});
   for (const auto& cells : csv.rows) {
@@ -52,36 +46,36 @@ Table predictions_table(const Csv& csv, const TrainingRows& rows,
     t.rows.push_back(std::move(row));
   }
   const std::size_t first = csv.header.size();
-  for (const TrainingRows::Skipped& s : rows.skipped) t.rows[s.row][first + 4] = Cell("none: " + s.why);
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    const TrainingRow& r = rows.rows[i];
+  for (const PredictedRow& r : rows) {
     std::vector<Cell>& out = t.rows[r.row];
-    if (!predicted[i]) {
-      out[first + 4] = Cell("none: no run on this GPU is known");
+    if (!r.none.empty()) {
+      out[first + 4] = Cell("none: " + r.none);
       continue;
     }
-    const predict::RunPrediction& p = *predicted[i];
-    const double low = r.metric_of(p.low_s), high = r.metric_of(p.high_s);
-    out[first] = quantity(r.metric_of(p.step_s));
-    if (r.step_s > 0) out[first + 1] = number(error_pct(r, p), 2);
-    out[first + 2] = quantity(std::min(low, high));
-    out[first + 3] = quantity(std::max(low, high));
-    out[first + 4] = Cell(p.calibrated ? "calibrated" : "extrapolated");
+    out[first] = quantity(r.predicted);
+    if (r.measured > 0) out[first + 1] = number(100 * (r.predicted / r.measured - 1), 2);
+    out[first + 2] = quantity(std::min(r.low, r.high));
+    out[first + 3] = quantity(std::max(r.low, r.high));
+    out[first + 4] = Cell(r.calibrated ? "calibrated" : "extrapolated");
   }
   return t;
 }
 
-Table accuracy_table(std::span<const Scored> scored) {
+Table error_table(const char* family, std::span<const PredictionError> errors) {
+  struct Errors {
+    std::vector<double> pct;
+    std::size_t within = 0;
+  };
   std::map<std::string, Errors> all;
-  for (const Scored& s : scored) {
-    for (const std::string& name : {s.row->software, std::string("all of them")}) {
+  for (const PredictionError& one : errors) {
+    for (const std::string& name : {one.family, std::string("all of them")}) {
       Errors& e = all[name];
-      e.pct.push_back(std::abs(error_pct(*s.row, s.prediction)));
-      e.within += s.row->step_s >= s.prediction.low_s && s.row->step_s <= s.prediction.high_s ? 1 : 0;
+      e.pct.push_back(std::abs(one.pct));
+      e.within += one.within ? 1 : 0;
     }
   }
   Table t;
-  t.columns = {{"SOFTWARE"}, {"RUNS", true}, {"MEAN_PCT", true}, {"MEDIAN_PCT", true}, {"MAX_PCT", true}, {"WITHIN_PCT", true}};
+  t.columns = {{family}, {"RUNS", true}, {"MEAN_PCT", true}, {"MEDIAN_PCT", true}, {"MAX_PCT", true}, {"WITHIN_PCT", true}};
   for (auto& [name, e] : all) {
     std::sort(e.pct.begin(), e.pct.end());
     const auto n = static_cast<double>(e.pct.size());
@@ -91,6 +85,36 @@ Table accuracy_table(std::span<const Scored> scored) {
                       number(100 * static_cast<double>(e.within) / n, 0)});
   }
   return t;
+}
+
+Table predictions_table(const Csv& csv, const TrainingRows& rows,
+                        std::span<const std::optional<predict::RunPrediction>> predicted) {
+  std::vector<PredictedRow> out;
+  for (const TrainingRows::Skipped& s : rows.skipped) out.push_back({.row = s.row, .none = s.why});
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const TrainingRow& r = rows.rows[i];
+    if (!predicted[i]) {
+      out.push_back({.row = r.row, .none = "no run on this GPU is known"});
+      continue;
+    }
+    const predict::RunPrediction& p = *predicted[i];
+    out.push_back({.row = r.row,
+                   .predicted = r.metric_of(p.step_s),
+                   .low = r.metric_of(p.low_s),
+                   .high = r.metric_of(p.high_s),
+                   .measured = r.step_s > 0 ? r.metric_of(r.step_s) : 0,
+                   .calibrated = p.calibrated});
+  }
+  return with_predictions(csv, rows.rows.empty() ? "step_time_s" : rows.rows.front().metric, out);
+}
+
+Table accuracy_table(std::span<const Scored> scored) {
+  std::vector<PredictionError> errors;
+  for (const Scored& s : scored) {
+    errors.push_back({s.row->software, error_pct(*s.row, s.prediction),
+                      s.row->step_s >= s.prediction.low_s && s.row->step_s <= s.prediction.high_s});
+  }
+  return error_table("SOFTWARE", errors);
 }
 
 std::string render_calibrations(std::span<const Calibration> all) {

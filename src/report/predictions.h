@@ -1,4 +1,5 @@
-// Predictions of training runs beside what was measured: a table with columns added to it, and how far off they are as a whole.
+// Predictions of training runs and collectives beside what was measured: a table with columns added to it, and how far off they
+// are as a whole.
 #pragma once
 #include <optional>
 #include <span>
@@ -12,7 +13,25 @@
 
 namespace muster::report {
 
+// What is told of one row of a table, in the unit of its own column.
+struct PredictedRow {
+  std::size_t row = 0;
+  std::string none;  // why there is no prediction; empty: there is one
+  double predicted = 0, low = 0, high = 0;
+  double measured = 0;  // 0: not known
+  bool calibrated = false;
+};
 // The rows as they came, then predicted_<metric>, error_pct, low, high and basis: calibrated, extrapolated, or why there is none.
+Table with_predictions(const Csv& csv, std::string_view metric, std::span<const PredictedRow> rows);
+
+struct PredictionError {
+  std::string family;
+  double pct = 0;
+  bool within = false;  // the interval
+};
+// One line for each family, and one for all of them.
+Table error_table(const char* family, std::span<const PredictionError> errors);
+
 Table predictions_table(const Csv& csv, const TrainingRows& rows,
                         std::span<const std::optional<predict::RunPrediction>> predicted);
 

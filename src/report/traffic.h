@@ -1,6 +1,5 @@
 // What a fabric gives to patterns of traffic, as a table.
 #pragma once
-#include <optional>
 
 #include "predict/traffic.h"
 #include "report/table.h"

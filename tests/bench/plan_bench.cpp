@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "design/search.h"
+#include "ingest/hardware_file.h"
 
 using namespace muster;
 
@@ -16,23 +17,12 @@ double cpu_s() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
+// The one that ships: by its paper and its GPU's data sheet.
 design::SearchAsk gpt3(std::uint32_t gpus, std::uint32_t batch) {
   design::SearchAsk a;
-  a.model.name = "gpt3-175b";
-  a.model.layers = 96;
-  a.model.hidden = 12288;
-  a.model.heads = a.model.kv_heads = 96;
-  a.model.head_dim = 128;
-  a.model.ffn = 49152;
-  a.model.vocab = 51200;
-  a.gpu.name = "a100";
-  a.gpu.bf16_tflops = 312;
-  a.gpu.hbm_gb = 80;
-  a.gpu.hbm_tb_s = 2.039;
-  a.gpu.nvlink_gb_s = 300;
-  a.gpu.sms = 108;
-  a.gpu.nic_gb_s = 25;
-  a.network = {8, 25};
+  a.model = *find_transformer("gpt3-175b");
+  a.gpu = *find_gpu_model("a100");
+  a.network = {8, a.gpu.nic_gb_s};
   a.gpus = gpus;
   a.global_batch = batch;
   a.seq = 2048;

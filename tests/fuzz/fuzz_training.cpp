@@ -1,6 +1,9 @@
-// Tables of training runs and of calibrations: what is taken from them can be computed with, what is not has file and line.
+// Tables of training runs, collectives and calibrations: what is taken from them can be computed with, what is not has file and
+// line.
 #include "check.h"
 #include "ingest/calibration_file.h"
+#include "ingest/collective_rows.h"
+#include "ingest/timings_file.h"
 #include "ingest/training_rows.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -19,6 +22,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   }
+  if (const auto csv = parse_csv(text, "t.csv", false)) {
+    const auto t = read_collective_rows(*csv, "t.csv");
+    if (!t) fuzz::expect_file_error(t.error(), "t.csv");
+    if (t) {
+      fuzz::expect(t->rows.size() + t->skipped.size() == csv->rows.size(), "each row is taken or skipped");
+      for (const CollectiveRow& r : t->rows) {
+        fuzz::expect(r.bytes > 0 && r.setup.gpus >= 2 && r.setup.together >= 1, "there is something to exchange");
+        fuzz::expect(r.time_s >= 0 && r.setup.nic_gb_s >= 0, "times and rates are not negative");
+      }
+    }
+  }
   if (const auto c = parse_calibrations(text, "t.csv")) {
     for (const Calibration& one : *c) {
       for (const CalibrationField& f : calibration_fields()) {
@@ -27,6 +41,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } else {
     fuzz::expect_file_error(c.error(), "t.csv");
+  }
+  if (const auto timings = parse_timings(text, "t.csv")) {
+    for (const Timing& t : *timings) {
+      fuzz::expect(t.forward_s > 0 && t.backward_s >= 0, "times are above 0");
+      fuzz::expect(t.kind != Timing::Kind::step || (t.model.heads > 0 && t.model.layers > 0 && t.plan.seq > 0), "it is a step");
+    }
+  } else {
+    fuzz::expect_file_error(timings.error(), "t.csv");
   }
   return 0;
 }

@@ -85,3 +85,35 @@ class Others:
     def share(self):
         total, others = (now - then for now, then in zip(self.read(), self.began))
         return max(0, others / max(total, 1))
+
+
+SLEEPER = """
+import os, sys, time
+disk = os.open(sys.argv[1] + '.disk', os.O_CREAT | os.O_WRONLY)
+log = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+for n in range(10_000_000):
+    began = time.monotonic()
+    time.sleep(0.005)
+    woke = time.monotonic()
+    if n % 4 == 0:
+        os.pwrite(disk, b'x' * 4096, 0)
+        os.fdatasync(disk)
+    done = time.monotonic()
+    os.write(log, b'%.6f %.3f\\n' % (done, 1000 * (done - began - 0.005)))
+"""
+
+
+class Pauses:
+    """How long the machine kept everybody waiting: a program that sleeps and now and then writes one block to the disk says by
+    how much it was late. Nothing that must be durable can be quicker than that."""
+    def __init__(self):
+        self.path = os.path.join(DIR, f'pauses{len(children)}')
+        self.child = subprocess.Popen([sys.executable, '-c', SLEEPER, self.path])
+        children.append(self.child)
+        until(lambda: os.path.exists(self.path) and os.path.getsize(self.path) > 0)
+
+    def worst_ms(self, since):
+        """The longest from the time `since` (monotonic) on."""
+        with open(self.path) as f:
+            lines = [line.split() for line in f if line.endswith('\n')]
+        return max((float(late) for at, late in lines if float(at) >= since), default=0.0)

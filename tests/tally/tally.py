@@ -19,9 +19,9 @@ KIND = {'OK': 'passed', 'FAILED': 'failed', 'SKIPPED': 'skipped', 'ok': 'passed'
 
 
 def count(output):
-    """Counts of one program, and (name, reason) of each check it skipped."""
+    """Counts of one program, (name, reason) of each check it skipped, and the names of those that failed."""
     counts = {'passed': 0, 'failed': 0, 'skipped': 0}
-    skips = []
+    skips, failed = [], []
     lines = output.splitlines()
     node = any(NODE.match(line) for line in lines)
     reason = ''
@@ -31,6 +31,8 @@ def count(output):
             counts[KIND[gtest[1]]] += 1
             if gtest[1] == 'SKIPPED':
                 skips.append((gtest[2], reason))
+            elif gtest[1] == 'FAILED':
+                failed.append(gtest[2])
             reason = ''
         elif summary:
             counts[KIND.get(summary[1], summary[1])] += int(summary[2])
@@ -41,16 +43,19 @@ def count(output):
             counts[KIND[check[1]]] += 1
             if check[1] == 'skip':
                 skips.append(check[2].partition(': ')[::2])
+            elif check[1] == 'not ok':
+                failed.append(check[2])
         elif line.strip() and not line.startswith('['):
             reason = '' if 'Skipped' in line and line.strip().endswith('Skipped') else line.strip()
-    return counts, skips
+    return counts, skips, failed
 
 
 def judge(case):
-    """(counts, skips) of one <testcase>. A program that ctest could not start failed; one that asked to be skipped is skipped."""
+    """(counts, skips, failed) of one <testcase>. A program that ctest could not start failed; one that asked to be skipped is
+    skipped."""
     output = case.findtext('system-out') or ''
     status = case.get('status')
-    counts, skips = count(output)
+    counts, skips, failed = count(output)
     if status == 'run' and not any(counts.values()):
         counts['passed'] = 1
     elif status in ('notrun', 'disabled'):
@@ -63,14 +68,14 @@ def judge(case):
             skips.append((case.get('name'), said[-1] if said else message))
     elif status == 'fail' and not counts['failed']:
         counts['failed'] = 1
-    return counts, skips
+    return counts, skips, failed
 
 
 def main(path, say):
     total = {'passed': 0, 'failed': 0, 'skipped': 0}
     failures = []
     for case in sorted(ElementTree.parse(path).getroot().iter('testcase'), key=lambda c: float(c.get('time') or 0)):
-        counts, skips = judge(case)
+        counts, skips, names = judge(case)
         failed = counts['failed'] > 0
         for kind, n in counts.items():
             total[kind] += n
@@ -78,6 +83,8 @@ def main(path, say):
               f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
         for name, reason in skips:
             print(f"       skipped {name}: {reason or 'no reason given'}")
+        for name in names:  # beside the row too: where output is cut, its end is what is lost
+            print(f'       FAILED {name[:400]}')
         if failed:
             failures.append(case)
         elif say:

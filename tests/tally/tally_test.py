@@ -49,10 +49,11 @@ def main():
         if message:
             ElementTree.SubElement(case, 'skipped', message=message)
         ElementTree.SubElement(case, 'system-out').text = output
-        counts, skips = tally.judge(case)
+        counts, skips, names = tally.judge(case)
         good = tuple(counts.values()) == expected and [reason for _, reason in skips] == reasons
+        good = good and names == {GTEST: ['A.d'], SCRIPT: ['two']}.get(output, [])
         failed += not good
-        print(f"{'ok' if good else 'not ok'} - counts {sentence}" + ('' if good else f': {counts} {skips}'))
+        print(f"{'ok' if good else 'not ok'} - counts {sentence}" + ('' if good else f': {counts} {skips} {names}'))
     return 1 if failed else 0
 
 

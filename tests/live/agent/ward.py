@@ -9,7 +9,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
-from ground import DIR, MUSTER, Others, check, children, cpu_of, finish, free_port, until  # noqa: E402, F401
+from ground import DIR, MUSTER, Others, Pauses, check, children, cpu_of, finish, free_port, until  # noqa: E402, F401
 
 FAKE_NVML = os.path.abspath(sys.argv[2]) if os.sep in sys.argv[2] else sys.argv[2]
 NODES = 64
@@ -39,21 +39,24 @@ def get(port, path, timeout=5):
 
 
 class Quantiles:
-    def __init__(self, values):
+    def __init__(self, values, paused=0.0):
         values = sorted(values) or [float('inf')]
         self.median, self.worst = values[len(values) // 2], values[-1]
         self.p99 = values[-(-len(values) * 99 // 100) - 1]
+        self.paused = paused  # by the machine meanwhile, at worst
 
     def __str__(self):
-        return f'median {self.median:.1f} ms, p99 {self.p99:.1f} ms, worst {self.worst:.1f} ms'
+        return (f'median {self.median:.1f} ms, p99 {self.p99:.1f} ms, worst {self.worst:.1f} ms '
+                f'(the machine itself kept all waiting for up to {self.paused:.0f} ms)')
 
 
 quantiles = Quantiles
 
 
 def prompt(figures, most_ms, others):
-    """The promise is about p99; where others take the processors again and again only the median can be judged."""
-    return figures.p99 < most_ms or (others > 0.1 and figures.median < most_ms)
+    """The promise is about p99, beyond what the machine kept all waiting; where others take the processors again and again only
+    the median can be judged."""
+    return figures.p99 < most_ms + figures.paused or (others > 0.1 and figures.median < most_ms)
 
 
 class Controller:

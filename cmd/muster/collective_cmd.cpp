@@ -1,0 +1,138 @@
+// muster predict collective, muster calibrate collectives, muster bench collectives.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "commands.h"
+#include "files.h"
+#include "ingest/collective_rows.h"
+#include "ingest/hardware_file.h"
+#include "predict/traffic.h"
+#include "report/collectives.h"
+#include "say.h"
+#include "training_tables.h"
+
+namespace muster::cmd {
+namespace {
+
+constexpr double kLeastBytes = 1 << 20;  // of the promise: below it the start is all there is
+constexpr std::uint32_t kPatterns = 16;  // of an all-to-all, that stand for all
+
+predict::Collectives shipped() {
+  return {shipped_collectives(), shipped_collective_classes(), gpu_models(), shipped_collective_spread()};
+}
+
+int put_table(const report::Table& t, report::Format format) {
+  put(format == report::Format::csv ? report::render_csv(t, true) : report::render_table(t, {.colour = colour_wanted()}));
+  return finish_output();
+}
+
+int run_batch(const PredictCollectiveOptions& o) {
+  const auto text = read_file(o.batch);
+  if (!text) return say_error(text.error());
+  const auto csv = parse_csv(*text, o.batch, false);
+  if (!csv) return say_error(csv.error());
+  const auto rows = read_collective_rows(*csv, o.batch);
+  if (!rows) return say_error(rows.error());
+  const predict::Collectives model = shipped();
+  std::vector<std::optional<predict::CollectivePrediction>> all;
+  for (const CollectiveRow& r : rows->rows) all.push_back(model.predict(r));
+  return put_table(report::collective_predictions(*csv, *rows, all), o.format);
+}
+
+// What the switches leave of the cards' rate.
+Result<double> fabric_share(const PredictCollectiveOptions& o, const CollectiveSetup& s) {
+  if (!o.fabric || s.together >= s.gpus) return 1.0;
+  design::FabricAsk ask = o.ask;
+  ask.kind = *o.fabric;
+  ask.nics = std::min(8U, s.together);
+  ask.nodes = (s.gpus + ask.nics - 1) / ask.nics;
+  ask.gb_s = s.nic_gb_s;
+  const auto fabric = design::build_fabric(ask);
+  if (!fabric) return tl::unexpected(fabric.error());
+  predict::Router router(*fabric, o.adaptive ? predict::Routing::adaptive : predict::Routing::hashed);
+  const auto figures = s.op == Collective::all_to_all ? predict::shift_traffic(*fabric, router, std::max(1U, s.gpus / kPatterns))
+                                                      : predict::ring_traffic(*fabric, router, s.gpus, s.together);
+  if (!figures) return tl::unexpected(figures.error());
+  return std::min(1.0, figures->slowest_mean);
+}
+
+}  // namespace
+
+int run_predict_collective(const PredictCollectiveOptions& o) {
+  if (!o.batch.empty()) return run_batch(o);
+  if (o.gpu.empty() || o.gpus == 0) return say_error({Code::bad_input, "on which GPUs?", "--gpu NAME --gpus N, or --batch FILE"});
+  const GpuModel* gpu = find_gpu_model(lower(o.gpu));
+  if (gpu == nullptr) {
+    std::vector<std::string> names;
+    for (const GpuModel& g : gpu_models()) names.push_back(g.name);
+    return say_error(
+        {Code::not_found, fmt::format("no GPU is called \"{}\"", printable(o.gpu)), "there are " + join(names, ", ")});
+  }
+  CollectiveRow row;
+  CollectiveSetup& s = row.setup;
+  s.op = o.op;
+  s.gpu = gpu->name;
+  s.gpus = o.gpus;
+  s.together = std::min(o.gpus, o.together > 0 ? o.together : gpu->domain);
+  if (s.gpus % s.together != 0) {
+    return say_error({Code::bad_input, fmt::format("{} GPUs are no whole NVLink domains of {}", s.gpus, s.together),
+                      fmt::format("--gpus {}, or --together with a divisor", s.gpus / s.together * s.together)});
+  }
+  if (s.together < s.gpus) {
+    s.network = o.network;
+    s.nic_gb_s = o.nic_gb_s > 0 ? o.nic_gb_s : gpu->nic_gb_s;
+  }
+  const auto share = fabric_share(o, s);
+  if (!share) return say_error(share.error());
+  const predict::Collectives model = shipped();
+  const auto ways = predict::collective_ways(s, *gpu, *share, o.in_network);
+  if (ways.empty())
+    return say_error({Code::bad_input, "no way to exchange anything", "at least two GPUs with a network between them"});
+  std::vector<double> sizes = {o.bytes};
+  if (o.bytes == 0) {
+    sizes.clear();
+    for (double b = 1024; b <= 1.8e10; b *= 4) sizes.push_back(b);
+  }
+  std::vector<report::PredictedCollective> all;
+  for (const double bytes : sizes) {
+    row.bytes = bytes;
+    if (auto p = o.in_network || *share < 1 ? std::nullopt : model.predict(row); p && p->calibrated) {
+      all.push_back({bytes, *p});
+      if (!o.all) continue;
+    }
+    std::vector<report::PredictedCollective> by;
+    for (const predict::CollectiveWay& way : ways) by.push_back({bytes, model.by_way(way, s, bytes)});
+    std::stable_sort(by.begin(), by.end(), [](const auto& x, const auto& y) { return x.prediction.s < y.prediction.s; });
+    if (!o.all) by.resize(1);
+    all.insert(all.end(), by.begin(), by.end());
+  }
+  if (o.fabric) say(fmt::format("the switches let through {:.1f} % of the cards' rate", 100 * *share));
+  return put_table(report::collective_table(all), o.format);
+}
+
+int run_calibrate_collectives(const CalibrateCollectivesOptions& o) {
+  const auto rows = read_collective_folder(o.data);
+  if (!rows) return say_error(rows.error());
+  switch (o.part) {
+    case CollectivePart::times: put(report::render_collectives(*rows)); break;
+    case CollectivePart::classes:
+      put(report::render_collective_classes(predict::fit_collective_classes(*rows, gpu_models())));
+      break;
+    case CollectivePart::spread: put(report::render_collective_spread(predict::collective_spread(*rows, gpu_models()))); break;
+  }
+  return finish_output();
+}
+
+int run_bench_collectives(const BenchCollectivesOptions& o) {
+  const auto rows = read_collective_folder(o.data);
+  if (!rows) return say_error(rows.error());
+  std::vector<CollectiveRow> taught, kept;
+  for (const CollectiveRow& r : *rows) (predict::teaches(r) ? taught : kept).push_back(r);
+  const auto classes = predict::fit_collective_classes(taught, gpu_models());
+  const predict::Collectives model(taught, classes, gpu_models(), predict::collective_spread(taught, gpu_models()));
+  std::vector<std::optional<predict::CollectivePrediction>> all;
+  for (const CollectiveRow& r : kept) all.push_back(model.predict(r));
+  return put_table(report::collective_accuracy(kept, all, kLeastBytes), o.format);
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,338 @@
+#include "predict/collectives.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/hash.h"
+#include "base/math.h"
+#include "base/text.h"
+
+namespace muster::predict {
+namespace {
+
+using Rows = std::vector<const CollectiveRow*>;
+
+struct Point {
+  double bytes, s;
+};
+
+const GpuModel* gpu_of(const std::string& name, std::span<const GpuModel> gpus) {
+  const auto it = std::find_if(gpus.begin(), gpus.end(), [&](const GpuModel& g) { return g.name == name; });
+  return it == gpus.end() ? nullptr : &*it;
+}
+
+double groups(const CollectiveSetup& s) { return std::max(1.0, static_cast<double>(s.gpus) / std::max(1U, s.together)); }
+
+double median(std::vector<double> v) {
+  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), middle, v.end());
+  return *middle;
+}
+
+// One for each size, in their order: in-place and out-of-place runs, and repeated ones, are one.
+std::vector<Point> by_size(const Rows& rows) {
+  std::map<double, std::vector<double>> sizes;
+  for (const CollectiveRow* r : rows) sizes[r->bytes].push_back(det_log(r->time_s));
+  std::vector<Point> out;
+  for (const auto& [bytes, logs] : sizes) {
+    double sum = 0;
+    for (const double l : logs) sum += l;
+    out.push_back({bytes, det_exp(sum / static_cast<double>(logs.size()))});
+  }
+  return out;
+}
+
+constexpr std::size_t kOwnCurve = 4;  // sizes from which a set-up has a curve of its own
+constexpr double kSame = 0.75;        // of what NVLink gives: from there on it may be NVLink that limits
+
+// The curve that is nearest to all the points, by steps along each parameter that grow shorter.
+CollectiveCurve fitted(const std::vector<Point>& points) {
+  double least_s = points.front().s, per_byte = points.front().s / points.front().bytes;
+  for (const Point& p : points) {
+    least_s = std::min(least_s, p.s);
+    per_byte = std::min(per_byte, p.s / p.bytes);
+  }
+  const auto off = [&](const CollectiveCurve& c) {
+    double sum = 0;
+    for (const Point& p : points) sum += std::abs(det_log(c.at(p.bytes) / p.s));
+    return sum;
+  };
+  CollectiveCurve best{0.8 * least_s, 1 / per_byte, 0.5};
+  double now = off(best);
+  for (double step = 0.3; step > 1e-3;) {
+    bool better = false;
+    for (double CollectiveCurve::*value : {&CollectiveCurve::start_s, &CollectiveCurve::bytes_per_s, &CollectiveCurve::knee}) {
+      for (const double factor : {1 + step, 1 / (1 + step)}) {
+        CollectiveCurve c = best;
+        c.*value *= factor;
+        c.bytes_per_s = std::max(c.bytes_per_s, 1 / per_byte);  // no size goes faster than the rate
+        const double then = off(c);
+        if (then >= now - 1e-9) continue;
+        now = then;
+        best = c;
+        better = true;
+      }
+    }
+    if (!better) step /= 2;
+  }
+  return best;
+}
+
+// What was measured over what the curve says, between two sizes by their logarithms; beyond the last as it is there.
+double correction(const CollectiveCurve& c, const std::vector<Point>& points, double bytes) {
+  const auto of = [&](const Point& p) { return det_log(p.s / c.at(p.bytes)); };
+  if (bytes <= points.front().bytes) return det_exp(of(points.front()));
+  if (bytes >= points.back().bytes) return det_exp(of(points.back()));
+  const auto above = std::upper_bound(points.begin(), points.end(), bytes, [](double b, const Point& p) { return b < p.bytes; });
+  const Point& a = *(above - 1);
+  const Point& b = *above;
+  const double along = det_log(bytes / a.bytes) / det_log(b.bytes / a.bytes);
+  return det_exp(of(a) + along * (of(b) - of(a)));
+}
+
+const CollectiveClass& class_of(std::span<const CollectiveClass> classes, const std::string& name) {
+  static const CollectiveClass kUsual;
+  const auto it = std::find_if(classes.begin(), classes.end(), [&](const CollectiveClass& c) { return c.name == name; });
+  return it == classes.end() ? kUsual : *it;
+}
+
+double doublings(const CollectiveSetup& s) { return groups(s) > 1 ? det_log(2 * groups(s)) / det_log(2.0) : 1; }
+
+struct WayCurve {
+  CollectiveCurve curve;
+  const CollectiveClass* limit = nullptr;
+};
+WayCurve curve_of(const CollectiveWay& way, std::span<const CollectiveClass> classes, const CollectiveSetup& s) {
+  const CollectiveClass& near = class_of(classes, way.near);
+  double bus = way.near_gb_s * near.share;
+  WayCurve out{{near.start_us * 1e-6, 0, near.knee}, &near};
+  if (!way.far.empty()) {
+    const CollectiveClass& far = class_of(classes, way.far);
+    out.curve.start_s = far.start_us * 1e-6 * doublings(s);
+    out.curve.knee = far.knee;
+    if (way.far_gb_s * far.share < bus) {
+      bus = way.far_gb_s * far.share;
+      out.limit = &far;
+    }
+  }
+  out.curve.bytes_per_s = bus * 1e9 / bus_factor(s.op, s.gpus);
+  return out;
+}
+
+// What was left of a prediction, as quantiles that eight of ten lie between.
+std::pair<double, double> eight_of_ten(std::vector<double> ratios) {
+  if (ratios.size() < 10) return {0.7, 1.4};
+  std::sort(ratios.begin(), ratios.end());
+  const auto at = [&](double share) { return ratios[static_cast<std::size_t>(share * static_cast<double>(ratios.size() - 1))]; };
+  return {std::min(1.0, at(0.1)), std::max(1.0, at(0.9))};
+}
+
+// What one site measured in one set-up.
+struct Measured {
+  std::string site;
+  CollectiveSetup setup;
+  std::map<std::string, Rows> variants;
+
+  // By the best rate of any size: other variants were forced, or have more to add up.
+  const Rows& fastest() const {
+    const auto rate = [](const Rows& rows) {
+      double best = 0;
+      for (const CollectiveRow* r : rows) best = std::max(best, r->bytes / r->time_s);
+      return best;
+    };
+    return std::max_element(variants.begin(), variants.end(),
+                            [&](const auto& x, const auto& y) { return rate(x.second) < rate(y.second); })
+        ->second;
+  }
+};
+
+using Series = std::pair<std::string, std::string>;  // site, variant
+
+}  // namespace
+
+double CollectiveCurve::at(double bytes) const {
+  const double carry = bytes / bytes_per_s;
+  return start_s + knee * std::sqrt(start_s * carry) + carry;
+}
+
+std::vector<CollectiveWay> collective_ways(const CollectiveSetup& s, const GpuModel& gpu, double fabric_share, bool in_network) {
+  std::vector<CollectiveWay> out;
+  if (s.gpus < 2) return out;
+  const double together = std::min<double>(s.gpus, s.together), apart = groups(s), factor = bus_factor(s.op, s.gpus);
+  const double card = s.nic_gb_s * fabric_share, cards = together * card, nvlink = gpu.nvlink_gb_s;
+  const bool adds = s.op == Collective::all_reduce && gpu.nvls && together > 2;
+  const auto add = [&](std::string_view algorithm, bool added, double beyond) {
+    CollectiveWay w{algorithm, added ? "nvls" : "nvlink", added ? nvlink * factor : nvlink};
+    if (apart > 1) {
+      w.far = s.network.empty() ? "infiniband" : s.network;
+      if (s.op == Collective::all_to_all) w.far += " pairs";  // many small messages to everybody get less of a network
+      w.far_gb_s = beyond;
+      if (beyond <= 0) return;
+    }
+    out.push_back(std::move(w));
+  };
+  switch (s.op) {
+    case Collective::send_recv: add("direct", false, card); break;
+    case Collective::all_to_all:
+      // Of what a rank sends, all but what stays in its domain leaves through its own card.
+      add("direct", false, card * (s.gpus - 1) / std::max(1.0, s.gpus - together));
+      break;
+    case Collective::all_reduce: {
+      // A tree sends the whole once up and once down: of two domains that is each one's only exchange, of more it is as much as a
+      // ring's.
+      const double tree = cards * (apart <= 2 ? factor : 1);
+      add("Ring", false, cards);
+      if (apart > 1) add("Tree", false, tree);
+      if (adds) add(apart > 1 ? "NVLSTree" : "NVLS", true, tree);
+      if (in_network && apart > 1) add("CollNet", adds, cards * factor);
+      break;
+    }
+    default: add("Ring", false, cards);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CollectiveWay& x, const CollectiveWay& y) { return x.most_gb_s() > y.most_gb_s(); });
+  return out;
+}
+
+bool teaches(const CollectiveRow& r) { return xxh64(r.site + "|" + r.setup.gpu + "|" + render_number(r.bytes), 0) % 3 != 0; }
+
+std::vector<CollectiveClass> fit_collective_classes(std::span<const CollectiveRow> rows, std::span<const GpuModel> gpus) {
+  std::vector<Measured> all;
+  for (const CollectiveRow& r : rows) {
+    if (r.time_s <= 0) continue;
+    auto it = std::find_if(all.begin(), all.end(), [&](const Measured& m) { return m.site == r.site && m.setup == r.setup; });
+    if (it == all.end()) it = all.insert(it, {r.site, r.setup, {}});
+    it->variants[r.variant].push_back(&r);
+  }
+  struct Found {
+    std::vector<double> share, start, knee;
+    std::uint32_t rows = 0;
+  };
+  std::map<std::string, Found> found;
+  std::vector<CollectiveClass> out;
+  // First what stays within a domain: only then can be told which of the two limits those that do not.
+  for (const bool beyond : {false, true}) {
+    for (const Measured& m : all) {
+      const CollectiveSetup& setup = m.setup;
+      const auto& those = m.fastest();
+      const GpuModel* gpu = gpu_of(setup.gpu, gpus);
+      const auto ways = gpu == nullptr ? std::vector<CollectiveWay>{} : collective_ways(setup, *gpu);
+      if (ways.empty() || ways.front().far.empty() == beyond) continue;
+      const CollectiveWay& way = ways.front();
+      const std::vector<Point> points = by_size(those);
+      Found& f = found[beyond ? way.far : way.near];
+      f.rows += static_cast<std::uint32_t>(those.size());
+      double rate = 0;  // 0: none of them is large enough to tell
+      if (points.size() >= kOwnCurve) {
+        const CollectiveCurve c = fitted(points);
+        rate = c.bytes_per_s;
+        f.start.push_back(c.start_s * 1e6 / doublings(setup));
+        f.knee.push_back(c.knee);
+      } else if (points.back().bytes >= 1e9) {
+        rate = points.back().bytes / points.back().s;
+      }
+      const double bus = rate * bus_factor(setup.op, setup.gpus) / 1e9;
+      const bool by_near = beyond && bus > kSame * way.near_gb_s * class_of(out, way.near).share;
+      if (rate > 0 && !by_near) f.share.push_back(std::min(1.0, bus / (beyond ? way.far_gb_s : way.near_gb_s)));
+    }
+    for (auto& [name, f] : found) {
+      CollectiveClass c;
+      c.name = name;
+      c.rows = f.rows;
+      if (!f.share.empty()) c.share = median(f.share);
+      if (!f.start.empty()) c.start_us = median(f.start);
+      if (!f.knee.empty()) c.knee = median(f.knee);
+      out.push_back(std::move(c));
+    }
+    found.clear();
+  }
+  return out;
+}
+
+Collectives::Collectives(std::span<const CollectiveRow> rows, std::span<const CollectiveClass> classes,
+                         std::span<const GpuModel> gpus, const CollectiveSpread& spread)
+    : rows_(rows), classes_(classes), gpus_(gpus), spread_(spread) {}
+
+CollectivePrediction Collectives::by_way(const CollectiveWay& way, const CollectiveSetup& setup, double bytes) const {
+  const WayCurve c = curve_of(way, classes_, setup);
+  CollectivePrediction out;
+  out.s = c.curve.at(bytes);
+  out.low_s = out.s * spread_.far_low;
+  out.high_s = out.s * spread_.far_high;
+  out.bus_gb_s = bytes * bus_factor(setup.op, setup.gpus) / out.s / 1e9;
+  out.by = way.far.empty() ? way.near : way.far;
+  out.algorithm = way.algorithm;
+  out.limit = way.far.empty() || c.limit->name == way.near ? "NVLink" : "network cards";
+  return out;
+}
+
+// Of the sites with this set-up the one that is asked for, or the one with the most rows.
+std::optional<CollectivePrediction> Collectives::measured(const CollectiveRow& row) const {
+  std::map<Series, std::vector<const CollectiveRow*>> series;
+  for (const CollectiveRow& r : rows_) {
+    if (r.time_s > 0 && r.setup == row.setup) series[{r.site, r.variant}].push_back(&r);
+  }
+  const std::pair<const Series, std::vector<const CollectiveRow*>>* best = nullptr;
+  const auto rank = [&](const auto& s) {
+    return std::tuple(s.first.first == row.site, s.first.second == row.variant, s.second.size());
+  };
+  for (const auto& s : series) {
+    if (best == nullptr || rank(s) > rank(*best)) best = &s;
+  }
+  if (best == nullptr) return {};
+  const std::vector<Point> points = by_size(best->second);
+  CollectiveCurve curve;
+  if (points.size() >= kOwnCurve) {
+    curve = fitted(points);
+  } else {
+    const GpuModel* gpu = gpu_of(row.setup.gpu, gpus_);
+    const auto ways = gpu == nullptr ? std::vector<CollectiveWay>{} : collective_ways(row.setup, *gpu);
+    if (ways.empty()) return {};
+    curve = curve_of(ways.front(), classes_, row.setup).curve;
+  }
+  CollectivePrediction out;
+  out.s = curve.at(row.bytes) * correction(curve, points, row.bytes);
+  out.low_s = out.s * spread_.low;
+  out.high_s = out.s * spread_.high;
+  out.bus_gb_s = row.bytes * bus_factor(row.setup.op, row.setup.gpus) / out.s / 1e9;
+  out.calibrated = true;
+  out.by = best->first.first;
+  return out;
+}
+
+std::optional<CollectivePrediction> Collectives::predict(const CollectiveRow& row, double fabric_share) const {
+  if (fabric_share >= 1) {
+    if (auto p = measured(row)) return p;
+  }
+  const GpuModel* gpu = gpu_of(row.setup.gpu, gpus_);
+  if (gpu == nullptr) return {};
+  std::optional<CollectivePrediction> best;
+  for (const CollectiveWay& way : collective_ways(row.setup, *gpu, fabric_share)) {
+    auto p = by_way(way, row.setup, row.bytes);
+    if (!best || p.s < best->s) best = std::move(p);
+  }
+  return best;
+}
+
+CollectiveSpread collective_spread(std::span<const CollectiveRow> rows, std::span<const GpuModel> gpus) {
+  std::vector<double> near, far;
+  for (const CollectiveRow& r : rows) {
+    if (r.time_s <= 0) continue;
+    std::vector<CollectiveRow> others, elsewhere;
+    for (const CollectiveRow& o : rows) {
+      const bool same = o.site == r.site && o.setup == r.setup;
+      if (!same || o.bytes != r.bytes) others.push_back(o);
+      if (o.site != r.site && !(o.setup == r.setup)) elsewhere.push_back(o);
+    }
+    const auto classes = fit_collective_classes(elsewhere, gpus);
+    if (const auto p = Collectives(others, classes, gpus, {}).predict(r); p && p->calibrated) near.push_back(r.time_s / p->s);
+    if (const auto p = Collectives(elsewhere, classes, gpus, {}).predict(r)) far.push_back(r.time_s / p->s);
+  }
+  CollectiveSpread out;
+  std::tie(out.low, out.high) = eight_of_ten(std::move(near));
+  std::tie(out.far_low, out.far_high) = eight_of_ten(std::move(far));
+  return out;
+}
+
+}  // namespace muster::predict
