@@ -25,6 +25,7 @@ int run_bench_llama3(const BenchLlama3Options& options);
 int run_upgrade(const UpgradeOptions& options);
 int run_bench_upgrade(const BenchUpgradeOptions& options);
 int run_bench_kernels(const BenchKernelsOptions& options);
+int run_bench_claims(const BenchClaimsOptions& options);
 int run_bench_accuracy(const BenchAccuracyOptions& options);
 int run_plan(const PlanOptions& options);
 int run_plan_predict(const PlanPredictOptions& options);

@@ -39,6 +39,7 @@ struct Dispatch {
   int operator()(const BenchPlaceOptions& o) const { return run_bench_place(o); }
   int operator()(const BenchOpenbOptions& o) const { return run_bench_openb(o); }
   int operator()(const BenchKernelsOptions& o) const { return run_bench_kernels(o); }
+  int operator()(const BenchClaimsOptions& o) const { return run_bench_claims(o); }
   int operator()(const BenchAccuracyOptions& o) const { return run_bench_accuracy(o); }
   int operator()(const PlanOptions& o) const { return run_plan(o); }
   int operator()(const PlanPredictOptions& o) const { return run_plan_predict(o); }

@@ -203,6 +203,8 @@ struct PlanOptions {
   double tokens = 0;
   double price = 0;  // of a GPU-hour
   std::optional<report::Launcher> launch;
+  design::Settled settled;
+  bool explain = false;  // the best one, down to its operators
   report::Format format = report::Format::table;  // table, wide or csv
 };
 
@@ -258,12 +260,17 @@ struct CalibrateRunsOptions {
   std::string data;
 };
 
+struct BenchClaimsOptions {
+  report::Format format = report::Format::table;  // table, wide or csv
+};
+
 struct BenchKernelsOptions {
   report::Format format = report::Format::table;  // table or csv
 };
 
 struct BenchAccuracyOptions {
   std::string data;
+  bool choices = false;  // what it costs to go by them
   report::Format format = report::Format::table;  // table or csv
 };
 
@@ -519,7 +526,7 @@ using Command =
                  CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions,
                  TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
                  BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
-                 BenchKernelsOptions, BenchAccuracyOptions,
+                 BenchKernelsOptions, BenchAccuracyOptions, BenchClaimsOptions,
                  PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions,
                  PredictFabricOptions, PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions,
                  UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,

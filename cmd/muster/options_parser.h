@@ -256,6 +256,7 @@ class Parser {
   void add_bench_upgrade(CLI::App& bench);
   void add_bench_accuracy(CLI::App& bench);
   void add_plan();
+  void add_plan_flags(CLI::App* sub, PlanOptions& options);
   void add_fabric();
   void add_predict_collective(CLI::App& predict);
   void add_calibrate_collectives(CLI::App& calibrate);
@@ -328,7 +329,8 @@ class Parser {
   BenchUpgradeOptions bench_upgrade_;
   BenchAccuracyOptions bench_accuracy_;
   BenchKernelsOptions bench_kernels_;
-  PlanOptions plan_;
+  BenchClaimsOptions bench_claims_;
+  PlanOptions plan_, plan_explain_;
   PlanPredictOptions plan_predict_;
   CalibrateRunsOptions calibrate_runs_;
   DesignFabricOptions design_fabric_;

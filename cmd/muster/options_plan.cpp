@@ -18,13 +18,11 @@ Words gpu_names() {
 
 }  // namespace
 
-void Parser::add_plan() {
-  auto* plan = command(app_, "plan", "The fastest way to spread a training run over GPUs, and why", kDesign,
-                       "  muster plan --model llama3-405b --cluster h100-16384 --batch 2048\n"
-                       "  muster plan --model deepseek-v3 --gpu h200 --gpus 2048 --seq 4096 --batch 15360 --launch megatron");
-  PlanOptions& o = plan_;
-  words(plan, "--model", "NAME", "A model of data/models.csv: " + join(model_names(), ", "), o.model,
-        {WordKind::choice, model_names()});
+// What both a plan and its explanation are asked for.
+void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {
+  words(plan, "--model", "NAME|FILE",
+        "A model of data/models.csv (" + join(model_names(), ", ") + "), a Hugging Face config.json, or Megatron's arguments",
+        o.model, {WordKind::choice, model_names()});
   auto* cluster = add_cluster(plan, o.cluster);
   words(plan, "--gpu", "NAME", "Instead of a cluster: a GPU of data/hardware/gpus.csv", o.gpu, {WordKind::choice, gpu_names()});
   const auto count = [&](const char* flag, const char* about, std::uint32_t& to, std::uint64_t max) {
@@ -36,12 +34,31 @@ void Parser::add_plan() {
   count("--gpus", "GPUs of the run [all of the cluster]", o.gpus, 1'000'000);
   count("--batch", "Sequences a step [1024]", o.batch, 10'000'000);
   count("--seq", "Tokens a sequence [8192]", o.seq, 10'000'000);
-  Words dtypes;
-  for (const auto name : names(Dtype{})) dtypes.emplace_back(name);
-  choice(plan, "--dtype", "FORMAT", join(dtypes, ", ") + " [bf16]", dtypes,
-         [&o](std::size_t i) { o.dtype = static_cast<Dtype>(i); });
-  words(plan, "--software", "NAME", "As this one gets it from the GPUs [the one with the most measured runs]", o.software);
-  count("--keep", "How many of the fastest are shown [5]", o.keep, 1000);
+  const auto named = [&]<class E>(E, const char* flag, const char* unit, const std::string& about, auto set) {
+    Words all;
+    for (const auto name : names(E{})) all.emplace_back(name);
+    choice(plan, flag, unit, about + join(all, ", "), all, [set](std::size_t i) { set(static_cast<E>(i)); });
+  };
+  named(Dtype{}, "--dtype", "FORMAT", "Of products [bf16]: ", [&o](Dtype d) { o.dtype = d; });
+  words(plan, "--software", "NAME", "As this one gets it from the GPUs [the usual one]", o.software);
+  count("--tp", "Only so many tensor ranks", o.settled.tp, 1'000'000);
+  count("--cp", "Only so many context ranks", o.settled.cp, 1'000'000);
+  count("--pp", "Only so many stages", o.settled.pp, 1'000'000);
+  count("--vp", "Only so many pieces a stage", o.settled.vp, 1'000'000);
+  count("--ep", "Only so many groups of experts", o.settled.ep, 1'000'000);
+  count("--micro", "Only micro-batches of so many sequences", o.settled.micro_batch, 10'000'000);
+  named(Recompute{}, "--recompute", "WHAT", "Only with this computed again: ", [&o](Recompute r) { o.settled.recompute = r; });
+  named(Shard{}, "--shard", "WHAT", "Only with this kept in pieces: ", [&o](Shard s) { o.settled.shard = s; });
+}
+
+void Parser::add_plan() {
+  auto* plan = command(app_, "plan", "The fastest way to spread a training run over GPUs, and why", kDesign,
+                       "  muster plan --model llama3-405b --cluster h100-16384 --batch 2048\n"
+                       "  muster plan --model deepseek-v3 --gpu h200 --gpus 2048 --seq 4096 --batch 15360 --launch megatron");
+  PlanOptions& o = plan_;
+  add_plan_flags(plan, o);
+  value(plan, "--keep", "N", "How many of the fastest are shown [5]",
+        [&o](const std::string& s) { o.keep = static_cast<std::uint32_t>(checked(parse_count("--keep", s, 1, 1000))); });
   value(plan, "--tokens", "N", "Tokens to train on, as 15T: adds days, GPU-hours, energy and interruptions",
         [&o](const std::string& s) { o.tokens = checked(parse_tokens("--tokens", s)); });
   value(plan, "--price", "USD", "Of a GPU-hour: adds money",
@@ -54,6 +71,13 @@ void Parser::add_plan() {
   plan->callback([this, plan] {
     if (plan->get_subcommands().empty()) command_ = plan_;
   });
+  auto* explain = command(*plan, "explain", "The best one, or the one that is settled, down to its operators", nullptr,
+                          "  muster plan explain --model llama3-70b --gpu h100 --gpus 256 --tp 8 --pp 4 --micro 1");
+  plan_explain_.explain = true;
+  plan_explain_.keep = 1;
+  add_plan_flags(explain, plan_explain_);
+  add_format(explain, plan_explain_.format, {Format::table, Format::csv});
+  chosen(explain, plan_explain_);
   auto* sub = command(*plan, "predict", "How long a step takes, for each row of a table of runs", nullptr,
                       "  muster plan predict --batch runs.csv -o csv > predicted.csv");
   words(sub, "--batch", "FILE", "A table of training runs (docs/formats/training.md)", plan_predict_.batch, {WordKind::file, {}});
@@ -79,6 +103,8 @@ void Parser::add_bench_accuracy(CLI::App& bench) {
   auto* sub = command(bench, "accuracy", "How far predicted training steps are off, on runs that nothing was fitted on", nullptr,
                       "  muster bench accuracy --data runs/");
   add_training_data(sub, bench_accuracy_.data);
+  flag(sub, "--choices", bench_accuracy_.choices,
+       "Instead, of all runs: what is lost by taking the one predicted to be fastest of each model and number of GPUs");
   add_format(sub, bench_accuracy_.format, {Format::table, Format::csv});
   chosen(sub, bench_accuracy_);
 
@@ -87,6 +113,11 @@ void Parser::add_bench_accuracy(CLI::App& bench) {
   add_format(kernels, bench_kernels_.format, {Format::table, Format::csv});
   chosen(kernels, bench_kernels_);
   add_bench_collectives(bench);
+
+  auto* claims = command(bench, "claims", "What is said of GPU clusters, computed again: what holds, and what would make it hold",
+                         nullptr, "  muster bench claims -o wide");
+  add_format(claims, bench_claims_.format, {Format::table, Format::wide, Format::csv});
+  chosen(claims, bench_claims_);
 }
 
 }  // namespace muster::cmd

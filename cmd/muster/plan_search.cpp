@@ -1,12 +1,16 @@
 // muster plan: the fastest way to spread a training run over GPUs, and why.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/text.h"
 #include "commands.h"
 #include "design/search.h"
 #include "design/whole_run.h"
+#include "files.h"
 #include "ingest/calibration_file.h"
 #include "ingest/hardware_file.h"
+#include "ingest/model_config.h"
 #include "predict/calibrate.h"
 #include "report/plan.h"
 #include "say.h"
@@ -27,6 +31,23 @@ Result<const T*> named(const char* what, const std::string& name, const std::vec
   const auto meant = nearest(lower(name), names);
   return fail(Code::not_found, fmt::format("no {} is called \"{}\"", what, printable(name)),
               meant ? "did you mean " + *meant + "?" : "there are " + join(names, ", "));
+}
+
+// One that ships, or a file.
+Result<Transformer> model_of(const std::string& name) {
+  std::error_code ignored;
+  if (find_transformer(lower(name)) == nullptr && std::filesystem::is_regular_file(name, ignored)) {
+    const auto text = read_file(name);
+    if (!text) return tl::unexpected(text.error());
+    return parse_model_config(*text, name);
+  }
+  const auto found = named("model", name, transformers());
+  if (!found) {
+    Error e = found.error();
+    e.next += "; a config.json or a file with Megatron's arguments will do too";
+    return tl::unexpected(e);
+  }
+  return **found;
 }
 
 struct Machine {
@@ -90,15 +111,15 @@ int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
 int run_plan(const PlanOptions& o) {
   if (o.model.empty())
     return say_error({Code::bad_input, "a plan for which model?", "--model NAME; muster plan --help lists them"});
-  const auto model = named("model", o.model, transformers());
+  const auto model = model_of(o.model);
   if (!model) return say_error(model.error());
   const auto on = machine(o);
   if (!on) return say_error(on.error());
-  const auto chosen = predict::choose_calibration(shipped_calibrations(), shipped_software(), *on->gpu, o.dtype, o.software,
-                                                  (*model)->experts > 0);
+  const auto chosen =
+      predict::choose_calibration(shipped_calibrations(), shipped_software(), *on->gpu, o.dtype, o.software, model->experts > 0);
   if (!chosen) return say_error(chosen.error());
   design::SearchAsk ask;
-  ask.model = **model;
+  ask.model = *model;
   ask.gpu = *on->gpu;
   ask.calibration = chosen->calibration;
   ask.network = on->network;
@@ -107,15 +128,24 @@ int run_plan(const PlanOptions& o) {
   ask.seq = o.seq;
   ask.dtype = o.dtype;
   ask.keep = o.keep;
+  ask.settled = o.settled;
   const auto found = design::search(ask);
   if (!found) return say_error(found.error());
   if (found->candidates == 0) {
     return say_error({Code::bad_input,
-                      fmt::format("no way to spread it: {} GPUs, a batch of {} and {} layers have no divisors in common", o.gpus,
-                                  o.batch, (*model)->layers),
+                      fmt::format("no way to spread it: {} GPUs, a batch of {} and {} layers have no such divisors in common",
+                                  on->gpus, o.batch, model->layers),
                       "a batch that is a multiple of the replicas, a number of GPUs that is a power of two times a node's"});
   }
   if (found->best.empty()) return no_room(ask, *found);
+  if (o.explain) {
+    const report::Table table = report::operator_table(ask, found->best.front());
+    put(o.format == report::Format::csv ? report::render_csv(table, true)
+                                        : report::render_table(table, {.colour = colour_wanted()}));
+    say(fmt::format("{}: a step of {:.3f} s; {}", report::say_plan(found->best.front().plan), found->best.front().step_s,
+                    chosen->words));
+    return finish_output();
+  }
   std::vector<report::PlanRow> rows;
   for (const design::Candidate& c : found->best) {
     report::PlanRow r{c, predict::step_time(ask.gpu, ask.calibration, ask.network, ask.model, c.plan),

@@ -32,6 +32,8 @@ Result<void> check(const SearchAsk& a) {
   return {};
 }
 
+bool allows(std::uint32_t settled, std::uint32_t n) { return settled == 0 || settled == n; }
+
 // Heads are dealt out whole; where there are fewer heads of keys and values than ranks, ranks share copies of them.
 bool heads_split(const Transformer& m, std::uint32_t tp) {
   return m.heads % tp == 0 && (m.kv_rank > 0 || m.kv_heads % tp == 0 || tp % m.kv_heads == 0);
@@ -57,11 +59,11 @@ class Search {
     p.dtype = a_.dtype;
     const std::vector<std::uint32_t> batches = divisors(a_.global_batch);
     for (p.tp = 1; p.tp <= a_.gpus; p.tp *= 2) {
-      if (a_.gpus % p.tp != 0 || !heads_split(a_.model, p.tp)) continue;
+      if (a_.gpus % p.tp != 0 || !heads_split(a_.model, p.tp) || !allows(a_.settled.tp, p.tp)) continue;
       for (p.cp = 1; p.tp * p.cp <= a_.gpus; p.cp *= 2) {
-        if (a_.gpus % (p.tp * p.cp) != 0 || a_.seq % (2 * p.cp) != 0) continue;
+        if (a_.gpus % (p.tp * p.cp) != 0 || a_.seq % (2 * p.cp) != 0 || !allows(a_.settled.cp, p.cp)) continue;
         for (p.ep = 1; p.ep <= std::max(1U, a_.model.experts); p.ep *= 2) {
-          if (a_.model.experts % p.ep != 0 || p.ep > a_.gpus) continue;
+          if (a_.model.experts % p.ep != 0 || p.ep > a_.gpus || !allows(a_.settled.ep, p.ep)) continue;
           layer_splits(p, batches);
         }
       }
@@ -89,10 +91,13 @@ class Search {
     const std::uint32_t rest = a_.gpus / (p.tp * p.cp);
     std::vector<std::uint32_t> stages;
     for (const std::uint32_t pp : divisors(rest)) {
-      if (layers_split(a_.model, pp) && static_cast<std::uint64_t>(p.tp) * p.cp * (rest / pp) % p.ep == 0) stages.push_back(pp);
+      if (allows(a_.settled.pp, pp) && layers_split(a_.model, pp) &&
+          static_cast<std::uint64_t>(p.tp) * p.cp * (rest / pp) % p.ep == 0)
+        stages.push_back(pp);
     }
     std::vector<std::optional<Candidate>> best(stages.size());
     for (const std::uint32_t micro : batches) {
+      if (!allows(a_.settled.micro_batch, micro)) continue;
       p.micro_batch = micro;
       for (const bool sp : {false, true}) {
         if (sp && p.tp == 1) continue;
@@ -120,6 +125,7 @@ class Search {
   // Nothing, the attention, some layers of each stage, all of them.
   void recomputations(TrainingPlan& p, const Timed& timed, std::optional<Candidate>& best) {
     for (const Recompute r : kRecompute) {
+      if (a_.settled.recompute && *a_.settled.recompute != r) continue;
       p.recompute = r;
       const std::uint32_t most = r == Recompute::full ? a_.model.layers / p.pp : 1;
       for (std::uint32_t k = 1; k <= most; ++k) {
@@ -137,8 +143,9 @@ class Search {
     const bool interleaves = p.pp > 1 && a_.model.layers % p.pp == 0 && a_.global_batch / (p.dp * p.micro_batch) % p.pp == 0;
     for (p.vp = 1; p.vp <= (interleaves ? per_stage : 1); ++p.vp) {
       if (per_stage % p.vp != 0 || p.recompute_layers % p.vp != 0) continue;  // each piece has as many
+      if (!allows(a_.settled.vp, p.vp)) continue;
       for (const Shard s : {Shard::none, Shard::optimizer, Shard::gradients, Shard::weights}) {
-        if (s != Shard::none && !copies(p)) continue;
+        if ((s != Shard::none && !copies(p)) || (a_.settled.shard && *a_.settled.shard != s)) continue;
         if (s >= Shard::gradients && p.pp > 1)
           continue;  // gradients stay whole while micro-batches of other stages are under way
         p.shard = s;

@@ -15,6 +15,13 @@
 
 namespace muster::design {
 
+// What is settled already; 0 and none: free.
+struct Settled {
+  std::uint32_t tp = 0, cp = 0, pp = 0, vp = 0, ep = 0, micro_batch = 0;
+  std::optional<Recompute> recompute;
+  std::optional<Shard> shard;
+};
+
 struct SearchAsk {
   Transformer model;
   GpuModel gpu;
@@ -27,6 +34,7 @@ struct SearchAsk {
   Dtype dtype = Dtype::bf16;
   double memory_share = 0.94;  // of a GPU's that may be used: beyond it allocators fail
   std::uint32_t keep = 5;
+  Settled settled;
 };
 
 struct Candidate {

@@ -91,6 +91,8 @@ TEST(Search, NoPlanOfItsKindIsFaster) {
 TEST(Search, PiecesAreSharedByThoseThatHaveTheSame) {
   SearchAsk ask = gpt3(1);
   ask.model.layers = 2;
+  ask.model.hidden = 4096;
+  ask.model.ffn = 16384;
   ask.keep = 1000;
   const auto alone = search(ask);
   ASSERT_TRUE(alone);
@@ -114,6 +116,22 @@ TEST(Search, PiecesAreSharedByThoseThatHaveTheSame) {
     EXPECT_EQ(p.shard_ranks % p.cp, 0U);
   }
   EXPECT_TRUE(few) << "none of the best of each split keeps a copy in a few";
+}
+
+TEST(Search, WhatIsSettledStays) {
+  SearchAsk ask = gpt3(1024);
+  const Candidate free = search(ask)->best.front();
+  ask.settled = {.tp = 8, .cp = 1, .pp = 16, .vp = 2, .micro_batch = 1, .recompute = Recompute::full, .shard = Shard::optimizer};
+  const auto found = search(ask);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->best.size(), 1U);
+  const TrainingPlan& p = found->best.front().plan;
+  EXPECT_EQ(std::tuple(p.tp, p.cp, p.pp, p.vp, p.micro_batch), std::tuple(8U, 1U, 16U, 2U, 1U));
+  EXPECT_EQ(p.recompute, Recompute::full);
+  EXPECT_EQ(p.shard, Shard::optimizer);
+  EXPECT_GE(found->best.front().step_s, free.step_s / 1.002);
+  ask.settled.tp = 3;
+  EXPECT_EQ(search(ask)->candidates, 0U);
 }
 
 TEST(Search, WhatDoesNotFitIsToldWithTheLeastThatWouldDo) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace muster::report {
 namespace {
@@ -62,6 +63,44 @@ Table plan_table(const std::vector<PlanRow>& rows) {
     number("{:.0f}", p.tokens() / r.candidate.step_s / p.gpus);
     for (const Part& part : kParts) number("{:.4f}", r.time.*part.value);
     t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+Table operator_table(const design::SearchAsk& ask, const design::Candidate& candidate) {
+  const TrainingPlan& p = candidate.plan;
+  const Transformer& m = ask.model;
+  const predict::Engine engine{&ask.gpu, &ask.calibration, p.dtype};
+  Table t;
+  t.columns = {{"PART"}, {"OPERATOR"}, {"FORWARD_US", true}, {"BACKWARD_US", true}, {"TFLOP_S", true}, {"SHARE_PCT", true}};
+  const auto row = [&](std::string part, std::string name, double forward_s, double backward_s, double flops, double of_step_s) {
+    const auto number = [](double v, int digits) {
+      Cell c(v > 0 ? fmt::format("{:.{}f}", v, digits) : "-");
+      c.raw = fmt::format("{:.6g}", v);
+      c.key = v;
+      return c;
+    };
+    t.rows.push_back({Cell(std::move(part)), Cell(std::move(name)), number(forward_s * 1e6, 1), number(backward_s * 1e6, 1),
+                      number(flops > 0 ? flops / forward_s / 1e12 : 0, 0), number(100 * of_step_s / candidate.step_s, 1)});
+  };
+  const double micro = p.micro_batches(), stage = static_cast<double>(m.layers) / p.pp;
+  const double moe = static_cast<double>(m.moe_layers()) / m.layers;
+  for (const auto& [kind, name, share] : {std::tuple(predict::LayerKind::dense, "dense layer", 1 - moe),
+                                          std::tuple(predict::LayerKind::moe, "layer with experts", moe)}) {
+    if (share <= 0) continue;
+    for (const predict::Operator& o : predict::operators(engine, m, p, kind)) {
+      // What is computed again is a second forward pass.
+      const double again = p.recompute == Recompute::full        ? p.recomputed(m.layers)
+                           : p.recompute == Recompute::selective ? (o.name == "attention" ? 1.0 : 0.0)
+                                                                 : 0.0;
+      row(name, std::string(o.name), o.forward_s, o.backward_s, o.flops,
+          ((1 + again) * o.forward_s + o.backward_s) * stage * share * micro);
+    }
+  }
+  const predict::StepTime time = predict::step_time(ask.gpu, ask.calibration, ask.network, m, p);
+  for (const Part& part : kParts) {
+    if (part.value == &predict::StepTime::compute_s || time.*part.value <= 0) continue;
+    row("step", part.words, 0, 0, 0, time.*part.value);
   }
   return t;
 }

@@ -25,6 +25,10 @@ std::string say_plan(const TrainingPlan& plan);
 // What the best one's time goes into, and what makes the next one slower.
 std::vector<std::string> say_why(const std::vector<PlanRow>& rows);
 
+// One step down to its operators: how long each takes for one micro-batch of one layer, how fast that is, and its share of the
+// step; then what is no operator.
+Table operator_table(const design::SearchAsk& ask, const design::Candidate& candidate);
+
 enum class Launcher { megatron, deepspeed, torchtitan };
 constexpr std::array<std::string_view, 3> names(Launcher) { return {"megatron", "deepspeed", "torchtitan"}; }
 // Arguments for Megatron-LM, a configuration for DeepSpeed (JSON) or torchtitan (TOML).

@@ -78,6 +78,27 @@ TEST(Why, TheBestOnesTimeAndWhatTheNextOneLoses) {
   EXPECT_TRUE(say_why({}).empty());
 }
 
+// Operators and the rest of a step sum to the step.
+TEST(Why, OperatorsSumToTheStep) {
+  design::SearchAsk ask;
+  ask.gpu = *find_gpu_model("h100");
+  ask.network = {8, ask.gpu.nic_gb_s};
+  ask.gpus = 256;
+  ask.global_batch = 256;
+  ask.seq = 4096;
+  for (const char* name : {"llama3-70b", "mixtral-8x7b", "deepseek-v3"}) {
+    ask.model = *find_transformer(name);
+    const auto found = design::search(ask);
+    ASSERT_TRUE(found);
+    ASSERT_FALSE(found->best.empty()) << name;
+    for (const design::Candidate& c : found->best) {
+      double sum = 0;
+      for (const auto& row : operator_table(ask, c).rows) sum += *row.back().key;
+      EXPECT_NEAR(sum, 100, 2) << name << " " << say_plan(c.plan);
+    }
+  }
+}
+
 TEST(Why, ThePlanInWords) {
   TrainingPlan p = spread(2, 1, 64);
   p.shard = Shard::weights;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "model/fields.h"
@@ -35,8 +36,8 @@ double error_pct(const TrainingRow& r, const predict::RunPrediction& p) {
 
 Table with_predictions(const Csv& csv, std::string_view metric, std::span<const PredictedRow> rows) {
   Table t;
-  for (const std::string& name : csv.header) t.columns.push_back({name});
-  t.columns.push_back({fmt::format("predicted_{}", metric), true});
+  for (const std::string& name : csv.header) t.columns.push_back({.name = name, .as_is = true});
+  t.columns.push_back({.name = fmt::format("predicted_{}", metric), .right = true, .as_is = true});
   for (const char* name : {"error_pct", "low", "high"}) t.columns.push_back({name, true});
   t.columns.push_back({"basis"});
   for (const auto& cells : csv.rows) {
@@ -115,6 +116,37 @@ Table accuracy_table(std::span<const Scored> scored) {
                       s.row->step_s >= s.prediction.low_s && s.row->step_s <= s.prediction.high_s});
   }
   return error_table("SOFTWARE", errors);
+}
+
+std::vector<Choice> choices(std::span<const Scored> scored) {
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, std::vector<const Scored*>> groups;
+  for (const Scored& s : scored) {
+    const Transformer& m = s.row->model;
+    groups[{s.row->software, fmt::format("{} layers of {}, {} heads", m.layers, m.hidden, m.heads), s.row->plan.gpus}].push_back(
+        &s);
+  }
+  std::vector<Choice> out;
+  for (const auto& [key, those] : groups) {
+    if (those.size() < 2) continue;
+    // Steps of different batches are compared by the sequence.
+    const auto measured = [](const Scored* s) { return s->row->step_s / s->row->plan.global_batch; };
+    const auto predicted = [](const Scored* s) { return s->prediction.step_s / s->row->plan.global_batch; };
+    const auto by = [](const auto& of) { return [of](const Scored* x, const Scored* y) { return of(x) < of(y); }; };
+    const Scored* best = *std::min_element(those.begin(), those.end(), by(measured));
+    const Scored* taken = *std::min_element(those.begin(), those.end(), by(predicted));
+    out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), those.size(), measured(taken) / measured(best) - 1});
+  }
+  return out;
+}
+
+Table choice_table(std::span<const Choice> all) {
+  Table t;
+  t.columns = {{"SOFTWARE"}, {"MODEL"}, {"GPUS", true}, {"RUNS", true}, {"LOST_PCT", true}};
+  for (const Choice& c : all) {
+    t.rows.push_back(
+        {Cell(c.software), Cell(c.model), number(c.gpus, 0), number(static_cast<double>(c.runs), 0), number(100 * c.lost, 2)});
+  }
+  return t;
 }
 
 std::string render_calibrations(std::span<const Calibration> all) {

@@ -43,6 +43,17 @@ struct Scored {
 // One line for each software: rows that nothing was fitted on, their errors, and the share that lies within the intervals.
 Table accuracy_table(std::span<const Scored> scored);
 
+// Of runs of one model on as many GPUs: what it costs to take the one that is predicted to be fastest (a sequence) rather than
+// the one that was. Models of one run say nothing.
+struct Choice {
+  std::string software, model;
+  std::uint32_t gpus = 0;
+  std::size_t runs = 0;
+  double lost = 0;  // share of the best one's time
+};
+std::vector<Choice> choices(std::span<const Scored> scored);
+Table choice_table(std::span<const Choice> all);
+
 // data/calibration/training.csv.
 std::string render_calibrations(std::span<const Calibration> all);
 

@@ -8,7 +8,7 @@ namespace muster::report {
 namespace {
 
 TEST(Predictions, StandBesideWhatWasMeasured) {
-  const auto csv = parse_csv("model,tokens\na,10\nb,\nc,5\n", "t.csv");
+  const auto csv = parse_csv("Model (B),tokens\na,10\nb,\nc,5\n", "t.csv");
   TrainingRows rows;
   TrainingRow a;
   a.row = 0;
@@ -28,7 +28,7 @@ TEST(Predictions, StandBesideWhatWasMeasured) {
   p.calibrated = true;
   const Table t = predictions_table(*csv, rows, std::vector<std::optional<predict::RunPrediction>>{p, std::nullopt});
   EXPECT_EQ(render_csv(t, true),
-            "model,tokens,predicted_tokens,error_pct,low,high,basis\n"
+            "Model (B),tokens,predicted_tokens,error_pct,low,high,basis\n"
             "a,10,12.5,25.00,10,14.286,calibrated\n"
             "b,,,,,,none: no run on this GPU is known\n"
             "c,5,,,,,none: its GPU is not known\n");
@@ -63,6 +63,23 @@ TEST(Predictions, CalibrationsAreReadAsTheyAreWritten) {
   EXPECT_EQ(back->front().dtype, Dtype::mxfp8);
   EXPECT_DOUBLE_EQ(back->front().gemm, 0.6125);
   EXPECT_EQ(back->front().rows, 7U);
+}
+
+TEST(Predictions, AChoiceCostsWhatIsLostAgainstTheBest) {
+  TrainingRow quick, slow, other;
+  quick.plan.gpus = slow.plan.gpus = 8;
+  quick.plan.global_batch = 10;
+  quick.step_s = 10;
+  slow.plan.global_batch = 20;
+  slow.step_s = 24;
+  other.plan.gpus = 16;
+  predict::RunPrediction p;
+  p.step_s = 12;
+  const Scored wrong[] = {{&quick, p}, {&slow, p}, {&other, p}};
+  const auto all = choices(wrong);
+  ASSERT_EQ(all.size(), 1U) << "one run alone is no choice";
+  EXPECT_EQ(all[0].runs, 2U);
+  EXPECT_NEAR(all[0].lost, 0.2, 1e-12) << "a sequence of the one taken takes 1.2 s, of the other 1.0";
 }
 
 }  // namespace

@@ -120,6 +120,7 @@ std::string render_csv(const Table& table, bool headers) {
   if (headers) {
     add_line([&](std::size_t c) {
       std::string name = table.columns[c].name;
+      if (table.columns[c].as_is) return csv_field(Cell(std::move(name)));
       for (auto& ch : name) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch == ' ' ? '_' : ch;
       return csv_field(Cell(std::move(name)));
     });

@@ -25,6 +25,7 @@ struct Column {
   std::string name;    // in capitals, as shown
   bool right = false;  // aligned right: numbers
   bool wide = false;   // shown only on request; always in CSV
+  bool as_is = false;  // in CSV too: it came from somebody's own table
 };
 
 struct Table {

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "ingest/calibration_file.h"
 #include "ingest/collective_rows.h"
+#include "ingest/model_config.h"
 #include "ingest/timings_file.h"
 #include "ingest/training_rows.h"
 
@@ -41,6 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } else {
     fuzz::expect_file_error(c.error(), "t.csv");
+  }
+  if (const auto m = parse_model_config(text, "t.csv")) {
+    fuzz::expect(m->layers > 0 && m->heads > 0 && m->kv_heads > 0 && m->head_dim > 0 && m->params() > 0, "it is a model");
   }
   if (const auto timings = parse_timings(text, "t.csv")) {
     for (const Timing& t : *timings) {

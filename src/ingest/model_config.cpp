@@ -1,0 +1,202 @@
+#include "ingest/model_config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "ingest/json.h"
+
+namespace muster {
+namespace {
+
+// Where a number is found by one of several names; the first thing wrong is kept.
+class Source {
+ public:
+  explicit Source(std::string_view where) : where_(where) {}
+  virtual ~Source() = default;
+
+  std::uint32_t whole(std::initializer_list<std::string_view> names, std::optional<std::uint32_t> otherwise = {}) {
+    for (const std::string_view name : names) {
+      const auto n = find(name);
+      if (!n) continue;
+      if (*n >= 0 && *n <= 1e9 && *n == std::floor(*n)) return static_cast<std::uint32_t>(*n);
+      fail_with(fmt::format("{} must be a whole number", name));
+      return 0;
+    }
+    if (!otherwise) fail_with(fmt::format("{} is missing", *names.begin()));
+    return otherwise.value_or(0);
+  }
+  void fail_with(std::string why) {
+    if (wrong.empty()) wrong = fmt::format("{}: {}", where_, why);
+  }
+
+  std::string wrong;
+
+ protected:
+  // None: it is not there. What is there and no number is not finite.
+  virtual std::optional<double> find(std::string_view name) const = 0;
+
+ private:
+  std::string_view where_;
+};
+
+class JsonSource : public Source {
+ public:
+  JsonSource(const Value& value, std::string_view where) : Source(where), value_(value) {}
+
+  std::string text(std::string_view name) const {
+    const Value* v = value_.find(name);
+    return v != nullptr && v->string() != nullptr ? *v->string() : std::string();
+  }
+
+ protected:
+  std::optional<double> find(std::string_view name) const override {
+    const Value* v = value_.find(name);
+    if (v == nullptr || v->is_null()) return {};
+    double n = NAN;
+    v->number(n);
+    return n;
+  }
+
+ private:
+  const Value& value_;
+};
+
+// "--name value", "--name=value" or "--name" anywhere in the text, a backslash at the end of a line between them or not.
+class ArgumentSource : public Source {
+ public:
+  ArgumentSource(std::string_view text, std::string_view where) : Source(where) {
+    std::vector<std::string_view> words;
+    for (const std::string_view line : split(text, '\n')) {
+      if (trim(line).starts_with('#')) continue;
+      for (std::string_view word : split(line, ' ')) {
+        word = trim(word);
+        while (!word.empty() && (word.back() == '\\' || word.back() == ')' || word.back() == '"')) word.remove_suffix(1);
+        while (!word.empty() && (word.front() == '(' || word.front() == '"')) word.remove_prefix(1);
+        if (!word.empty()) words.push_back(word);
+      }
+    }
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (!words[i].starts_with("--")) continue;
+      const auto equals = words[i].find('=');
+      std::string_view value = equals == std::string_view::npos ? std::string_view() : words[i].substr(equals + 1);
+      if (value.empty() && i + 1 < words.size() && !words[i + 1].starts_with("--")) value = words[i + 1];
+      arguments_.emplace(words[i].substr(2, equals == std::string_view::npos ? equals : equals - 2), value);
+    }
+  }
+
+  bool has(std::string_view name) const { return arguments_.count(std::string(name)) > 0; }
+
+ protected:
+  std::optional<double> find(std::string_view name) const override {
+    const auto it = arguments_.find(std::string(name));
+    return it == arguments_.end() ? std::nullopt : std::optional(parse_double(it->second).value_or(NAN));
+  }
+
+ private:
+  std::map<std::string, std::string> arguments_;
+};
+
+void read_heads(Source& s, Transformer& m, std::initializer_list<std::string_view> kv,
+                std::initializer_list<std::string_view> dim) {
+  m.kv_heads = s.whole(kv, m.heads);
+  if (m.heads == 0 || m.hidden == 0 || m.layers == 0) return s.fail_with("a model without layers, heads or width");
+  m.head_dim = s.whole(dim, m.hidden / m.heads);
+  if (m.kv_heads == 0 || m.head_dim == 0) return s.fail_with("heads of no size");
+  if (m.heads % m.kv_heads != 0)
+    s.fail_with(fmt::format("{} heads cannot share {} heads of keys and values evenly", m.heads, m.kv_heads));
+}
+
+Transformer from_hugging_face(JsonSource& s) {
+  Transformer m;
+  m.name = lower(s.text("model_type").empty() ? "model" : s.text("model_type"));
+  m.layers = s.whole({"num_hidden_layers", "n_layer", "num_layers"});
+  m.hidden = s.whole({"hidden_size", "n_embd", "d_model"});
+  m.heads = s.whole({"num_attention_heads", "n_head", "num_heads"});
+  m.vocab = s.whole({"vocab_size", "padded_vocab_size"});
+  m.ffn = s.whole({"intermediate_size", "n_inner", "ffn_hidden_size"}, 4 * m.hidden);
+  const std::string act = s.text("hidden_act").empty() ? s.text("hidden_activation") : s.text("hidden_act");
+  m.gated = act == "silu" || act == "swiglu" || m.name.starts_with("gemma");
+  m.experts = s.whole({"n_routed_experts", "num_local_experts", "num_experts"}, 0);
+  if (m.experts > 0) {
+    m.top_k = s.whole({"num_experts_per_tok", "experts_per_token", "moe_topk"});
+    m.expert_ffn = s.whole({"moe_intermediate_size", "intermediate_size"});
+    m.dense_layers = s.whole({"first_k_dense_replace"}, 0);
+    m.shared_ffn = s.whole({"shared_expert_intermediate_size"}, s.whole({"n_shared_experts"}, 0) * m.expert_ffn);
+    if (m.dense_layers == 0) m.ffn = 0;
+    m.gated = true;
+  }
+  m.kv_rank = s.whole({"kv_lora_rank"}, 0);
+  if (m.kv_rank > 0) {
+    m.q_rank = s.whole({"q_lora_rank"}, 0);
+    m.rope_dim = s.whole({"qk_rope_head_dim"});
+    m.nope_dim = s.whole({"qk_nope_head_dim"});
+    m.v_dim = s.whole({"v_head_dim"});
+  }
+  read_heads(s, m, {"num_key_value_heads", "num_kv_heads"}, {"head_dim"});
+  return m;
+}
+
+Transformer from_megatron(ArgumentSource& s) {
+  Transformer m;
+  m.name = "model";
+  m.layers = s.whole({"num-layers"});
+  m.hidden = s.whole({"hidden-size"});
+  m.heads = s.whole({"num-attention-heads"});
+  m.vocab = s.whole({"padded-vocab-size", "vocab-size"}, 128'256);  // the tokenizer has it
+  m.gated = s.has("swiglu");
+  m.ffn = s.whole({"ffn-hidden-size"}, 4 * m.hidden);
+  m.experts = s.whole({"num-experts"}, 0);
+  if (m.experts > 0) {
+    m.top_k = s.whole({"moe-router-topk"}, 2);
+    m.expert_ffn = s.whole({"moe-ffn-hidden-size"}, m.ffn);
+    m.shared_ffn = s.whole({"moe-shared-expert-intermediate-size"}, 0);
+    m.ffn = 0;
+  }
+  if (s.has("multi-latent-attention")) {
+    m.kv_rank = s.whole({"kv-lora-rank"}, 32);
+    m.q_rank = s.whole({"q-lora-rank"}, 0);
+    m.nope_dim = s.whole({"qk-head-dim"}, 128);
+    m.rope_dim = s.whole({"qk-pos-emb-head-dim"}, 64);
+    m.v_dim = s.whole({"v-head-dim"}, 128);
+  }
+  if (s.has("group-query-attention"))
+    read_heads(s, m, {"num-query-groups"}, {"kv-channels"});
+  else
+    read_heads(s, m, {}, {"kv-channels"});
+  return m;
+}
+
+}  // namespace
+
+Result<Transformer> parse_model_config(std::string_view text, std::string_view where) {
+  constexpr std::size_t kMost = 4 << 20;
+  if (text.size() > kMost) return fail(Code::bad_input, fmt::format("{}: no configuration is that large", where));
+  const auto done = [](Source& s, Transformer m) -> Result<Transformer> {
+    if (!s.wrong.empty()) {
+      return fail(
+          Code::bad_input, s.wrong,
+          "a Hugging Face config.json, or Megatron-LM's arguments with --num-layers, --hidden-size and --num-attention-heads");
+    }
+    return m;
+  };
+  if (trim(text).starts_with('{')) {
+    const auto value = parse_json(text);
+    if (!value) return fail(Code::bad_input, fmt::format("{}: {}", where, value.error().what));
+    const Value* inner = value->find("text_config");
+    JsonSource s(inner != nullptr && inner->object() != nullptr ? *inner : *value, where);
+    Transformer m = from_hugging_face(s);
+    return done(s, std::move(m));
+  }
+  ArgumentSource s(text, where);
+  Transformer m = from_megatron(s);
+  return done(s, std::move(m));
+}
+
+}  // namespace muster

@@ -1,0 +1,77 @@
+#include "ingest/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include "ingest/hardware_file.h"
+
+namespace muster {
+namespace {
+
+void expect_same(const Transformer& a, const Transformer& b) {
+  EXPECT_NEAR(a.params() / b.params(), 1, 1e-9);
+  EXPECT_NEAR(a.flops_per_token(4096) / b.flops_per_token(4096), 1, 1e-9);
+  EXPECT_EQ(a.kv_heads, b.kv_heads);
+}
+
+TEST(ModelConfig, HuggingFaceDense) {
+  const auto m = parse_model_config(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+      "hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64, "num_hidden_layers": 80,
+      "num_key_value_heads": 8, "vocab_size": 128256, "rope_scaling": {"factor": 8.0}, "torch_dtype": "bfloat16"})",
+                                    "config.json");
+  ASSERT_TRUE(m) << m.error().what;
+  expect_same(*m, *find_transformer("llama3-70b"));
+}
+
+TEST(ModelConfig, HuggingFaceExpertsAndLatentAttention) {
+  const auto m = parse_model_config(R"({"model_type": "deepseek_v3", "hidden_act": "silu", "hidden_size": 7168,
+      "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1,
+      "num_experts_per_tok": 8, "first_k_dense_replace": 3, "num_attention_heads": 128, "num_key_value_heads": 128,
+      "num_hidden_layers": 61, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+      "v_head_dim": 128, "vocab_size": 129280})",
+                                    "config.json");
+  ASSERT_TRUE(m) << m.error().what;
+  expect_same(*m, *find_transformer("deepseek-v3"));
+}
+
+TEST(ModelConfig, HuggingFaceOfManyKinds) {
+  const auto gpt2 = parse_model_config(
+      R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_inner": null, "vocab_size": 50257})", "c");
+  ASSERT_TRUE(gpt2) << gpt2.error().what;
+  EXPECT_EQ(gpt2->ffn, 3072U);
+  EXPECT_FALSE(gpt2->gated);
+  const auto sees = parse_model_config(
+      R"({"model_type": "llava", "vision_config": {"hidden_size": 1}, "text_config": {"model_type": "mixtral", "hidden_act": "silu",
+      "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
+      "num_key_value_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 32000}})",
+      "c");
+  ASSERT_TRUE(sees) << sees.error().what;
+  expect_same(*sees, *find_transformer("mixtral-8x7b"));
+}
+
+TEST(ModelConfig, MegatronsArguments) {
+  const auto m = parse_model_config(
+      "#!/bin/bash\n# --num-layers 3 is not it\nARGS=(\n  --num-layers 80 --hidden-size 8192 \\\n  --num-attention-heads=64 "
+      "--swiglu\n"
+      "  --group-query-attention --num-query-groups 8 --ffn-hidden-size 28672\n  --seq-length 8192 --vocab-size 128256)\n",
+      "run.sh");
+  ASSERT_TRUE(m) << m.error().what;
+  expect_same(*m, *find_transformer("llama3-70b"));
+}
+
+TEST(ModelConfig, WhatIsMissingOrCannotBeIsSaid) {
+  const auto what = [](const char* text) {
+    const auto m = parse_model_config(text, "f");
+    return m ? std::string() : m.error().what;
+  };
+  EXPECT_EQ(what("{\"hidden_size\": 64}"), "f: num_hidden_layers is missing");
+  EXPECT_EQ(what("--num-layers 2 --hidden-size 64"), "f: num-attention-heads is missing");
+  EXPECT_EQ(what("--num-layers two --hidden-size 64 --num-attention-heads 4"), "f: num-layers must be a whole number");
+  EXPECT_EQ(what("--num-layers 2 --hidden-size 64 --num-attention-heads 0"), "f: a model without layers, heads or width");
+  EXPECT_EQ(what("--num-layers 2 --hidden-size 64 --num-attention-heads 6 --group-query-attention --num-query-groups 4"),
+            "f: 6 heads cannot share 4 heads of keys and values evenly");
+  EXPECT_EQ(what("{\"a\": }").substr(0, 7), "f: byte");
+  EXPECT_EQ(what("hello"), "f: num-layers is missing");
+}
+
+}  // namespace
+}  // namespace muster

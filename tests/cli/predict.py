@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Predictions as their users meet them: tables that come back with columns added, refusals that teach, and the page of claims in
+step with what is computed."""
+import csv
+import io
+import os
+
+from checks import STATE, check, finish, run
+
+TABLE = ('collective,gpu,nodes,gpus,fabric,nccl,size_bytes,time_us,algbw_gb_s,busbw_gb_s,dtype,source\n'
+         'all_reduce,H100 SXM,4,32,8x400G NDR InfiniBand,,1073741824,,,,float,"x, y"\n'
+         'all_reduce,H100 SXM,4,32,8x400G NDR InfiniBand,,large,,,,float,z\n')
+with open(f'{STATE}/c.csv', 'w') as f:
+    f.write(TABLE)
+ran = run('predict', 'collective', '--batch', f'{STATE}/c.csv', '-o', 'csv')
+rows = list(csv.DictReader(io.StringIO(ran.out)))
+check(ran.code == 0 and len(rows) == 2 and list(rows[0])[:12] == TABLE.split('\n')[0].split(','), 'rows come back as they were', ran)
+check(float(rows[0]['low']) < float(rows[0]['predicted_time_us']) < float(rows[0]['high']) and rows[0]['basis'] == 'extrapolated',
+      'with a prediction between its bounds', rows[0])
+check(rows[1]['basis'] == 'none: it does not say how many bytes' and rows[1]['source'] == 'z', 'or why there is none', rows[1])
+# 1 GiB among 32 H100 cannot be faster than eight cards of 50 GB/s a node allow.
+check(float(rows[0]['predicted_time_us']) > 1e6 * 2 * 31 / 32 * 2**30 / 400e9, 'and none beyond the links')
+
+with open(f'{STATE}/t.csv', 'w') as f:
+    f.write('# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,'
+            'data parallelism,pipeline parallelism,iteration time (ms),source\n8,32,4,1024,16,24,1024,2,2,2,219.73,s\n')
+ran = run('plan', 'predict', '--batch', f'{STATE}/t.csv', '-o', 'csv')
+row = next(csv.DictReader(io.StringIO(ran.out)), {})
+check(row.get('# GPUs') == '8' and 'predicted_iteration time (ms)' in row and row['basis'] == 'calibrated',
+      'columns of training runs keep their names too', ran)
+
+for words, part in ((['--gpu', 'h100', '--gpus', '12'], 'no whole NVLink domains'),
+                    (['--gpu', 'h1000', '--gpus', '16'], 'no GPU is called'),
+                    (['--gpu', 'h100'], 'on which GPUs'),
+                    (['--gpu', 'h100', '--gpus', '16', '--bytes', '-3'], '--bytes'),
+                    (['--gpu', 'h100', '--gpus', '16', '--radix', '8'], '--fabric'),
+                    (['--gpu', 'h100', '--gpus', '4096', '--fabric', 'fat_tree', '--radix', '4', '--levels', '2'], 'reach'),
+                    (['--batch', f'{STATE}/none.csv'], 'none.csv')):
+    ran = run('predict', 'collective', *words)
+    check(ran.code != 0 and part in ran.err and 'next:' in ran.err, f'refused with a way out: {" ".join(words)[:60]}', ran)
+
+ran = run('predict', 'collective', '--gpu', 'h100', '--gpus', '64', '--bytes', '1GiB', '--all', '--sharp')
+check(all(name in ran.out for name in ('Ring', 'Tree', 'NVLSTree', 'CollNet')), 'every algorithm on request', ran)
+
+with open(f'{STATE}/config.json', 'w') as f:
+    f.write('{"model_type": "llama", "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,'
+            '"num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256}')
+GPUS = ('--gpu', 'h100', '--gpus', '64', '--batch', '256')
+ours, theirs = run('plan', '--model', 'llama3-8b', *GPUS), run('plan', '--model', f'{STATE}/config.json', *GPUS)
+check(ours.code == 0 and ours.out == theirs.out, 'a config.json is planned as the model it is', theirs)
+arguments = run('plan', '--model', 'llama3-8b', *GPUS, '--launch', 'megatron').out
+with open(f'{STATE}/args.sh', 'w') as f:
+    f.write(arguments + ' --vocab-size 128256')
+again = run('plan', '--model', f'{STATE}/args.sh', *GPUS)
+check(again.out == ours.out, 'and so are the arguments that Muster itself prints', again)
+ran = run('plan', '--model', f'{STATE}/c.csv', *GPUS)
+check(ran.code == 2 and 'num-layers is missing' in ran.err, 'what is no configuration is said', ran)
+ran = run('plan', '--model', 'lama3-8b', *GPUS)
+check(ran.code == 3 and 'llama3-8b' in ran.err and 'config.json' in ran.err, 'nor is a name that is not known', ran)
+
+page = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'docs', 'claims.md')).read()
+ran = run('bench', 'claims', '-o', 'csv')
+rows = list(csv.DictReader(io.StringIO(ran.out)))
+check(len(rows) == 23, 'every claim has an answer', ran)
+for r in rows:
+    parts = [r['claim'], r['figure'], r['because'], f"| {r['id']} | {r['verdict']} |"]
+    check(all(p in page for p in parts), f"docs/claims.md says what is computed: {r['id']}", [p for p in parts if p not in page])
+finish()
