@@ -1,11 +1,11 @@
 // muster predict collective, muster calibrate collectives, muster bench collectives.
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "commands.h"
 #include "files.h"
 #include "ingest/collective_rows.h"
 #include "ingest/hardware_file.h"
+#include "model_choice.h"
 #include "predict/traffic.h"
 #include "report/collectives.h"
 #include "say.h"
@@ -61,13 +61,9 @@ Result<double> fabric_share(const PredictCollectiveOptions& o, const CollectiveS
 int run_predict_collective(const PredictCollectiveOptions& o) {
   if (!o.batch.empty()) return run_batch(o);
   if (o.gpu.empty() || o.gpus == 0) return say_error({Code::bad_input, "on which GPUs?", "--gpu NAME --gpus N, or --batch FILE"});
-  const GpuModel* gpu = find_gpu_model(lower(o.gpu));
-  if (gpu == nullptr) {
-    std::vector<std::string> names;
-    for (const GpuModel& g : gpu_models()) names.push_back(g.name);
-    return say_error(
-        {Code::not_found, fmt::format("no GPU is called \"{}\"", printable(o.gpu)), "there are " + join(names, ", ")});
-  }
+  const auto chosen = chosen_gpu(o.gpu);
+  if (!chosen) return say_error(chosen.error());
+  const GpuModel* gpu = *chosen;
   CollectiveRow row;
   CollectiveSetup& s = row.setup;
   s.op = o.op;

@@ -31,6 +31,7 @@ int run_plan(const PlanOptions& options);
 int run_plan_predict(const PlanPredictOptions& options);
 int run_calibrate_runs(const CalibrateRunsOptions& options);
 int run_design_fabric(const DesignFabricOptions& options);
+int run_design_cluster(const DesignClusterOptions& options);
 int run_predict_fabric(const PredictFabricOptions& options);
 int run_predict_collective(const PredictCollectiveOptions& options);
 int run_calibrate_collectives(const CalibrateCollectivesOptions& options);

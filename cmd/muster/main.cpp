@@ -45,6 +45,7 @@ struct Dispatch {
   int operator()(const PlanPredictOptions& o) const { return run_plan_predict(o); }
   int operator()(const CalibrateRunsOptions& o) const { return run_calibrate_runs(o); }
   int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
+  int operator()(const DesignClusterOptions& o) const { return run_design_cluster(o); }
   int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }
   int operator()(const PredictCollectiveOptions& o) const { return run_predict_collective(o); }
   int operator()(const CalibrateCollectivesOptions& o) const { return run_calibrate_collectives(o); }

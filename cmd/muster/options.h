@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "design/cluster.h"
 #include "design/fabrics.h"
 #include "model/collective.h"
 #include "model/upgrade.h"
@@ -215,6 +216,18 @@ struct PlanPredictOptions {
 
 struct DesignFabricOptions {
   design::FabricAsk ask;
+};
+
+enum class ClusterFile : std::uint8_t { cluster, fabric };
+constexpr std::array<std::string_view, 2> names(ClusterFile) { return {"cluster", "fabric"}; }
+struct DesignClusterOptions {
+  design::ClusterAsk ask;
+  std::string model;
+  std::vector<std::string> gpus;  // empty: all that have a price
+  std::string prices;
+  std::uint32_t show = 0;  // number of a design; 0: all as a table
+  std::optional<ClusterFile> emit;
+  report::Format format = report::Format::table;  // table, wide or csv
 };
 
 struct PredictFabricOptions {
@@ -527,7 +540,7 @@ using Command =
                  TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
                  BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
                  BenchKernelsOptions, BenchAccuracyOptions, BenchClaimsOptions,
-                 PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions,
+                 PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions, DesignClusterOptions,
                  PredictFabricOptions, PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions,
                  UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,
                  JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;

@@ -4,7 +4,8 @@
 namespace muster::cmd {
 
 void Parser::add_fabric() {
-  auto* design = command(app_, "design", "Design networks", kDesign);
+  auto* design = command(app_, "design", "Design clusters and networks", kDesign);
+  add_design_cluster(*design);
   auto* net = command(*design, "fabric", "A network from a few numbers, as ibnetdiscover would print it", nullptr,
                       "  muster design fabric --nodes 128 --kind rail --radix 64 > fabric.net");
   design::FabricAsk& a = design_fabric_.ask;

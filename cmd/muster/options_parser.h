@@ -258,6 +258,7 @@ class Parser {
   void add_plan();
   void add_plan_flags(CLI::App* sub, PlanOptions& options);
   void add_fabric();
+  void add_design_cluster(CLI::App& design);
   void add_predict_collective(CLI::App& predict);
   void add_calibrate_collectives(CLI::App& calibrate);
   void add_bench_collectives(CLI::App& bench);
@@ -334,6 +335,7 @@ class Parser {
   PlanPredictOptions plan_predict_;
   CalibrateRunsOptions calibrate_runs_;
   DesignFabricOptions design_fabric_;
+  DesignClusterOptions design_cluster_;
   PredictFabricOptions predict_fabric_;
   PredictCollectiveOptions predict_collective_;
   CalibrateCollectivesOptions calibrate_collectives_;

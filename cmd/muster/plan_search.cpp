@@ -1,16 +1,13 @@
 // muster plan: the fastest way to spread a training run over GPUs, and why.
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "base/text.h"
 #include "commands.h"
 #include "design/search.h"
 #include "design/whole_run.h"
-#include "files.h"
 #include "ingest/calibration_file.h"
 #include "ingest/hardware_file.h"
-#include "ingest/model_config.h"
+#include "model_choice.h"
 #include "predict/calibrate.h"
 #include "report/plan.h"
 #include "say.h"
@@ -20,35 +17,6 @@ namespace muster::cmd {
 namespace {
 
 constexpr double kDayS = 86'400;
-
-template <class T>
-Result<const T*> named(const char* what, const std::string& name, const std::vector<T>& all) {
-  std::vector<std::string> names;
-  for (const T& x : all) {
-    if (x.name == lower(name)) return &x;
-    names.push_back(x.name);
-  }
-  const auto meant = nearest(lower(name), names);
-  return fail(Code::not_found, fmt::format("no {} is called \"{}\"", what, printable(name)),
-              meant ? "did you mean " + *meant + "?" : "there are " + join(names, ", "));
-}
-
-// One that ships, or a file.
-Result<Transformer> model_of(const std::string& name) {
-  std::error_code ignored;
-  if (find_transformer(lower(name)) == nullptr && std::filesystem::is_regular_file(name, ignored)) {
-    const auto text = read_file(name);
-    if (!text) return tl::unexpected(text.error());
-    return parse_model_config(*text, name);
-  }
-  const auto found = named("model", name, transformers());
-  if (!found) {
-    Error e = found.error();
-    e.next += "; a config.json or a file with Megatron's arguments will do too";
-    return tl::unexpected(e);
-  }
-  return **found;
-}
 
 struct Machine {
   const GpuModel* gpu = nullptr;
@@ -62,7 +30,7 @@ Result<Machine> machine(const PlanOptions& o) {
   if (o.cluster.empty()) {
     if (o.gpu.empty() || o.gpus == 0)
       return fail(Code::bad_input, "on which GPUs?", "--cluster NAME|FILE, or --gpu NAME --gpus N");
-    auto gpu = named("GPU", o.gpu, gpu_models());
+    auto gpu = chosen_gpu(o.gpu);
     if (!gpu) return tl::unexpected(gpu.error());
     m.gpu = *gpu;
     m.network = {m.gpu->domain > 8 ? 4.0 : 8.0, m.gpu->nic_gb_s};
@@ -71,7 +39,7 @@ Result<Machine> machine(const PlanOptions& o) {
   }
   auto site = load_cluster(o.cluster);
   if (!site) return tl::unexpected(site.error());
-  auto gpu = named("GPU", site->gpu_model, gpu_models());
+  auto gpu = chosen_gpu(site->gpu_model);
   if (!gpu) return tl::unexpected(gpu.error());
   m.gpu = *gpu;
   m.network = {static_cast<double>(site->gpus_per_node), site->link_gbps / 8};
@@ -111,7 +79,7 @@ int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
 int run_plan(const PlanOptions& o) {
   if (o.model.empty())
     return say_error({Code::bad_input, "a plan for which model?", "--model NAME; muster plan --help lists them"});
-  const auto model = model_of(o.model);
+  const auto model = chosen_model(o.model);
   if (!model) return say_error(model.error());
   const auto on = machine(o);
   if (!on) return say_error(on.error());

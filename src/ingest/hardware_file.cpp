@@ -114,6 +114,57 @@ Result<std::vector<Transformer>> parse_transformers(std::string_view csv, std::s
   return parse_all<Transformer>(csv, where, transformer_of);
 }
 
+namespace {
+
+Result<Prices> priced(std::string_view text, std::string_view where, Prices out) {
+  const std::pair<std::string_view, double Prices::*> kItems[] = {
+      {"switch", &Prices::switch_usd},
+      {"transceiver", &Prices::transceiver},
+      {"copper cable", &Prices::copper_cable},
+      {"active cable", &Prices::active_cable},
+      {"fibre", &Prices::fibre},
+      {"flash storage", &Prices::flash_pb},
+      {"object storage", &Prices::object_pb},
+      {"hall", &Prices::hall_kw_month},
+      {"people", &Prices::people_year},
+  };
+  const auto csv = parse_csv(text, where);
+  if (!csv) return tl::unexpected(csv.error());
+  for (std::size_t i = 0; i < csv->rows.size(); ++i) {
+    RowReader r(*csv, i, where);
+    const std::string& item = r.text("item");
+    const double usd = r.number("usd");
+    if (r.wrong()) return fail(Code::bad_input, *r.wrong(), "a price in USD, 0 or more");
+    if (item.starts_with("gpu ")) {
+      out.gpu[item.substr(4)] = usd;
+      continue;
+    }
+    const auto known = std::find_if(std::begin(kItems), std::end(kItems), [&](const auto& k) { return k.first == item; });
+    if (known == std::end(kItems)) {
+      std::vector<std::string> names = {"gpu NAME"};
+      for (const auto& [name, to] : kItems) names.emplace_back(name);
+      return fail(Code::bad_input,
+                  fmt::format("{}:{}: nothing is bought by the name '{}'", where, csv->lines[i], printable(item)),
+                  "there are " + join(names, ", "));
+    }
+    out.*known->second = usd;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Prices> parse_prices(std::string_view csv, std::string_view where) { return priced(csv, where, prices()); }
+
+const Prices& prices() {
+  static const Prices all = [] {
+    auto read = priced(embedded_file("hardware/prices.csv").value_or(""), "prices.csv", {});
+    MUSTER_CHECK(read.has_value());
+    return std::move(*read);
+  }();
+  return all;
+}
+
 const std::vector<GpuModel>& gpu_models() {
   static const std::vector<GpuModel> all = [] {
     auto read = parse_gpu_models(embedded_file("hardware/gpus.csv").value_or(""));

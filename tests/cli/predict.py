@@ -58,6 +58,35 @@ check(ran.code == 2 and 'num-layers is missing' in ran.err, 'what is no configur
 ran = run('plan', '--model', 'lama3-8b', *GPUS)
 check(ran.code == 3 and 'llama3-8b' in ran.err and 'config.json' in ran.err, 'nor is a name that is not known', ran)
 
+ran = run('plan', 'explain', '--model', 'llama3-70b', '--gpu', 'h100', '--gpus', '256', '--tp', '8', '--pp', '4', '-o', 'csv')
+rows = list(csv.DictReader(io.StringIO(ran.out)))
+said = ran.err.replace(" with sequence parallelism", "")
+check(ran.code == 0 and abs(sum(float(r["share_pct"]) for r in rows) - 100) < 2 and "TP 8, PP 4" in said,
+      'a settled plan down to its operators, which sum to the step', ran)
+
+ran = run('design', 'cluster', '--gpus', '1024', '--gpu', 'h200', '-o', 'csv')
+rows = list(csv.DictReader(io.StringIO(ran.out)))
+check(ran.code == 0 and len(rows) == 3 and all(float(r['capital']) > 30 for r in rows) and any(r['best'] == 'yes' for r in rows),
+      'designs of a cluster, compared', ran)
+with open(f'{STATE}/cluster.yaml', 'w') as f:
+    f.write(run('design', 'cluster', '--gpus', '1024', '--gpu', 'h200', '--show', '1', '--emit', 'cluster').out)
+ran = run('twin', 'run', '--cluster', f'{STATE}/cluster.yaml', '--days', '0.2', '-o', 'json')
+check(ran.code == 0 and '1024' in ran.out, 'the twin runs the file of one as it is', ran)
+with open(f'{STATE}/fabric.net', 'w') as f:
+    f.write(run('design', 'cluster', '--gpus', '256', '--gpu', 'h200', '--emit', 'fabric').out)
+ran = run('predict', 'fabric', '--net', f'{STATE}/fabric.net', '--adaptive', '--every', '50', '--pairs', '2')
+check(ran.code == 0, 'and its network can be judged', ran)
+with open(f'{STATE}/prices.csv', 'w') as f:
+    f.write('item,usd\ngpu h200,-5\n')
+for words, part in ((['--gpus', '1024', '--days', '5'], 'either'),
+                    (['--days', '5'], 'which run'),
+                    (['--gpus', '1024', '--gpu', 'h200', '--prices', f'{STATE}/prices.csv'], 'must be a number of 0 or more'),
+                    (['--gpus', '65536', '--gpu', 'h200', '--radix', '8'], 'reach'),
+                    (['--gpus', '1024', '--grow-to', '512'], 'do not grow'),
+                    (['--gpus', '1024', '--gpu', 'h200', '--show', '9'], 'no design 9')):
+    ran = run('design', 'cluster', *words)
+    check(ran.code != 0 and part in ran.err and 'next:' in ran.err, f'refused with a way out: {" ".join(words)[:60]}', ran)
+
 page = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'docs', 'claims.md')).read()
 ran = run('bench', 'claims', '-o', 'csv')
 rows = list(csv.DictReader(io.StringIO(ran.out)))

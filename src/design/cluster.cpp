@@ -1,0 +1,346 @@
+#include "design/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "design/economics.h"
+#include "design/search.h"
+#include "predict/traffic.h"
+
+namespace muster::design {
+namespace {
+
+constexpr double kServerOverGpu = 1.82;  // power of a server over that of its GPUs, at their limit
+constexpr double kSwitchKw = 1.0;        // 64 ports of 400G with optics
+constexpr double kRackKwAir = 45, kRackKwLiquid = 130;
+constexpr double kCheckpointBytes = 14;  // a parameter: weights and the optimizer's state
+constexpr double kCheckpointS = 60;      // until it is durable
+constexpr double kCheckpointsKept = 20;
+constexpr double kReadPerGpuGbS = 0.05;  // tokens need next to nothing; images and restarts do
+constexpr double kStoreGbSPerPb = 100;   // of flash, written
+constexpr double kDataBytesPerToken = 4;
+constexpr double kDataCopies = 3;  // raw, filtered, tokenized
+constexpr double kRackPitchM = 0.7, kRowPitchM = 3.0, kDropM = 2.0;
+constexpr std::uint32_t kRacksPerRow = 16;
+constexpr double kCopperM = 3, kActiveM = 30;
+
+double pue(Cooling c) { return c == Cooling::air ? 1.40 : 1.15; }
+
+// Where a node or a switch stands: racks in rows, the network's own racks in the middle of what they join.
+class Floor {
+ public:
+  explicit Floor(std::uint32_t nodes_per_rack) : nodes_per_rack_(nodes_per_rack) {}
+
+  double rack_of_node(std::uint32_t node) const { return node / nodes_per_rack_; }
+  static double length_m(double a, double b) {
+    if (a == b) return kDropM;
+    const auto row = [](double r) { return std::floor(r / kRacksPerRow); };
+    const auto along = [](double r) { return std::fmod(r, kRacksPerRow); };
+    return 2 * kDropM + std::abs(along(a) - along(b)) * kRackPitchM + std::abs(row(a) - row(b)) * kRowPitchM;
+  }
+
+ private:
+  std::uint32_t nodes_per_rack_;
+};
+
+// Every node of the graph by the mean place of what it is cabled to, from the servers up.
+Cables cables_of(const Fabric& f, std::uint32_t nics, const Floor& floor) {
+  std::vector<double> place(f.nodes.size(), -1);
+  std::uint32_t card = 0;
+  for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+    if (!f.nodes[i].is_switch) place[i] = floor.rack_of_node(card++ / nics);
+  }
+  for (bool more = true; more;) {
+    more = false;
+    std::vector<double> next = place;
+    for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+      if (place[i] >= 0) continue;
+      double sum = 0, n = 0;
+      for (const std::uint32_t link : f.nodes[i].out) {
+        if (link == Fabric::kNoLink || place[f.links[link].to] < 0) continue;
+        sum += place[f.links[link].to];
+        ++n;
+      }
+      if (n > 0) next[i] = std::floor(sum / n);
+      more = more || n > 0;
+    }
+    place = std::move(next);
+  }
+  Cables out;
+  for (std::size_t i = 0; i < f.links.size(); i += 2) {
+    const double m = Floor::length_m(place[f.links[i].from], place[f.links[i].to]);
+    ++(m <= kCopperM ? out.copper : m <= kActiveM ? out.active : out.fibre);
+  }
+  return out;
+}
+
+// Switches that a packet crosses, mean over pairs of cards.
+double mean_hops(const Fabric& f, predict::Router& router) {
+  const auto ends = f.endpoints();
+  double sum = 0, n = 0;
+  const std::size_t step = std::max<std::size_t>(1, ends.size() / 64);
+  for (std::size_t i = 0; i < ends.size(); i += step) {
+    for (std::size_t j = step / 2; j < ends.size(); j += step) {
+      if (i == j) continue;
+      if (const auto way = router.way(ends[i], ends[j])) {
+        double links = 0;
+        for (const auto& u : *way) links += u.share;
+        sum += links - 1;
+        ++n;
+      }
+    }
+  }
+  return n > 0 ? sum / n : 0;
+}
+
+Fabric without_one_spine(const Fabric& f) {
+  Fabric out = f;
+  for (std::uint32_t i = 0; i < out.nodes.size(); ++i) {
+    FabricNode& n = out.nodes[i];
+    const bool joins_switches_only = n.is_switch && std::all_of(n.out.begin(), n.out.end(), [&](std::uint32_t l) {
+                                       return l == Fabric::kNoLink || f.nodes[f.links[l].to].is_switch;
+                                     });
+    if (!joins_switches_only) continue;
+    for (std::uint32_t& l : n.out) {
+      if (l == Fabric::kNoLink) continue;
+      const FabricLink& back = f.links[l ^ 1];
+      out.nodes[back.from].out[back.port] = Fabric::kNoLink;
+      l = Fabric::kNoLink;
+    }
+    return out;
+  }
+  return out;
+}
+
+class Designer {
+ public:
+  explicit Designer(const ClusterAsk& ask) : a_(ask) {}
+
+  Result<std::vector<ClusterDesign>> run() {
+    for (const GpuChoice& c : a_.choices) {
+      const auto gpus = a_.days > 0 ? enough(c) : std::optional(a_.gpus / unit(c.gpu) * unit(c.gpu));
+      if (!gpus || *gpus == 0) continue;
+      for (const auto& [kind, over] : {std::pair{FabricKind::rail, 1.0}, {FabricKind::fat_tree, 1.0}, {FabricKind::rail, 2.0}}) {
+        auto one = with(c, *gpus, kind, over);
+        if (!one) {
+          problem_ = one.error();
+          continue;
+        }
+        if (one->run && a_.days > 0 && one->run->s > a_.days * 86'400) continue;  // this network is too slow for it
+        out_.push_back(std::move(*one));
+      }
+    }
+    if (out_.empty()) return tl::unexpected(problem_);
+    std::stable_sort(out_.begin(), out_.end(), [&](const auto& x, const auto& y) { return all_usd(x) < all_usd(y); });
+    mark_front();
+    return std::move(out_);
+  }
+
+ private:
+  static std::uint32_t unit(const GpuModel& g) { return g.domain > 8 ? g.domain : 8; }
+  double all_usd(const ClusterDesign& d) const { return d.capital_usd() + d.yearly_usd * a_.years; }
+
+  SearchAsk search_ask(const GpuChoice& c, std::uint32_t gpus, double nic_gb_s) const {
+    SearchAsk s;
+    s.model = a_.model;
+    s.gpu = c.gpu;
+    s.calibration = c.calibration;
+    s.network = {c.gpu.domain > 8 ? 4.0 : 8.0, nic_gb_s};
+    s.gpus = gpus;
+    s.global_batch = a_.batch;
+    s.seq = a_.seq;
+    s.dtype = a_.dtype;
+    s.keep = 1;
+    return s;
+  }
+
+  WholeRun course(const GpuChoice& c, std::uint32_t gpus, double step_s, double write_gb_s) const {
+    return whole_run({.step_s = step_s,
+                      .tokens_a_step = static_cast<double>(a_.batch) * a_.seq,
+                      .tokens = a_.tokens,
+                      .gpus = gpus,
+                      .gpu_w = c.gpu.tdp_w,
+                      .params = a_.model.params(),
+                      .storage_gb_s = write_gb_s});
+  }
+  double write_gb_s() const {
+    return a_.tokens > 0 ? std::max(5.0, a_.model.params() * kCheckpointBytes / kCheckpointS / 1e9) : 0.1 * a_.gpus;
+  }
+
+  // The fewest GPUs that are done in time, of sizes that a run can be spread over.
+  std::optional<std::uint32_t> enough(const GpuChoice& c) {
+    std::vector<std::uint32_t> sizes;
+    for (std::uint32_t base = unit(c.gpu); base <= 131'072; base *= 2) {
+      sizes.push_back(base);
+      if (base >= 2 * unit(c.gpu)) sizes.push_back(base + base / 2);
+    }
+    const auto days = [&](std::uint32_t gpus) {
+      const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s));
+      if (!found || found->best.empty()) return std::numeric_limits<double>::infinity();
+      return course(c, gpus, found->best.front().step_s, write_gb_s()).s / 86'400;
+    };
+    // Days fall with the GPUs until the batch has no more to share out.
+    std::size_t low = 0, high = sizes.size();
+    double best = std::numeric_limits<double>::infinity();
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      const double d = days(sizes[middle]);
+      best = std::min(best, d);
+      if (d <= a_.days)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    if (low < sizes.size()) return sizes[low];
+    problem_ = {Code::bad_input,
+                fmt::format("none of these GPUs trains {} on {:.3g} tokens in {:g} days with batches of {}: {} needs {}",
+                            a_.model.name, a_.tokens, a_.days, a_.batch, c.gpu.name,
+                            std::isfinite(best) ? fmt::format("{:.0f} days", best) : "more memory or another batch"),
+                "more days, fewer tokens, or a larger batch: GPUs beyond the batch have nothing to do"};
+    return {};
+  }
+
+  Result<ClusterDesign> with(const GpuChoice& c, std::uint32_t gpus, FabricKind kind, double over) {
+    const auto price = a_.prices.gpu.find(c.gpu.name);
+    if (price == a_.prices.gpu.end()) {
+      return fail(Code::not_found, fmt::format("no price of {} is known", c.gpu.name),
+                  fmt::format("--prices FILE with a line \"gpu {},USD\"", c.gpu.name));
+    }
+    ClusterDesign d;
+    d.gpu = c.gpu.name;
+    d.gpus = gpus;
+    d.node_gpus = c.gpu.domain > 8 ? 4 : 8;
+    d.nodes = gpus / d.node_gpus;
+    const double node_kw = c.gpu.tdp_w * d.node_gpus * kServerOverGpu / 1000;
+    const double rack_kw = a_.cooling == Cooling::air ? kRackKwAir : kRackKwLiquid;
+    d.nodes_per_rack =
+        c.gpu.domain > 8 ? c.gpu.domain / d.node_gpus : std::clamp(static_cast<std::uint32_t>(rack_kw / node_kw), 1U, 8U);
+    d.fabric = {kind, d.nodes, d.node_gpus, a_.radix, 0, over, c.gpu.nic_gb_s};
+    // Room to grow: as many levels as the later size needs.
+    if (a_.grow_to > gpus) {
+      FabricAsk later = d.fabric;
+      later.nodes = a_.grow_to / d.node_gpus;
+      const auto grown = build_fabric(later);
+      if (!grown) return tl::unexpected(grown.error());
+      if (levels(*grown) > 2) d.fabric.levels = 3;
+    }
+    const auto fabric = build_fabric(d.fabric);
+    if (!fabric) return tl::unexpected(fabric.error());
+    for (const FabricNode& n : fabric->nodes) d.switches += n.is_switch ? 1 : 0;
+    d.leaves = leaves_of(*fabric);
+    d.cables = cables_of(*fabric, d.node_gpus, Floor(d.nodes_per_rack));
+    d.transceivers = 2 * d.cables.fibre;
+    double share = 1;
+    if (auto ok = judge(*fabric, c, d, share); !ok) return tl::unexpected(ok.error());
+    d.racks = (d.nodes + d.nodes_per_rack - 1) / d.nodes_per_rack + (d.switches + 7) / 8;
+    d.it_mw = (d.nodes * node_kw + d.switches * kSwitchKw) / 1000;
+    d.mw = d.it_mw * pue(a_.cooling);
+    d.write_gb_s = write_gb_s();
+    d.read_gb_s = kReadPerGpuGbS * gpus;
+    d.flash_pb = std::max({d.write_gb_s / kStoreGbSPerPb, d.read_gb_s / kStoreGbSPerPb / 2,
+                           a_.tokens > 0 ? a_.model.params() * kCheckpointBytes * kCheckpointsKept / 1e15 : 0.0});
+    d.object_pb = std::max(2 * d.flash_pb, a_.tokens * kDataBytesPerToken * kDataCopies / 1e15);
+    const Prices& p = a_.prices;
+    d.servers_usd = gpus * price->second;
+    d.network_usd = d.switches * p.switch_usd + d.cables.copper * p.copper_cable + d.cables.active * p.active_cable +
+                    d.cables.fibre * p.fibre + d.transceivers * p.transceiver;
+    d.storage_usd = d.flash_pb * p.flash_pb + d.object_pb * p.object_pb;
+    d.yearly_usd = d.it_mw * 1000 * p.hall_kw_month * 12 + p.people_year;
+    if (a_.tokens > 0) {
+      const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s * share));
+      if (!found) return tl::unexpected(found.error());
+      if (found->best.empty()) {
+        return fail(Code::bad_input, fmt::format("{} does not fit on {} {}", a_.model.name, gpus, c.gpu.name),
+                    "more GPUs, or GPUs with more memory");
+      }
+      d.plan = found->best.front().plan;
+      d.step_s = found->best.front().step_s;
+      d.run = course(c, gpus, d.step_s, d.write_gb_s);
+    }
+    return d;
+  }
+
+  static std::uint32_t leaves_of(const Fabric& f) {
+    std::uint32_t n = 0;
+    for (const FabricNode& node : f.nodes) {
+      n += node.is_switch && std::any_of(node.out.begin(), node.out.end(), [&](std::uint32_t l) {
+             return l != Fabric::kNoLink && !f.nodes[f.links[l].to].is_switch;
+           });
+    }
+    return n;
+  }
+  static int levels(const Fabric& f) {
+    for (const FabricNode& n : f.nodes) {
+      if (n.is_switch && n.name.starts_with("core")) return 3;
+    }
+    return 2;
+  }
+
+  // What the network gives: `share` of the cards' rate to the rings of a training run.
+  Result<void> judge(const Fabric& fabric, const GpuChoice& c, ClusterDesign& d, double& share) const {
+    predict::Router router(fabric, predict::Routing::adaptive);
+    d.hops = mean_hops(fabric, router);
+    const auto pairs = predict::bisection_traffic(fabric, router, 3, 1);
+    if (!pairs) return tl::unexpected(pairs.error());
+    d.bisection = pairs->mean;
+    const Fabric less = without_one_spine(fabric);
+    predict::Router around(less, predict::Routing::adaptive);
+    const auto down = predict::bisection_traffic(less, around, 3, 1);
+    d.one_down = down ? down->mean : 0;  // some could not reach others
+    CollectiveRow row;
+    row.setup = {Collective::all_reduce, c.gpu.name, d.gpus, std::min(d.gpus, c.gpu.domain), c.gpu.nic_gb_s, "infiniband"};
+    row.bytes = 1 << 30;
+    if (d.gpus > c.gpu.domain) {
+      const auto ring = predict::ring_traffic(fabric, router, d.gpus, c.gpu.domain);
+      if (!ring) return tl::unexpected(ring.error());
+      share = std::min(1.0, ring->slowest_mean);
+    } else {
+      row.setup.nic_gb_s = 0;
+      row.setup.network.clear();
+    }
+    const GpuModel known[] = {c.gpu};
+    if (const auto p = predict::Collectives({}, a_.classes, known, {}).predict(row, share)) d.all_reduce_s = p->s;
+    return {};
+  }
+
+  void mark_front() {
+    const auto days = [](const ClusterDesign& d) { return d.run ? d.run->s : 0.0; };
+    for (ClusterDesign& x : out_) {
+      x.front = std::none_of(out_.begin(), out_.end(), [&](const ClusterDesign& y) {
+        const bool no_worse = y.capital_usd() <= x.capital_usd() && y.yearly_usd <= x.yearly_usd && days(y) <= days(x) &&
+                              y.bisection >= x.bisection - 0.005;
+        const bool better = y.capital_usd() < x.capital_usd() || y.yearly_usd < x.yearly_usd || days(y) < days(x) ||
+                            y.bisection > x.bisection + 0.005;
+        return no_worse && better;
+      });
+    }
+  }
+
+  const ClusterAsk& a_;
+  std::vector<ClusterDesign> out_;
+  Error problem_{Code::bad_input, "no GPUs to choose from", "--gpu NAME"};
+};
+
+Result<void> check(const ClusterAsk& a) {
+  const auto bad = [](std::string what, const char* next) { return fail(Code::bad_input, std::move(what), next); };
+  if ((a.days > 0) == (a.gpus > 0))
+    return bad("either a run with its days, or a number of GPUs", "--days N with --model and --tokens, or --gpus N");
+  if (a.days > 0 && a.tokens <= 0) return bad("days for which run?", "--model NAME --tokens N");
+  if (a.gpus > 131'072) return bad(fmt::format("{} GPUs", a.gpus), "at most 131,072");
+  if (a.grow_to > 0 && a.grow_to <= a.gpus)
+    return bad(fmt::format("{} GPUs do not grow to {}", a.gpus, a.grow_to), "--grow-to a larger number");
+  if (a.choices.empty()) return bad("no GPUs to choose from", "--gpu NAME");
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<ClusterDesign>> design_clusters(const ClusterAsk& ask) {
+  if (auto ok = check(ask); !ok) return tl::unexpected(ok.error());
+  return Designer(ask).run();
+}
+
+}  // namespace muster::design

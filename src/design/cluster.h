@@ -1,0 +1,78 @@
+// Whole clusters for a need: what to buy, what it costs to buy and to keep, what it draws, and what it does.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "design/fabrics.h"
+#include "design/whole_run.h"
+#include "model/calibration.h"
+#include "model/gpu_model.h"
+#include "model/prices.h"
+#include "model/training_plan.h"
+#include "model/transformer.h"
+#include "predict/collectives.h"
+
+namespace muster::design {
+
+enum class Cooling : std::uint8_t { air, liquid };
+constexpr std::array<std::string_view, 2> names(Cooling) { return {"air", "liquid"}; }
+
+struct GpuChoice {
+  GpuModel gpu;
+  Calibration calibration;
+};
+
+struct ClusterAsk {
+  // Either a run that must be done in time, or so many GPUs.
+  Transformer model;
+  double tokens = 0;  // 0: no run is named
+  double days = 0;    // 0: as many GPUs as asked for
+  std::uint32_t gpus = 0;
+  std::uint32_t grow_to = 0;  // GPUs later on, for which the spines must have room; 0: no more
+  std::uint32_t batch = 1024, seq = 8192;
+  Dtype dtype = Dtype::bf16;
+  std::vector<GpuChoice> choices;
+  Prices prices;
+  std::vector<CollectiveClass> classes;  // what exchanges get of links
+  std::uint32_t radix = 64;
+  Cooling cooling = Cooling::air;
+  double years = 4;
+};
+
+struct Cables {
+  std::uint32_t copper = 0, active = 0, fibre = 0;  // up to 3 m, up to 30 m, beyond
+};
+
+struct ClusterDesign {
+  std::string gpu;
+  std::uint32_t gpus = 0, nodes = 0, node_gpus = 8, racks = 0, nodes_per_rack = 4;
+  FabricAsk fabric;
+  std::uint32_t switches = 0, leaves = 0, transceivers = 0;
+  Cables cables;
+  double hops = 0;           // switches between two cards, mean over all pairs
+  double bisection = 0;      // of the cards' rate, in random pairs, routed by a hash
+  double one_down = 0;       // the same share with one spine gone
+  double all_reduce_s = 0;   // of 1 GiB among all
+  double it_mw = 0, mw = 0;  // machines at their limit; with cooling
+  double write_gb_s = 0;     // of the store, so that a checkpoint is durable in a minute
+  double read_gb_s = 0;      // so that data never wait
+  double flash_pb = 0, object_pb = 0;
+  double servers_usd = 0, network_usd = 0, storage_usd = 0;  // to buy
+  double yearly_usd = 0;                                     // hall and people
+  std::optional<TrainingPlan> plan;                          // of the named run
+  std::optional<WholeRun> run;
+  double step_s = 0;
+  bool front = false;  // no other is better in one of capital, yearly cost and days, and worse in none
+
+  double capital_usd() const { return servers_usd + network_usd + storage_usd; }
+};
+
+// Cheapest first. An error says what is contradictory, or that none of the GPUs does it, with the nearest miss.
+Result<std::vector<ClusterDesign>> design_clusters(const ClusterAsk& ask);
+
+}  // namespace muster::design

@@ -1,0 +1,126 @@
+#include "design/cluster.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::design {
+namespace {
+
+GpuModel h100() {
+  GpuModel g;
+  g.name = "h100";
+  g.bf16_tflops = 989;
+  g.hbm_gb = 80;
+  g.hbm_tb_s = 3.35;
+  g.nvlink_gb_s = 450;
+  g.domain = 8;
+  g.nvls = true;
+  g.sms = 132;
+  g.nic_gb_s = 50;
+  g.tdp_w = 700;
+  return g;
+}
+
+ClusterAsk ask() {
+  ClusterAsk a;
+  Transformer& m = a.model;
+  m.name = "llama3-70b";
+  m.layers = 80;
+  m.hidden = 8192;
+  m.heads = 64;
+  m.kv_heads = 8;
+  m.head_dim = 128;
+  m.ffn = 28672;
+  m.gated = true;
+  m.vocab = 128256;
+  a.choices = {{h100(), {}}};
+  a.prices.gpu["h100"] = 38750;
+  a.prices.switch_usd = 36000;
+  a.prices.transceiver = 750;
+  a.prices.copper_cable = 150;
+  a.prices.active_cable = 600;
+  a.prices.fibre = 60;
+  a.prices.flash_pb = 250000;
+  a.prices.object_pb = 60000;
+  a.prices.hall_kw_month = 200;
+  a.prices.people_year = 1e6;
+  return a;
+}
+
+TEST(ClusterDesign, PartsAddUp) {
+  ClusterAsk a = ask();
+  a.gpus = 1024;
+  const auto found = design_clusters(a);
+  ASSERT_TRUE(found) << found.error().what;
+  ASSERT_EQ(found->size(), 3U);
+  for (const ClusterDesign& d : *found) {
+    EXPECT_EQ(d.nodes * d.node_gpus, 1024U);
+    const auto fabric = build_fabric(d.fabric);
+    ASSERT_TRUE(fabric);
+    EXPECT_EQ(d.cables.copper + d.cables.active + d.cables.fibre, fabric->links.size() / 2) << "every cable has a length";
+    EXPECT_EQ(d.transceivers, 2 * d.cables.fibre);
+    EXPECT_NEAR(d.servers_usd, 1024 * 38750.0, 1);
+    EXPECT_GT(d.network_usd, 0.02 * d.servers_usd);
+    EXPECT_LT(d.network_usd, 0.25 * d.servers_usd);
+    EXPECT_NEAR(d.it_mw, 1024 * 0.7 * 1.82 / 1000, 0.1);
+    EXPECT_GT(d.mw, d.it_mw);
+    EXPECT_GE(d.hops, 1);
+    EXPECT_LE(d.hops, 5);
+    EXPECT_LE(d.one_down, d.bisection + 0.02);
+    EXPECT_GT(d.all_reduce_s, 2.0 * (1 << 30) / 450e9);
+  }
+  EXPECT_LT((*found)[0].capital_usd(), (*found)[1].capital_usd() + 1) << "cheapest first";
+  const auto narrow =
+      std::find_if(found->begin(), found->end(), [](const ClusterDesign& d) { return d.fabric.oversubscription > 1; });
+  const auto wide =
+      std::find_if(found->begin(), found->end(), [](const ClusterDesign& d) { return d.fabric.oversubscription == 1; });
+  EXPECT_LT(narrow->switches, wide->switches);
+  EXPECT_LT(narrow->bisection, wide->bisection - 0.2) << "two ports down for one up";
+  EXPECT_TRUE(std::any_of(found->begin(), found->end(), [](const ClusterDesign& d) { return d.front; }));
+}
+
+TEST(ClusterDesign, ARunIsDoneInTime) {
+  ClusterAsk a = ask();
+  a.tokens = 1e12;
+  a.days = 30;
+  const auto found = design_clusters(a);
+  ASSERT_TRUE(found) << found.error().what;
+  for (const ClusterDesign& d : *found) {
+    ASSERT_TRUE(d.run);
+    EXPECT_LE(d.run->s / 86'400, 30);
+    EXPECT_GT(d.run->s / 86'400, 10) << "no more than is needed, but for whole sizes";
+    EXPECT_GE(d.write_gb_s * 60e9, a.model.params() * 14 * 0.999);
+  }
+  a.days = 0.02;
+  const auto never = design_clusters(a);
+  ASSERT_FALSE(never);
+  EXPECT_NE(never.error().what.find("none of these GPUs trains llama3-70b"), std::string::npos) << never.error().what;
+}
+
+TEST(ClusterDesign, RoomToGrow) {
+  ClusterAsk a = ask();
+  a.gpus = 1024;
+  const auto now = design_clusters(a);
+  a.grow_to = 16384;
+  const auto later = design_clusters(a);
+  ASSERT_TRUE(now && later) << later.error().what;
+  EXPECT_EQ(now->front().fabric.levels, 0U);
+  EXPECT_EQ(later->front().fabric.levels, 3U) << "a third level from the start, so that no cable is pulled twice";
+}
+
+TEST(ClusterDesign, ContradictionsAreSaid) {
+  ClusterAsk a = ask();
+  EXPECT_EQ(design_clusters(a).error().what, "either a run with its days, or a number of GPUs");
+  a.gpus = 512;
+  a.grow_to = 256;
+  EXPECT_EQ(design_clusters(a).error().what, "512 GPUs do not grow to 256");
+  a.grow_to = 0;
+  a.prices.gpu.clear();
+  EXPECT_EQ(design_clusters(a).error().what, "no price of h100 is known");
+  a = ask();
+  a.gpus = 65536;
+  a.radix = 8;
+  EXPECT_NE(design_clusters(a).error().what.find("reach"), std::string::npos) << "switches too small for them";
+}
+
+}  // namespace
+}  // namespace muster::design

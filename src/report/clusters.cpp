@@ -1,0 +1,143 @@
+#include "report/clusters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/fields.h"
+#include "report/plan.h"
+
+namespace muster::report {
+namespace {
+
+std::string upper(std::string s) {
+  for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return s;
+}
+
+std::string network_words(const design::FabricAsk& f) {
+  return fmt::format("{}{}", f.kind == design::FabricKind::fat_tree ? "fat tree" : std::string(name_of(f.kind)),
+                     f.oversubscription > 1 ? fmt::format(" {:g}:1", f.oversubscription) : "");
+}
+
+}  // namespace
+
+Table cluster_table(std::span<const design::ClusterDesign> designs) {
+  Table t;
+  t.columns = {{"#", true},
+               {"GPU"},
+               {"GPUS", true},
+               {"NETWORK"},
+               {"SWITCHES", true},
+               {"RACKS", true},
+               {"MW", true},
+               {"CAPITAL", true},
+               {"YEARLY", true},
+               {"DAYS", true},
+               {"BISECTION", true},
+               {"BEST"},
+               {"NODES", true, true},
+               {"COPPER", true, true},
+               {"ACTIVE", true, true},
+               {"FIBRE", true, true},
+               {"TRANSCEIVERS", true, true},
+               {"HOPS", true, true},
+               {"ONE DOWN", true, true},
+               {"ALLREDUCE MS", true, true},
+               {"FLASH PB", true, true},
+               {"OBJECT PB", true, true},
+               {"WRITE GB/S", true, true},
+               {"READ GB/S", true, true},
+               {"STEP S", true, true},
+               {"INTERRUPTIONS", true, true}};
+  std::size_t n = 0;
+  for (const design::ClusterDesign& d : designs) {
+    std::vector<Cell> row;
+    const auto text = [&](std::string s) { row.emplace_back(std::move(s)); };
+    const auto number = [&](double v, const char* format) {
+      Cell c(fmt::format(fmt::runtime(format), v));
+      c.raw = fmt::format("{:.6g}", v);
+      c.key = v;
+      row.push_back(std::move(c));
+    };
+    number(static_cast<double>(++n), "{:.0f}");
+    text(d.gpu);
+    number(d.gpus, "{:.0f}");
+    text(network_words(d.fabric));
+    number(d.switches, "{:.0f}");
+    number(d.racks, "{:.0f}");
+    number(d.mw, "{:.2f}");
+    number(d.capital_usd() / 1e6, "{:.1f} M");
+    number(d.yearly_usd / 1e6, "{:.1f} M");
+    if (d.run)
+      number(d.run->s / 86'400, "{:.1f}");
+    else
+      text("-");
+    number(100 * d.bisection, "{:.0f} %");
+    row.emplace_back(d.front ? "yes" : "", d.front ? Tone::good : Tone::plain);
+    for (const double v :
+         {static_cast<double>(d.nodes), static_cast<double>(d.cables.copper), static_cast<double>(d.cables.active),
+          static_cast<double>(d.cables.fibre), static_cast<double>(d.transceivers)})
+      number(v, "{:.0f}");
+    number(d.hops, "{:.2f}");
+    number(100 * d.one_down, "{:.1f} %");
+    number(d.all_reduce_s * 1e3, "{:.2f}");
+    for (const double v : {d.flash_pb, d.object_pb, d.write_gb_s, d.read_gb_s}) number(v, "{:.2f}");
+    if (d.run) {
+      number(d.step_s, "{:.3f}");
+      number(d.run->interruptions, "{:.0f}");
+    } else {
+      text("-");
+      text("-");
+    }
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+std::vector<std::string> say_cluster(const design::ClusterDesign& d, double years) {
+  std::vector<std::string> out;
+  out.push_back(fmt::format("servers: {} of {} {} in racks of {}, {:.1f} million USD", d.nodes, d.node_gpus, upper(d.gpu),
+                            d.nodes_per_rack, d.servers_usd / 1e6));
+  out.push_back(
+      fmt::format("network: {}, {} leaves of {} switches, cables: {} copper, {} active, {} fibre with {} transceivers; {:.1f} "
+                  "million USD",
+                  network_words(d.fabric), d.leaves, d.switches, d.cables.copper, d.cables.active, d.cables.fibre, d.transceivers,
+                  d.network_usd / 1e6));
+  out.push_back(fmt::format(
+      "it crosses {:.2f} switches on average; random pairs get {:.0f} % of their cards' rate, {:.1f} % with one spine "
+      "gone; 1 GiB is all-reduced in about {:.1f} ms",
+      d.hops, 100 * d.bisection, 100 * d.one_down, d.all_reduce_s * 1e3));
+  out.push_back(
+      fmt::format("storage: {:.2f} PB of flash ({:.0f} GB/s written, so that a checkpoint is durable in a minute; {:.0f} GB/s "
+                  "read), {:.2f} PB of objects; {:.1f} million USD",
+                  d.flash_pb, d.write_gb_s, d.read_gb_s, d.object_pb, d.storage_usd / 1e6));
+  out.push_back(fmt::format(
+      "power: {:.2f} MW of machines, {:.2f} MW with cooling; hall and people {:.1f} million USD a year, {:.0f} million "
+      "USD in {:g} years with what is bought",
+      d.it_mw, d.mw, d.yearly_usd / 1e6, (d.capital_usd() + d.yearly_usd * years) / 1e6, years));
+  if (d.run && d.plan) {
+    out.push_back(fmt::format("the run: {}; a step of {:.2f} s, {:.1f} days, about {:.0f} interruptions", say_plan(*d.plan),
+                              d.step_s, d.run->s / 86'400, d.run->interruptions));
+  }
+  return out;
+}
+
+std::string render_cluster_file(const design::ClusterDesign& d) {
+  const bool rack_domain = d.node_gpus < 8;
+  const std::uint32_t down =
+      static_cast<std::uint32_t>(d.fabric.radix * d.fabric.oversubscription / (1 + d.fabric.oversubscription));
+  const std::uint32_t per_leaf =
+      std::min(d.nodes, rack_domain                                 ? d.nodes_per_rack
+                        : d.fabric.kind == design::FabricKind::rail ? down
+                                                                    : std::max(1U, down / d.node_gpus));
+  const std::uint32_t groups = (d.nodes + per_leaf - 1) / per_leaf;
+  return fmt::format(
+      "# {} {}, {}\nname: {}-{}\ngpu: {}\nnodes: {}\ngpus_per_node: {}\nnodes_per_rack: {}\nnodes_per_leaf: {}\nleaves_per_pod: "
+      "{}\n"
+      "nvlink_domain: {}\nlink_gbps: {:g}\nstorage_write_gbs: {:.0f}\n",
+      d.gpus, upper(d.gpu), network_words(d.fabric), d.gpu, d.gpus, upper(d.gpu), d.nodes, d.node_gpus, d.nodes_per_rack,
+      per_leaf, std::min(groups, 8U), rack_domain ? "rack" : "node", d.fabric.gb_s * 8, std::max(5.0, d.write_gb_s));
+}
+
+}  // namespace muster::report
