@@ -11,7 +11,8 @@ namespace muster::cmd {
 
 int run_bench_claims(const BenchClaimsOptions& o) {
   const GpuModel& h100 = *find_gpu_model("h100");
-  const auto chosen = predict::choose_calibration(shipped_calibrations(), shipped_software(), h100, Dtype::bf16, "", false);
+  const auto chosen =
+      predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), h100, Dtype::bf16, "", false);
   if (!chosen) return say_error(chosen.error());
   const predict::Collectives collectives(shipped_collectives(), shipped_collective_classes(), gpu_models(),
                                          shipped_collective_spread());

@@ -24,11 +24,11 @@ int run_design_cluster(const DesignClusterOptions& o) {
   } else if (ask.tokens > 0) {
     return say_error({Code::bad_input, "tokens for which model?", "--model NAME"});
   }
-  ask.prices = prices();
+  ask.prices = hardware_prices();
   if (!o.prices.empty()) {
     const auto text = read_file(o.prices);
     if (!text) return say_error(text.error());
-    auto read = parse_prices(*text, o.prices);
+    auto read = parse_hardware_prices(*text, o.prices);
     if (!read) return say_error(read.error());
     ask.prices = std::move(*read);
   }
@@ -42,7 +42,8 @@ int run_design_cluster(const DesignClusterOptions& o) {
   for (const std::string& name : wanted) {
     const auto gpu = chosen_gpu(name);
     if (!gpu) return say_error(gpu.error());
-    auto c = predict::choose_calibration(shipped_calibrations(), shipped_software(), **gpu, ask.dtype, "", ask.model.experts > 0);
+    auto c = predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), **gpu, ask.dtype, "",
+                                         ask.model.experts > 0);
     if (!c) return say_error(c.error());
     ask.choices.push_back({**gpu, std::move(c->calibration)});
   }

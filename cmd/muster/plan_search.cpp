@@ -74,6 +74,14 @@ int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
        "more GPUs, GPUs with more memory, shorter sequences, or a smaller model"});
 }
 
+int explain(const PlanOptions& o, const design::SearchAsk& ask, const design::Candidate& best, const std::string& from) {
+  const report::Table table = report::operator_table(ask, best);
+  put(o.format == report::Format::csv ? report::render_csv(table, true)
+                                      : report::render_table(table, {.colour = colour_wanted()}));
+  say(fmt::format("{}: a step of {:.3f} s; {}", report::say_plan(best.plan), best.step_s, from));
+  return finish_output();
+}
+
 }  // namespace
 
 int run_plan(const PlanOptions& o) {
@@ -83,8 +91,8 @@ int run_plan(const PlanOptions& o) {
   if (!model) return say_error(model.error());
   const auto on = machine(o);
   if (!on) return say_error(on.error());
-  const auto chosen =
-      predict::choose_calibration(shipped_calibrations(), shipped_software(), *on->gpu, o.dtype, o.software, model->experts > 0);
+  const auto chosen = predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), *on->gpu, o.dtype,
+                                                  o.software, model->experts > 0);
   if (!chosen) return say_error(chosen.error());
   design::SearchAsk ask;
   ask.model = *model;
@@ -106,14 +114,7 @@ int run_plan(const PlanOptions& o) {
                       "a batch that is a multiple of the replicas, a number of GPUs that is a power of two times a node's"});
   }
   if (found->best.empty()) return no_room(ask, *found);
-  if (o.explain) {
-    const report::Table table = report::operator_table(ask, found->best.front());
-    put(o.format == report::Format::csv ? report::render_csv(table, true)
-                                        : report::render_table(table, {.colour = colour_wanted()}));
-    say(fmt::format("{}: a step of {:.3f} s; {}", report::say_plan(found->best.front().plan), found->best.front().step_s,
-                    chosen->words));
-    return finish_output();
-  }
+  if (o.explain) return explain(o, ask, found->best.front(), chosen->words);
   std::vector<report::PlanRow> rows;
   for (const design::Candidate& c : found->best) {
     report::PlanRow r{c, predict::step_time(ask.gpu, ask.calibration, ask.network, ask.model, c.plan),

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
+#include "base/math.h"
 #include "design/economics.h"
 #include "design/search.h"
 
@@ -147,7 +147,7 @@ class Claims {
   double hop_gain(std::uint32_t gpus, double bytes, bool ring) const {
     CollectiveSetup s{Collective::all_reduce, in_.h100.name, gpus, 8, in_.h100.nic_gb_s, "infiniband"};
     const double domains = gpus / 8.0;
-    const double steps = ring ? 2 * (domains - 1) : 2 * std::log2(domains);
+    const double steps = ring ? 2 * (domains - 1) : 2 * det_log(domains) / det_log(2.0);
     double now = 0;
     for (const predict::CollectiveWay& w : predict::collective_ways(s, in_.h100)) {
       if (w.algorithm == (ring ? "Ring" : "NVLSTree")) now = in_.collectives.by_way(w, s, bytes).s;
@@ -166,11 +166,11 @@ class Claims {
     }
     add("O7", "two switches fewer on the way make collectives 7 % faster", Verdict::holds_if,
         fmt::format("trees gain {:.1f} % at most on 1,024 GPUs; a ring on 8,192 gains 7 % {}", 100 * tree,
-                    largest > 0 ? fmt::format("up to {:.0f} KiB", largest / 1024) : "at no size"),
-        fmt::format(
-            "latency must be all there is: a ring of many nodes and small messages, for which nobody uses a ring; of 1 GiB the "
-            "gain is {:.2f} %",
-            100 * hop_gain(1024, 1 << 30, false)));
+                    largest > 0 ? fmt::format("up to {:.0f} MiB", largest / (1 << 20)) : "at no size"),
+        fmt::format("latency must be all there is: that is so of rings over a thousand nodes, and why trees are used there; of 1 "
+                    "GiB a tree's "
+                    "gain is {:.2f} %",
+                    100 * hop_gain(1024, 1 << 30, false)));
 
     misrouted();
 
@@ -178,7 +178,7 @@ class Claims {
         fmt::format("400 nodes at 0.3 s one after the other are {:.0f} s; with 64 s of the rest that is {:.0f} %", 400 * 0.3,
                     100 * 400 * 0.3 / (400 * 0.3 + 64)),
         "true where the serial part is 65 % of the start; `muster explain job` measures it on a real one");
-    add("O10", "tuned congestion control cuts the tail of all-reduce by 20 %", Verdict::not_measured, "-",
+    add("O10", "tuned congestion control cuts the tail of all-reduce by 20 %", Verdict::not_measured, "none",
         "needs a RoCE fabric; Muster's flows share links fairly and have no queues to mark");
 
     constexpr std::uint32_t kRegion = 4496;  // whole nodes of 4,500
@@ -243,9 +243,9 @@ class Claims {
   }
 
   void machines() {
-    add("O12", "host settings together are worth 10 to 15 % utilisation", Verdict::not_measured, "-",
+    add("O12", "host settings together are worth 10 to 15 % utilisation", Verdict::not_measured, "none",
         "few of the published settings carry a number; to be measured host by host");
-    add("O13", "placement by memory pressure raises utilisation 5 to 6 %", Verdict::not_measured, "-",
+    add("O13", "placement by memory pressure raises utilisation 5 to 6 %", Verdict::not_measured, "none",
         "can only hold for GPUs that are shared: gangs have their GPUs whole");
 
     std::optional<double> faster;
@@ -277,7 +277,7 @@ class Claims {
         fmt::format("12 links of 25 GB/s are {:.0f} GB/s one way, {:.0f} both ways, of one GPU", 12 * 25.0,
                     2 * in_.a100.nvlink_gb_s),
         "it is each GPU's total, both ways; a pair can have it only while neither talks to anyone else");
-    add("O23", "BERT from TensorRT to ONNX on another vendor costs 7 % latency", Verdict::not_measured, "-",
+    add("O23", "BERT from TensorRT to ONNX on another vendor costs 7 % latency", Verdict::not_measured, "none",
         "needs both stacks and both vendors' GPUs");
   }
 

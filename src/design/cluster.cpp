@@ -8,7 +8,7 @@
 
 #include "design/economics.h"
 #include "design/search.h"
-#include "predict/traffic.h"
+#include "predict/routes.h"
 
 namespace muster::design {
 namespace {
@@ -96,21 +96,43 @@ double mean_hops(const Fabric& f, predict::Router& router) {
   return n > 0 ? sum / n : 0;
 }
 
-Fabric without_one_spine(const Fabric& f) {
-  Fabric out = f;
-  for (std::uint32_t i = 0; i < out.nodes.size(); ++i) {
-    FabricNode& n = out.nodes[i];
-    const bool joins_switches_only = n.is_switch && std::all_of(n.out.begin(), n.out.end(), [&](std::uint32_t l) {
-                                       return l == Fabric::kNoLink || f.nodes[f.links[l].to].is_switch;
-                                     });
-    if (!joins_switches_only) continue;
-    for (std::uint32_t& l : n.out) {
-      if (l == Fabric::kNoLink) continue;
-      const FabricLink& back = f.links[l ^ 1];
-      out.nodes[back.from].out[back.port] = Fabric::kNoLink;
-      l = Fabric::kNoLink;
+// What the narrowest tier of switches carries, a card: of the cards' rate when all of it has to cross; and with the switch gone
+// that carries most of it.
+struct Narrowest {
+  double share = 1, one_down = 1;
+};
+Narrowest narrowest(const Fabric& f) {
+  std::vector<int> level(f.nodes.size(), -1);  // switches between it and the nearest card
+  std::vector<std::uint32_t> now;
+  for (std::uint32_t i = 0; i < f.nodes.size(); ++i) {
+    if (f.nodes[i].is_switch) continue;
+    level[i] = 0;
+    now.push_back(i);
+  }
+  const double cards = static_cast<double>(now.size());
+  Narrowest out;
+  for (int tier = 0; !now.empty(); ++tier) {
+    std::vector<std::uint32_t> next;
+    double links = 0, most = 0;
+    std::vector<double> into(f.nodes.size(), 0);
+    for (const std::uint32_t n : now) {
+      for (const std::uint32_t l : f.nodes[n].out) {
+        if (l == Fabric::kNoLink) continue;
+        const std::uint32_t to = f.links[l].to;
+        if (level[to] < 0) {
+          level[to] = tier + 1;
+          next.push_back(to);
+        }
+        if (level[to] != tier + 1) continue;
+        ++links;
+        most = std::max(most, ++into[to]);
+      }
     }
-    return out;
+    if (tier > 0 && !next.empty()) {  // a card without its leaf is lost anyway
+      out.share = std::min(out.share, links / cards);
+      out.one_down = std::min(out.one_down, (links - most) / cards);
+    }
+    now = std::move(next);
   }
   return out;
 }
@@ -123,7 +145,7 @@ class Designer {
     for (const GpuChoice& c : a_.choices) {
       const auto gpus = a_.days > 0 ? enough(c) : std::optional(a_.gpus / unit(c.gpu) * unit(c.gpu));
       if (!gpus || *gpus == 0) continue;
-      for (const auto& [kind, over] : {std::pair{FabricKind::rail, 1.0}, {FabricKind::fat_tree, 1.0}, {FabricKind::rail, 2.0}}) {
+      for (const auto& [kind, over] : {std::pair{FabricKind::rail, 1.0}, {FabricKind::fat_tree, 1.0}, {FabricKind::rail, 3.0}}) {
         auto one = with(c, *gpus, kind, over);
         if (!one) {
           problem_ = one.error();
@@ -170,35 +192,27 @@ class Designer {
     return a_.tokens > 0 ? std::max(5.0, a_.model.params() * kCheckpointBytes / kCheckpointS / 1e9) : 0.1 * a_.gpus;
   }
 
-  // The fewest GPUs that are done in time, of sizes that a run can be spread over.
+  // The fewest GPUs that are done in time, of sizes that a run can be spread over: from what would do if they were never idle.
   std::optional<std::uint32_t> enough(const GpuChoice& c) {
-    std::vector<std::uint32_t> sizes;
-    for (std::uint32_t base = unit(c.gpu); base <= 131'072; base *= 2) {
-      sizes.push_back(base);
-      if (base >= 2 * unit(c.gpu)) sizes.push_back(base + base / 2);
-    }
-    const auto days = [&](std::uint32_t gpus) {
-      const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s));
-      if (!found || found->best.empty()) return std::numeric_limits<double>::infinity();
-      return course(c, gpus, found->best.front().step_s, write_gb_s()).s / 86'400;
-    };
-    // Days fall with the GPUs until the batch has no more to share out.
-    std::size_t low = 0, high = sizes.size();
+    const double flops = a_.model.flops_per_token(a_.seq) * a_.tokens;
+    const double least = flops / (std::max(1.0, c.gpu.peak(a_.dtype)) * a_.days * 86'400);
     double best = std::numeric_limits<double>::infinity();
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      const double d = days(sizes[middle]);
-      best = std::min(best, d);
-      if (d <= a_.days)
-        high = middle;
-      else
-        low = middle + 1;
+    int slower = 0;  // sizes in a row that gained nothing: the batch has no more to share out
+    for (std::uint32_t base = unit(c.gpu); base <= 131'072 && slower < 4; base *= 2) {
+      for (const std::uint32_t gpus : {base, base + base / 2}) {
+        if (gpus < least || gpus % unit(c.gpu) != 0) continue;
+        const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s));
+        if (!found || found->best.empty()) continue;
+        const double days = course(c, gpus, found->best.front().step_s, write_gb_s()).s / 86'400;
+        if (days <= a_.days) return gpus;
+        slower = days < best ? 0 : slower + 1;
+        best = std::min(best, days);
+      }
     }
-    if (low < sizes.size()) return sizes[low];
     problem_ = {Code::bad_input,
                 fmt::format("none of these GPUs trains {} on {:.3g} tokens in {:g} days with batches of {}: {} needs {}",
                             a_.model.name, a_.tokens, a_.days, a_.batch, c.gpu.name,
-                            std::isfinite(best) ? fmt::format("{:.0f} days", best) : "more memory or another batch"),
+                            std::isfinite(best) ? fmt::format("{:.1f} days", best) : "more memory or another batch"),
                 "more days, fewer tokens, or a larger batch: GPUs beyond the batch have nothing to do"};
     return {};
   }
@@ -233,8 +247,7 @@ class Designer {
     d.leaves = leaves_of(*fabric);
     d.cables = cables_of(*fabric, d.node_gpus, Floor(d.nodes_per_rack));
     d.transceivers = 2 * d.cables.fibre;
-    double share = 1;
-    if (auto ok = judge(*fabric, c, d, share); !ok) return tl::unexpected(ok.error());
+    judge(*fabric, c, d);
     d.racks = (d.nodes + d.nodes_per_rack - 1) / d.nodes_per_rack + (d.switches + 7) / 8;
     d.it_mw = (d.nodes * node_kw + d.switches * kSwitchKw) / 1000;
     d.mw = d.it_mw * pue(a_.cooling);
@@ -243,14 +256,14 @@ class Designer {
     d.flash_pb = std::max({d.write_gb_s / kStoreGbSPerPb, d.read_gb_s / kStoreGbSPerPb / 2,
                            a_.tokens > 0 ? a_.model.params() * kCheckpointBytes * kCheckpointsKept / 1e15 : 0.0});
     d.object_pb = std::max(2 * d.flash_pb, a_.tokens * kDataBytesPerToken * kDataCopies / 1e15);
-    const Prices& p = a_.prices;
+    const HardwarePrices& p = a_.prices;
     d.servers_usd = gpus * price->second;
     d.network_usd = d.switches * p.switch_usd + d.cables.copper * p.copper_cable + d.cables.active * p.active_cable +
                     d.cables.fibre * p.fibre + d.transceivers * p.transceiver;
     d.storage_usd = d.flash_pb * p.flash_pb + d.object_pb * p.object_pb;
     d.yearly_usd = d.it_mw * 1000 * p.hall_kw_month * 12 + p.people_year;
     if (a_.tokens > 0) {
-      const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s * share));
+      const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s * d.bisection));
       if (!found) return tl::unexpected(found.error());
       if (found->best.empty()) {
         return fail(Code::bad_input, fmt::format("{} does not fit on {} {}", a_.model.name, gpus, c.gpu.name),
@@ -279,31 +292,22 @@ class Designer {
     return 2;
   }
 
-  // What the network gives: `share` of the cards' rate to the rings of a training run.
-  Result<void> judge(const Fabric& fabric, const GpuChoice& c, ClusterDesign& d, double& share) const {
-    predict::Router router(fabric, predict::Routing::adaptive);
+  // What the network gives. Rings of a training run are taken to cross its narrowest tier, all of them.
+  void judge(const Fabric& fabric, const GpuChoice& c, ClusterDesign& d) const {
+    predict::Router router(fabric, predict::Routing::hashed);
     d.hops = mean_hops(fabric, router);
-    const auto pairs = predict::bisection_traffic(fabric, router, 3, 1);
-    if (!pairs) return tl::unexpected(pairs.error());
-    d.bisection = pairs->mean;
-    const Fabric less = without_one_spine(fabric);
-    predict::Router around(less, predict::Routing::adaptive);
-    const auto down = predict::bisection_traffic(less, around, 3, 1);
-    d.one_down = down ? down->mean : 0;  // some could not reach others
+    const Narrowest n = narrowest(fabric);
+    d.bisection = n.share;
+    d.one_down = n.one_down;
     CollectiveRow row;
-    row.setup = {Collective::all_reduce, c.gpu.name, d.gpus, std::min(d.gpus, c.gpu.domain), c.gpu.nic_gb_s, "infiniband"};
-    row.bytes = 1 << 30;
+    row.setup = {Collective::all_reduce, c.gpu.name, d.gpus, std::min(d.gpus, c.gpu.domain), 0, ""};
     if (d.gpus > c.gpu.domain) {
-      const auto ring = predict::ring_traffic(fabric, router, d.gpus, c.gpu.domain);
-      if (!ring) return tl::unexpected(ring.error());
-      share = std::min(1.0, ring->slowest_mean);
-    } else {
-      row.setup.nic_gb_s = 0;
-      row.setup.network.clear();
+      row.setup.nic_gb_s = c.gpu.nic_gb_s;
+      row.setup.network = "infiniband";
     }
+    row.bytes = 1 << 30;
     const GpuModel known[] = {c.gpu};
-    if (const auto p = predict::Collectives({}, a_.classes, known, {}).predict(row, share)) d.all_reduce_s = p->s;
-    return {};
+    if (const auto p = predict::Collectives({}, a_.classes, known, {}).predict(row, d.bisection)) d.all_reduce_s = p->s;
   }
 
   void mark_front() {

@@ -12,7 +12,7 @@
 #include "design/whole_run.h"
 #include "model/calibration.h"
 #include "model/gpu_model.h"
-#include "model/prices.h"
+#include "model/hardware_prices.h"
 #include "model/training_plan.h"
 #include "model/transformer.h"
 #include "predict/collectives.h"
@@ -37,7 +37,7 @@ struct ClusterAsk {
   std::uint32_t batch = 1024, seq = 8192;
   Dtype dtype = Dtype::bf16;
   std::vector<GpuChoice> choices;
-  Prices prices;
+  HardwarePrices prices;
   std::vector<CollectiveClass> classes;  // what exchanges get of links
   std::uint32_t radix = 64;
   Cooling cooling = Cooling::air;
@@ -55,7 +55,7 @@ struct ClusterDesign {
   std::uint32_t switches = 0, leaves = 0, transceivers = 0;
   Cables cables;
   double hops = 0;           // switches between two cards, mean over all pairs
-  double bisection = 0;      // of the cards' rate, in random pairs, routed by a hash
+  double bisection = 0;      // of the cards' rate, when all of it crosses the narrowest tier
   double one_down = 0;       // the same share with one spine gone
   double all_reduce_s = 0;   // of 1 GiB among all
   double it_mw = 0, mw = 0;  // machines at their limit; with cooling

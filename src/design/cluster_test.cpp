@@ -74,7 +74,7 @@ TEST(ClusterDesign, PartsAddUp) {
   const auto wide =
       std::find_if(found->begin(), found->end(), [](const ClusterDesign& d) { return d.fabric.oversubscription == 1; });
   EXPECT_LT(narrow->switches, wide->switches);
-  EXPECT_LT(narrow->bisection, wide->bisection - 0.2) << "two ports down for one up";
+  EXPECT_LT(narrow->bisection, wide->bisection - 0.2) << "three ports down for one up";
   EXPECT_TRUE(std::any_of(found->begin(), found->end(), [](const ClusterDesign& d) { return d.front; }));
 }
 

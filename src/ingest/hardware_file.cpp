@@ -116,17 +116,17 @@ Result<std::vector<Transformer>> parse_transformers(std::string_view csv, std::s
 
 namespace {
 
-Result<Prices> priced(std::string_view text, std::string_view where, Prices out) {
-  const std::pair<std::string_view, double Prices::*> kItems[] = {
-      {"switch", &Prices::switch_usd},
-      {"transceiver", &Prices::transceiver},
-      {"copper cable", &Prices::copper_cable},
-      {"active cable", &Prices::active_cable},
-      {"fibre", &Prices::fibre},
-      {"flash storage", &Prices::flash_pb},
-      {"object storage", &Prices::object_pb},
-      {"hall", &Prices::hall_kw_month},
-      {"people", &Prices::people_year},
+Result<HardwarePrices> priced(std::string_view text, std::string_view where, HardwarePrices out) {
+  const std::pair<std::string_view, double HardwarePrices::*> kItems[] = {
+      {"switch", &HardwarePrices::switch_usd},
+      {"transceiver", &HardwarePrices::transceiver},
+      {"copper cable", &HardwarePrices::copper_cable},
+      {"active cable", &HardwarePrices::active_cable},
+      {"fibre", &HardwarePrices::fibre},
+      {"flash storage", &HardwarePrices::flash_pb},
+      {"object storage", &HardwarePrices::object_pb},
+      {"hall", &HardwarePrices::hall_kw_month},
+      {"people", &HardwarePrices::people_year},
   };
   const auto csv = parse_csv(text, where);
   if (!csv) return tl::unexpected(csv.error());
@@ -154,10 +154,12 @@ Result<Prices> priced(std::string_view text, std::string_view where, Prices out)
 
 }  // namespace
 
-Result<Prices> parse_prices(std::string_view csv, std::string_view where) { return priced(csv, where, prices()); }
+Result<HardwarePrices> parse_hardware_prices(std::string_view csv, std::string_view where) {
+  return priced(csv, where, hardware_prices());
+}
 
-const Prices& prices() {
-  static const Prices all = [] {
+const HardwarePrices& hardware_prices() {
+  static const HardwarePrices all = [] {
     auto read = priced(embedded_file("hardware/prices.csv").value_or(""), "prices.csv", {});
     MUSTER_CHECK(read.has_value());
     return std::move(*read);

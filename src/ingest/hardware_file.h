@@ -1,11 +1,12 @@
-// data/hardware/gpus.csv: GPUs by their data sheets; data/hardware/prices.csv: what things cost; data/models.csv: transformers by their papers and configurations.
+// data/hardware/gpus.csv: GPUs by their data sheets; data/hardware/prices.csv: what things cost; data/models.csv: transformers by
+// their papers and configurations.
 #pragma once
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "model/gpu_model.h"
-#include "model/prices.h"
+#include "model/hardware_prices.h"
 #include "model/transformer.h"
 
 namespace muster {
@@ -14,10 +15,10 @@ Result<std::vector<GpuModel>> parse_gpu_models(std::string_view csv, std::string
 Result<std::vector<Transformer>> parse_transformers(std::string_view csv, std::string_view where = "models.csv");
 
 // Of what the table does not name, the price that ships is kept.
-Result<Prices> parse_prices(std::string_view csv, std::string_view where = "prices.csv");
+Result<HardwarePrices> parse_hardware_prices(std::string_view csv, std::string_view where = "prices.csv");
 
 // Those that ship with the program; made once.
-const Prices& prices();
+const HardwarePrices& hardware_prices();
 const std::vector<GpuModel>& gpu_models();
 const std::vector<Transformer>& transformers();
 const GpuModel* find_gpu_model(std::string_view name);  // nullptr: none of that name

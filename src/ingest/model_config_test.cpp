@@ -40,8 +40,8 @@ TEST(ModelConfig, HuggingFaceOfManyKinds) {
   EXPECT_EQ(gpt2->ffn, 3072U);
   EXPECT_FALSE(gpt2->gated);
   const auto sees = parse_model_config(
-      R"({"model_type": "llava", "vision_config": {"hidden_size": 1}, "text_config": {"model_type": "mixtral", "hidden_act": "silu",
-      "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
+      R"({"model_type": "llava", "vision_config": {"hidden_size": 1}, "text_config": {"model_type": "mixtral",
+      "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
       "num_key_value_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 32000}})",
       "c");
   ASSERT_TRUE(sees) << sees.error().what;

@@ -245,7 +245,8 @@ std::optional<RunPrediction> predict_run(const TrainingRow& row, std::span<const
 }
 
 Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibrations, std::span<const Software> software,
-                                             const GpuModel& gpu, Dtype dtype, const std::string& name, bool experts) {
+                                             std::span<const GpuModel> gpus, const GpuModel& gpu, Dtype dtype,
+                                             const std::string& name, bool experts) {
   std::vector<std::string> names;
   const Software* usual = nullptr;
   for (const Software& s : software) {
@@ -259,8 +260,22 @@ Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibr
     const bool fits = usual != nullptr && c.software == usual->start.software;
     return std::tuple(fits, c.dtype == dtype, c.release.empty(), c.rows);
   };
+  const auto same_chip = [&](const std::string& other) {
+    const auto it = std::find_if(gpus.begin(), gpus.end(), [&](const GpuModel& g) { return g.name == other; });
+    return it != gpus.end() && it->bf16_tflops == gpu.bf16_tflops && it->sms == gpu.sms;
+  };
   for (const Calibration& c : calibrations) {
     if (c.gpu == gpu.name && (name.empty() || c.software == name) && (best == nullptr || rank(c) > rank(*best))) best = &c;
+  }
+  // A single run of another software says less than the usual one on the same chip.
+  if (best == nullptr || usual == nullptr || best->software != usual->start.software) {
+    const Calibration* peer = nullptr;
+    for (const Calibration& c : calibrations) {
+      if (usual != nullptr && c.software == usual->start.software && same_chip(c.gpu) &&
+          (peer == nullptr || rank(c) > rank(*peer)))
+        peer = &c;
+    }
+    if (peer != nullptr) best = peer;
   }
   if (best != nullptr) {
     const std::string_view format = muster::names(Dtype{})[static_cast<std::size_t>(best->dtype)];

@@ -38,8 +38,10 @@ struct ChosenCalibration {
   std::string words;  // where it is from
 };
 // For a plan that nobody has run yet: of this GPU and number format, and of this software or the one with the most rows behind
-// it. Where nothing was measured, what is known of software before anything is.
+// it. Where the usual software was not measured on it but on one of `gpus` with the same chip, that. Where nothing was measured,
+// what is known of software before anything is.
 Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibrations, std::span<const Software> software,
-                                             const GpuModel& gpu, Dtype dtype, const std::string& name, bool experts);
+                                             std::span<const GpuModel> gpus, const GpuModel& gpu, Dtype dtype,
+                                             const std::string& name, bool experts);
 
 }  // namespace muster::predict

@@ -216,13 +216,21 @@ TEST(Calibrate, APlanNobodyRanYetGetsTheNearestThereIs) {
   const auto chosen = [&](const char* gpu, Dtype dtype, const char* name, bool experts) {
     GpuModel g = h100();
     g.name = gpu;
-    return choose_calibration(known, software, g, dtype, name, experts);
+    if (g.name == "b200") g.bf16_tflops = 2250;
+    const std::vector<GpuModel> gpus = {h100(), [] {
+                                          GpuModel h200 = h100();
+                                          h200.name = "h200";
+                                          return h200;
+                                        }()};
+    return choose_calibration(known, software, gpus, g, dtype, name, experts);
   };
   EXPECT_EQ(chosen("h100", Dtype::bf16, "", false)->calibration.software, "dense") << "though others have more rows";
   EXPECT_EQ(chosen("h100", Dtype::bf16, "", true)->calibration.software, "experts");
   EXPECT_EQ(chosen("h100", Dtype::bf16, "other", true)->calibration.software, "other");
   EXPECT_EQ(chosen("h100", Dtype::fp8, "", false)->words,
             "calibrated on 10 measured runs of dense on h100 in bf16: extrapolated to another number format");
+  EXPECT_EQ(chosen("h200", Dtype::bf16, "", false)->words, "calibrated on 10 measured runs of dense on h100 in bf16")
+      << "it has the same chip";
   const auto extrapolated = chosen("b200", Dtype::bf16, "", false);
   EXPECT_DOUBLE_EQ(extrapolated->calibration.gemm, 0.61);
   EXPECT_EQ(extrapolated->words, "no run on b200 was measured: extrapolated from what software usually gets");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "design/economics.h"
@@ -26,7 +27,8 @@ TEST(Economics, OwningAgainstRenting) {
 const std::map<std::string, Claim>& all() {
   static const std::map<std::string, Claim> found = [] {
     const GpuModel& h100 = *find_gpu_model("h100");
-    const auto c = predict::choose_calibration(shipped_calibrations(), shipped_software(), h100, Dtype::bf16, "", false);
+    const auto c =
+        predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), h100, Dtype::bf16, "", false);
     const predict::Collectives collectives(shipped_collectives(), shipped_collective_classes(), gpu_models(),
                                            shipped_collective_spread());
     std::map<std::string, Claim> out;

@@ -23,72 +23,49 @@ std::string network_words(const design::FabricAsk& f) {
 }  // namespace
 
 Table cluster_table(std::span<const design::ClusterDesign> designs) {
+  struct Shown {
+    Column column;
+    const char* format;
+    double (*of)(const design::ClusterDesign&);
+  };
+  using D = const design::ClusterDesign&;
+  constexpr double kNone = -1;  // there is no run
+  const Shown kNumbers[] = {
+      {{"GPUS", true}, "{:.0f}", [](D d) { return static_cast<double>(d.gpus); }},
+      {{"SWITCHES", true}, "{:.0f}", [](D d) { return static_cast<double>(d.switches); }},
+      {{"RACKS", true}, "{:.0f}", [](D d) { return static_cast<double>(d.racks); }},
+      {{"MW", true}, "{:.2f}", [](D d) { return d.mw; }},
+      {{"CAPITAL", true}, "{:.1f} M", [](D d) { return d.capital_usd() / 1e6; }},
+      {{"YEARLY", true}, "{:.1f} M", [](D d) { return d.yearly_usd / 1e6; }},
+      {{"DAYS", true}, "{:.1f}", [](D d) { return d.run ? d.run->s / 86'400 : kNone; }},
+      {{"BISECTION", true}, "{:.0f} %", [](D d) { return 100 * d.bisection; }},
+      {{"NODES", true, true}, "{:.0f}", [](D d) { return static_cast<double>(d.nodes); }},
+      {{"COPPER", true, true}, "{:.0f}", [](D d) { return static_cast<double>(d.cables.copper); }},
+      {{"ACTIVE", true, true}, "{:.0f}", [](D d) { return static_cast<double>(d.cables.active); }},
+      {{"FIBRE", true, true}, "{:.0f}", [](D d) { return static_cast<double>(d.cables.fibre); }},
+      {{"TRANSCEIVERS", true, true}, "{:.0f}", [](D d) { return static_cast<double>(d.transceivers); }},
+      {{"HOPS", true, true}, "{:.2f}", [](D d) { return d.hops; }},
+      {{"ONE DOWN", true, true}, "{:.1f} %", [](D d) { return 100 * d.one_down; }},
+      {{"ALLREDUCE MS", true, true}, "{:.2f}", [](D d) { return d.all_reduce_s * 1e3; }},
+      {{"FLASH PB", true, true}, "{:.2f}", [](D d) { return d.flash_pb; }},
+      {{"OBJECT PB", true, true}, "{:.2f}", [](D d) { return d.object_pb; }},
+      {{"WRITE GB/S", true, true}, "{:.0f}", [](D d) { return d.write_gb_s; }},
+      {{"READ GB/S", true, true}, "{:.0f}", [](D d) { return d.read_gb_s; }},
+      {{"STEP S", true, true}, "{:.3f}", [](D d) { return d.run ? d.step_s : kNone; }},
+      {{"INTERRUPTIONS", true, true}, "{:.0f}", [](D d) { return d.run ? d.run->interruptions : kNone; }},
+  };
   Table t;
-  t.columns = {{"#", true},
-               {"GPU"},
-               {"GPUS", true},
-               {"NETWORK"},
-               {"SWITCHES", true},
-               {"RACKS", true},
-               {"MW", true},
-               {"CAPITAL", true},
-               {"YEARLY", true},
-               {"DAYS", true},
-               {"BISECTION", true},
-               {"BEST"},
-               {"NODES", true, true},
-               {"COPPER", true, true},
-               {"ACTIVE", true, true},
-               {"FIBRE", true, true},
-               {"TRANSCEIVERS", true, true},
-               {"HOPS", true, true},
-               {"ONE DOWN", true, true},
-               {"ALLREDUCE MS", true, true},
-               {"FLASH PB", true, true},
-               {"OBJECT PB", true, true},
-               {"WRITE GB/S", true, true},
-               {"READ GB/S", true, true},
-               {"STEP S", true, true},
-               {"INTERRUPTIONS", true, true}};
-  std::size_t n = 0;
+  t.columns = {{"#", true}, {"GPU"}, {"NETWORK"}, {"BEST"}};
+  for (const Shown& n : kNumbers) t.columns.push_back(n.column);
   for (const design::ClusterDesign& d : designs) {
-    std::vector<Cell> row;
-    const auto text = [&](std::string s) { row.emplace_back(std::move(s)); };
-    const auto number = [&](double v, const char* format) {
-      Cell c(fmt::format(fmt::runtime(format), v));
-      c.raw = fmt::format("{:.6g}", v);
+    std::vector<Cell> row = {Cell(fmt::format("{}", t.rows.size() + 1)), Cell(d.gpu), Cell(network_words(d.fabric)),
+                             Cell(d.front ? "yes" : "", d.front ? Tone::good : Tone::plain)};
+    for (const Shown& n : kNumbers) {
+      const double v = n.of(d);
+      Cell c(v == kNone ? "-" : fmt::format(fmt::runtime(n.format), v));
+      c.raw = v == kNone ? "" : fmt::format("{:.6g}", v);
       c.key = v;
       row.push_back(std::move(c));
-    };
-    number(static_cast<double>(++n), "{:.0f}");
-    text(d.gpu);
-    number(d.gpus, "{:.0f}");
-    text(network_words(d.fabric));
-    number(d.switches, "{:.0f}");
-    number(d.racks, "{:.0f}");
-    number(d.mw, "{:.2f}");
-    number(d.capital_usd() / 1e6, "{:.1f} M");
-    number(d.yearly_usd / 1e6, "{:.1f} M");
-    if (d.run)
-      number(d.run->s / 86'400, "{:.1f}");
-    else
-      text("-");
-    number(100 * d.bisection, "{:.0f} %");
-    row.emplace_back(d.front ? "yes" : "", d.front ? Tone::good : Tone::plain);
-    for (const double v :
-         {static_cast<double>(d.nodes), static_cast<double>(d.cables.copper), static_cast<double>(d.cables.active),
-          static_cast<double>(d.cables.fibre), static_cast<double>(d.transceivers)})
-      number(v, "{:.0f}");
-    number(d.hops, "{:.2f}");
-    number(100 * d.one_down, "{:.1f} %");
-    number(d.all_reduce_s * 1e3, "{:.2f}");
-    for (const double v : {d.flash_pb, d.object_pb, d.write_gb_s, d.read_gb_s}) number(v, "{:.2f}");
-    if (d.run) {
-      number(d.step_s, "{:.3f}");
-      number(d.run->interruptions, "{:.0f}");
-    } else {
-      text("-");
-      text("-");
     }
     t.rows.push_back(std::move(row));
   }
@@ -105,7 +82,7 @@ std::vector<std::string> say_cluster(const design::ClusterDesign& d, double year
                   network_words(d.fabric), d.leaves, d.switches, d.cables.copper, d.cables.active, d.cables.fibre, d.transceivers,
                   d.network_usd / 1e6));
   out.push_back(fmt::format(
-      "it crosses {:.2f} switches on average; random pairs get {:.0f} % of their cards' rate, {:.1f} % with one spine "
+      "it crosses {:.2f} switches on average; its narrowest tier carries {:.0f} % of the cards' rate, {:.1f} % with one switch "
       "gone; 1 GiB is all-reduced in about {:.1f} ms",
       d.hops, 100 * d.bisection, 100 * d.one_down, d.all_reduce_s * 1e3));
   out.push_back(

@@ -14,7 +14,8 @@ with open(f'{STATE}/c.csv', 'w') as f:
     f.write(TABLE)
 ran = run('predict', 'collective', '--batch', f'{STATE}/c.csv', '-o', 'csv')
 rows = list(csv.DictReader(io.StringIO(ran.out)))
-check(ran.code == 0 and len(rows) == 2 and list(rows[0])[:12] == TABLE.split('\n')[0].split(','), 'rows come back as they were', ran)
+check(ran.code == 0 and len(rows) == 2 and list(rows[0])[:12] == TABLE.split('\n')[0].split(','), 'rows come back as they were',
+      ran)
 check(float(rows[0]['low']) < float(rows[0]['predicted_time_us']) < float(rows[0]['high']) and rows[0]['basis'] == 'extrapolated',
       'with a prediction between its bounds', rows[0])
 check(rows[1]['basis'] == 'none: it does not say how many bytes' and rows[1]['source'] == 'z', 'or why there is none', rows[1])
@@ -43,8 +44,8 @@ ran = run('predict', 'collective', '--gpu', 'h100', '--gpus', '64', '--bytes', '
 check(all(name in ran.out for name in ('Ring', 'Tree', 'NVLSTree', 'CollNet')), 'every algorithm on request', ran)
 
 with open(f'{STATE}/config.json', 'w') as f:
-    f.write('{"model_type": "llama", "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,'
-            '"num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256}')
+    f.write('{"model_type": "llama", "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,'
+            '"num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256}')
 GPUS = ('--gpu', 'h100', '--gpus', '64', '--batch', '256')
 ours, theirs = run('plan', '--model', 'llama3-8b', *GPUS), run('plan', '--model', f'{STATE}/config.json', *GPUS)
 check(ours.code == 0 and ours.out == theirs.out, 'a config.json is planned as the model it is', theirs)

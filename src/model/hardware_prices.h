@@ -5,7 +5,7 @@
 
 namespace muster {
 
-struct Prices {
+struct HardwarePrices {
   std::map<std::string, double> gpu;  // by GpuModel::name: with its share of the server
   double switch_usd = 0;
   double transceiver = 0;
