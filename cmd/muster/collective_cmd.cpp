@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLeastBytes = 1 << 20;  // of the promise: below it the start is all there is
 constexpr std::uint32_t kPatterns = 16;  // of an all-to-all, that stand for all
+constexpr int kDraws = 8;                // of a hash
 
 predict::Collectives shipped() {
   return {shipped_collectives(), shipped_collective_classes(), gpu_models(), shipped_collective_spread()};
@@ -49,11 +50,18 @@ Result<double> fabric_share(const PredictCollectiveOptions& o, const CollectiveS
   ask.gb_s = s.nic_gb_s;
   const auto fabric = design::build_fabric(ask);
   if (!fabric) return tl::unexpected(fabric.error());
-  predict::Router router(*fabric, o.adaptive ? predict::Routing::adaptive : predict::Routing::hashed);
-  const auto figures = s.op == Collective::all_to_all ? predict::shift_traffic(*fabric, router, std::max(1U, s.gpus / kPatterns))
-                                                      : predict::ring_traffic(*fabric, router, s.gpus, s.together);
-  if (!figures) return tl::unexpected(figures.error());
-  return std::min(1.0, figures->slowest_mean);
+  double sum = 0;
+  const int draws = o.hashed ? kDraws : 1;
+  for (int i = 0; i < draws; ++i) {
+    predict::Router router(*fabric, o.hashed ? predict::Routing::hashed : predict::Routing::adaptive,
+                           static_cast<std::uint64_t>(i) + 1);
+    const auto figures = s.op == Collective::all_to_all
+                             ? predict::shift_traffic(*fabric, router, std::max(1U, s.gpus / kPatterns))
+                             : predict::ring_traffic(*fabric, router, s.gpus, s.together);
+    if (!figures) return tl::unexpected(figures.error());
+    sum += std::min(1.0, figures->slowest_mean);
+  }
+  return sum / draws;
 }
 
 }  // namespace

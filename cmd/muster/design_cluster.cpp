@@ -47,8 +47,10 @@ int run_design_cluster(const DesignClusterOptions& o) {
     if (!c) return say_error(c.error());
     ask.choices.push_back({**gpu, std::move(c->calibration)});
   }
-  const auto found = design::design_clusters(ask);
-  if (!found) return say_error(found.error());
+  const auto designed = design::design_clusters(ask);
+  if (!designed) return say_error(designed.error());
+  const auto* found = &designed->designs;
+  for (const std::string& line : designed->left_out) say(line);
   if (o.show > found->size()) {
     return say_error({Code::bad_input, fmt::format("there is no design {}", o.show), fmt::format("1 to {}", found->size())});
   }

@@ -250,7 +250,7 @@ struct PredictCollectiveOptions {
   std::string network = "infiniband";
   std::optional<design::FabricKind> fabric;  // none: cards get their whole rate
   design::FabricAsk ask;
-  bool adaptive = false;
+  bool hashed = false;
   bool in_network = false;
   bool all = false;                               // every algorithm
   std::string batch;                              // instead of all that: a table

@@ -46,10 +46,10 @@ void Parser::add_predict_collective(CLI::App& predict) {
   count("--levels", "Levels of switches, 2 or 3 [as few as reach]", o.ask.levels, 2, 3);
   value(sub, "--oversubscription", "X", "Ports down for one up, of a leaf [1]",
         [&o](const std::string& s) { o.ask.oversubscription = checked(parse_quantity("--oversubscription", s, 1, 16)); });
-  flag(sub, "--adaptive", o.adaptive, "Every flow uses all shortest ways alike [one way, by a hash]");
+  flag(sub, "--hashed", o.hashed, "Every flow takes one way, by a hash: the mean of eight draws [all shortest ways alike]");
   flag(sub, "--sharp", o.in_network, "Switches add up (CollNet)");
   flag(sub, "--all", o.all, "Every algorithm, not only the fastest");
-  for (const char* name : {"--radix", "--levels", "--oversubscription", "--adaptive"}) {
+  for (const char* name : {"--radix", "--levels", "--oversubscription", "--hashed"}) {
     sub->get_option(name)->needs(sub->get_option("--fabric"));
   }
   words(sub, "--batch", "FILE", "Instead: a table of measured collectives (docs/formats/collectives.md)", o.batch,

@@ -63,6 +63,7 @@ void Parser::add_plan() {
         [&o](const std::string& s) { o.tokens = checked(parse_tokens("--tokens", s)); });
   value(plan, "--price", "USD", "Of a GPU-hour: adds money",
         [&o](const std::string& s) { o.price = checked(parse_quantity("--price", s, 0, 1000)); });
+  plan->get_option("--price")->needs(plan->get_option("--tokens"));
   Words launchers;
   for (const auto name : names(report::Launcher{})) launchers.emplace_back(name);
   choice(plan, "--launch", "FOR", "Print only the best one's launch arguments, for " + join(launchers, ", "), launchers,

@@ -57,7 +57,7 @@ void say_run(const design::WholeRunAsk& ask, double price) {
   say(fmt::format(
       "{:.3g} tokens: {:.1f} days, of which {:.1f} % useful with about {:.0f} interruptions and a checkpoint every {:.0f} min",
       ask.tokens, run.s / kDayS, 100 * run.useful, run.interruptions, run.checkpoint_s / 60));
-  say(fmt::format("{:.3g} GPU-hours, about {:.3g} MWh (GPUs at their limit, a PUE of {:g}){}", run.gpu_hours, run.mwh,
+  say(fmt::format("{:.3g} GPU-hours, about {:.3g} MWh (servers at their limit, a PUE of {:g}){}", run.gpu_hours, run.mwh,
                   design::kPue, price > 0 ? fmt::format(", {:.3g} million USD", run.gpu_hours * price / 1e6) : ""));
 }
 

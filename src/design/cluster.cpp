@@ -8,14 +8,14 @@
 
 #include "design/economics.h"
 #include "design/search.h"
+#include "model/fields.h"
 #include "predict/routes.h"
 
 namespace muster::design {
 namespace {
 
-constexpr double kServerOverGpu = 1.82;  // power of a server over that of its GPUs, at their limit
-constexpr double kSwitchKw = 1.0;        // 64 ports of 400G with optics
-constexpr double kRackKwAir = 45, kRackKwLiquid = 130;
+constexpr double kSwitchKw = 1.0;  // 64 ports of 400G with optics
+constexpr double kRackKwAir = 45, kRackKwLiquid = 160;
 constexpr double kCheckpointBytes = 14;  // a parameter: weights and the optimizer's state
 constexpr double kCheckpointS = 60;      // until it is durable
 constexpr double kCheckpointsKept = 20;
@@ -28,6 +28,7 @@ constexpr std::uint32_t kRacksPerRow = 16;
 constexpr double kCopperM = 3, kActiveM = 30;
 
 double pue(Cooling c) { return c == Cooling::air ? 1.40 : 1.15; }
+constexpr double kHallPue = 1.40;  // that a hall's price is for
 
 // Where a node or a switch stands: racks in rows, the network's own racks in the middle of what they join.
 class Floor {
@@ -141,14 +142,27 @@ class Designer {
  public:
   explicit Designer(const ClusterAsk& ask) : a_(ask) {}
 
-  Result<std::vector<ClusterDesign>> run() {
+  Result<ClusterDesigns> run() {
     for (const GpuChoice& c : a_.choices) {
-      const auto gpus = a_.days > 0 ? enough(c) : std::optional(a_.gpus / unit(c.gpu) * unit(c.gpu));
-      if (!gpus || *gpus == 0) continue;
+      if (c.gpu.peak(a_.dtype) <= 0) {
+        leave_out(c, {Code::bad_input, fmt::format("{} has no {}", c.gpu.name, name_of(a_.dtype)), "bf16 runs on all of them"});
+        continue;
+      }
+      if (a_.gpus % unit(c.gpu) != 0) {
+        const std::uint32_t below = a_.gpus / unit(c.gpu) * unit(c.gpu);
+        leave_out(c, {Code::bad_input, fmt::format("{} GPUs are no whole NVLink domains of {}", a_.gpus, unit(c.gpu)),
+                      fmt::format("--gpus {} or {}", below > 0 ? below : unit(c.gpu), below + unit(c.gpu))});
+        continue;
+      }
+      const auto gpus = a_.days > 0 ? enough(c) : std::optional(a_.gpus);
+      if (!gpus) {
+        leave_out(c, problem_);
+        continue;
+      }
       for (const auto& [kind, over] : {std::pair{FabricKind::rail, 1.0}, {FabricKind::fat_tree, 1.0}, {FabricKind::rail, 3.0}}) {
         auto one = with(c, *gpus, kind, over);
         if (!one) {
-          problem_ = one.error();
+          leave_out(c, one.error());
           continue;
         }
         if (one->run && a_.days > 0 && one->run->s > a_.days * 86'400) continue;  // this network is too slow for it
@@ -158,10 +172,15 @@ class Designer {
     if (out_.empty()) return tl::unexpected(problem_);
     std::stable_sort(out_.begin(), out_.end(), [&](const auto& x, const auto& y) { return all_usd(x) < all_usd(y); });
     mark_front();
-    return std::move(out_);
+    return ClusterDesigns{std::move(out_), std::move(left_out_)};
   }
 
  private:
+  void leave_out(const GpuChoice& c, const Error& why) {
+    problem_ = why;
+    std::string line = fmt::format("{} is left out: {}", c.gpu.name, why.what);
+    if (std::find(left_out_.begin(), left_out_.end(), line) == left_out_.end()) left_out_.push_back(std::move(line));
+  }
   static std::uint32_t unit(const GpuModel& g) { return g.domain > 8 ? g.domain : 8; }
   double all_usd(const ClusterDesign& d) const { return d.capital_usd() + d.yearly_usd * a_.years; }
 
@@ -197,17 +216,26 @@ class Designer {
     const double flops = a_.model.flops_per_token(a_.seq) * a_.tokens;
     const double least = flops / (std::max(1.0, c.gpu.peak(a_.dtype)) * a_.days * 86'400);
     double best = std::numeric_limits<double>::infinity();
+    const auto days = [&](std::uint32_t gpus) {
+      const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s));
+      if (!found || found->best.empty()) return std::numeric_limits<double>::infinity();
+      return course(c, gpus, found->best.front().step_s, write_gb_s()).s / 86'400;
+    };
     int slower = 0;  // sizes in a row that gained nothing: the batch has no more to share out
-    for (std::uint32_t base = unit(c.gpu); base <= 131'072 && slower < 4; base *= 2) {
-      for (const std::uint32_t gpus : {base, base + base / 2}) {
-        if (gpus < least || gpus % unit(c.gpu) != 0) continue;
-        const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s));
-        if (!found || found->best.empty()) continue;
-        const double days = course(c, gpus, found->best.front().step_s, write_gb_s()).s / 86'400;
-        if (days <= a_.days) return gpus;
-        slower = days < best ? 0 : slower + 1;
-        best = std::min(best, days);
+    for (std::uint32_t base = unit(c.gpu); base <= 131'072 && slower < 3; base *= 2) {
+      if (2 * base < least) continue;
+      const double d = days(base);
+      if (d > a_.days) {
+        slower = d < best || best > 1e300 ? 0 : slower + 1;
+        best = std::min(best, d);
+        continue;
       }
+      // Down to the eighth between this and the size below it.
+      for (std::uint32_t eighth = 9; eighth < 16 && base >= 16 * unit(c.gpu); ++eighth) {
+        const std::uint32_t gpus = base / 16 * eighth;
+        if (gpus >= least && gpus % unit(c.gpu) == 0 && days(gpus) <= a_.days) return gpus;
+      }
+      return base;
     }
     problem_ = {Code::bad_input,
                 fmt::format("none of these GPUs trains {} on {:.3g} tokens in {:g} days with batches of {}: {} needs {}",
@@ -229,7 +257,9 @@ class Designer {
     d.node_gpus = c.gpu.domain > 8 ? 4 : 8;
     d.nodes = gpus / d.node_gpus;
     const double node_kw = c.gpu.tdp_w * d.node_gpus * kServerOverGpu / 1000;
-    const double rack_kw = a_.cooling == Cooling::air ? kRackKwAir : kRackKwLiquid;
+    // Racks that are one domain draw more than air carries away.
+    d.cooling = c.gpu.domain > 8 ? Cooling::liquid : a_.cooling;
+    const double rack_kw = d.cooling == Cooling::air ? kRackKwAir : kRackKwLiquid;
     d.nodes_per_rack =
         c.gpu.domain > 8 ? c.gpu.domain / d.node_gpus : std::clamp(static_cast<std::uint32_t>(rack_kw / node_kw), 1U, 8U);
     d.fabric = {kind, d.nodes, d.node_gpus, a_.radix, 0, over, c.gpu.nic_gb_s};
@@ -250,7 +280,7 @@ class Designer {
     judge(*fabric, c, d);
     d.racks = (d.nodes + d.nodes_per_rack - 1) / d.nodes_per_rack + (d.switches + 7) / 8;
     d.it_mw = (d.nodes * node_kw + d.switches * kSwitchKw) / 1000;
-    d.mw = d.it_mw * pue(a_.cooling);
+    d.mw = d.it_mw * pue(d.cooling);
     d.write_gb_s = write_gb_s();
     d.read_gb_s = kReadPerGpuGbS * gpus;
     d.flash_pb = std::max({d.write_gb_s / kStoreGbSPerPb, d.read_gb_s / kStoreGbSPerPb / 2,
@@ -261,13 +291,16 @@ class Designer {
     d.network_usd = d.switches * p.switch_usd + d.cables.copper * p.copper_cable + d.cables.active * p.active_cable +
                     d.cables.fibre * p.fibre + d.transceivers * p.transceiver;
     d.storage_usd = d.flash_pb * p.flash_pb + d.object_pb * p.object_pb;
-    d.yearly_usd = d.it_mw * 1000 * p.hall_kw_month * 12 + p.people_year;
+    d.yearly_usd = d.mw / kHallPue * 1000 * p.hall_kw_month * 12 + p.people_year;
     if (a_.tokens > 0) {
       const auto found = search(search_ask(c, gpus, c.gpu.nic_gb_s * d.bisection));
       if (!found) return tl::unexpected(found.error());
       if (found->best.empty()) {
-        return fail(Code::bad_input, fmt::format("{} does not fit on {} {}", a_.model.name, gpus, c.gpu.name),
-                    "more GPUs, or GPUs with more memory");
+        return fail(
+            Code::bad_input,
+            fmt::format("{} cannot be spread over {} {}: {}", a_.model.name, gpus, c.gpu.name,
+                        found->candidates == 0 ? "they, its layers and the batch have no divisors in common" : "it does not fit"),
+            "another number of GPUs, as a power of two; or GPUs with more memory");
       }
       d.plan = found->best.front().plan;
       d.step_s = found->best.front().step_s;
@@ -325,6 +358,7 @@ class Designer {
 
   const ClusterAsk& a_;
   std::vector<ClusterDesign> out_;
+  std::vector<std::string> left_out_;
   Error problem_{Code::bad_input, "no GPUs to choose from", "--gpu NAME"};
 };
 
@@ -342,7 +376,7 @@ Result<void> check(const ClusterAsk& a) {
 
 }  // namespace
 
-Result<std::vector<ClusterDesign>> design_clusters(const ClusterAsk& ask) {
+Result<ClusterDesigns> design_clusters(const ClusterAsk& ask) {
   if (auto ok = check(ask); !ok) return tl::unexpected(ok.error());
   return Designer(ask).run();
 }

@@ -50,6 +50,7 @@ struct Cables {
 
 struct ClusterDesign {
   std::string gpu;
+  Cooling cooling = Cooling::air;
   std::uint32_t gpus = 0, nodes = 0, node_gpus = 8, racks = 0, nodes_per_rack = 4;
   FabricAsk fabric;
   std::uint32_t switches = 0, leaves = 0, transceivers = 0;
@@ -72,7 +73,11 @@ struct ClusterDesign {
   double capital_usd() const { return servers_usd + network_usd + storage_usd; }
 };
 
-// Cheapest first. An error says what is contradictory, or that none of the GPUs does it, with the nearest miss.
-Result<std::vector<ClusterDesign>> design_clusters(const ClusterAsk& ask);
+struct ClusterDesigns {
+  std::vector<ClusterDesign> designs;  // cheapest first
+  std::vector<std::string> left_out;   // "gb200 is left out: ..."
+};
+// An error says what is contradictory, or that none of the GPUs does it, with the nearest miss.
+Result<ClusterDesigns> design_clusters(const ClusterAsk& ask);
 
 }  // namespace muster::design

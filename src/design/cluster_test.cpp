@@ -51,8 +51,8 @@ TEST(ClusterDesign, PartsAddUp) {
   a.gpus = 1024;
   const auto found = design_clusters(a);
   ASSERT_TRUE(found) << found.error().what;
-  ASSERT_EQ(found->size(), 3U);
-  for (const ClusterDesign& d : *found) {
+  ASSERT_EQ(found->designs.size(), 3U);
+  for (const ClusterDesign& d : found->designs) {
     EXPECT_EQ(d.nodes * d.node_gpus, 1024U);
     const auto fabric = build_fabric(d.fabric);
     ASSERT_TRUE(fabric);
@@ -68,14 +68,14 @@ TEST(ClusterDesign, PartsAddUp) {
     EXPECT_LE(d.one_down, d.bisection + 0.02);
     EXPECT_GT(d.all_reduce_s, 2.0 * (1 << 30) / 450e9);
   }
-  EXPECT_LT((*found)[0].capital_usd(), (*found)[1].capital_usd() + 1) << "cheapest first";
-  const auto narrow =
-      std::find_if(found->begin(), found->end(), [](const ClusterDesign& d) { return d.fabric.oversubscription > 1; });
-  const auto wide =
-      std::find_if(found->begin(), found->end(), [](const ClusterDesign& d) { return d.fabric.oversubscription == 1; });
+  EXPECT_LT(found->designs[0].capital_usd(), found->designs[1].capital_usd() + 1) << "cheapest first";
+  const auto narrow = std::find_if(found->designs.begin(), found->designs.end(),
+                                   [](const ClusterDesign& d) { return d.fabric.oversubscription > 1; });
+  const auto wide = std::find_if(found->designs.begin(), found->designs.end(),
+                                 [](const ClusterDesign& d) { return d.fabric.oversubscription == 1; });
   EXPECT_LT(narrow->switches, wide->switches);
   EXPECT_LT(narrow->bisection, wide->bisection - 0.2) << "three ports down for one up";
-  EXPECT_TRUE(std::any_of(found->begin(), found->end(), [](const ClusterDesign& d) { return d.front; }));
+  EXPECT_TRUE(std::any_of(found->designs.begin(), found->designs.end(), [](const ClusterDesign& d) { return d.front; }));
 }
 
 TEST(ClusterDesign, ARunIsDoneInTime) {
@@ -84,7 +84,7 @@ TEST(ClusterDesign, ARunIsDoneInTime) {
   a.days = 30;
   const auto found = design_clusters(a);
   ASSERT_TRUE(found) << found.error().what;
-  for (const ClusterDesign& d : *found) {
+  for (const ClusterDesign& d : found->designs) {
     ASSERT_TRUE(d.run);
     EXPECT_LE(d.run->s / 86'400, 30);
     EXPECT_GT(d.run->s / 86'400, 10) << "no more than is needed, but for whole sizes";
@@ -96,6 +96,22 @@ TEST(ClusterDesign, ARunIsDoneInTime) {
   EXPECT_NE(never.error().what.find("none of these GPUs trains llama3-70b"), std::string::npos) << never.error().what;
 }
 
+TEST(ClusterDesign, LiquidCoolingCostsLess) {
+  ClusterAsk a = ask();
+  a.gpus = 1024;
+  const auto air = design_clusters(a);
+  a.cooling = Cooling::liquid;
+  const auto liquid = design_clusters(a);
+  ASSERT_TRUE(air && liquid);
+  EXPECT_LT(liquid->designs[0].mw, 0.9 * air->designs[0].mw);
+  EXPECT_LT(liquid->designs[0].yearly_usd, 0.95 * air->designs[0].yearly_usd);
+  EXPECT_LT(liquid->designs[0].racks, air->designs[0].racks);
+  a.choices[0].gpu.domain = 72;
+  a.gpus = 1152;
+  a.cooling = Cooling::air;
+  EXPECT_EQ(design_clusters(a)->designs[0].cooling, Cooling::liquid) << "a rack of 72 is not cooled by air";
+}
+
 TEST(ClusterDesign, RoomToGrow) {
   ClusterAsk a = ask();
   a.gpus = 1024;
@@ -103,8 +119,8 @@ TEST(ClusterDesign, RoomToGrow) {
   a.grow_to = 16384;
   const auto later = design_clusters(a);
   ASSERT_TRUE(now && later) << later.error().what;
-  EXPECT_EQ(now->front().fabric.levels, 0U);
-  EXPECT_EQ(later->front().fabric.levels, 3U) << "a third level from the start, so that no cable is pulled twice";
+  EXPECT_EQ(now->designs.front().fabric.levels, 0U);
+  EXPECT_EQ(later->designs.front().fabric.levels, 3U) << "a third level from the start, so that no cable is pulled twice";
 }
 
 TEST(ClusterDesign, ContradictionsAreSaid) {
@@ -116,6 +132,10 @@ TEST(ClusterDesign, ContradictionsAreSaid) {
   a.grow_to = 0;
   a.prices.gpu.clear();
   EXPECT_EQ(design_clusters(a).error().what, "no price of h100 is known");
+  a = ask();
+  a.gpus = 12;
+  EXPECT_EQ(design_clusters(a).error().what, "12 GPUs are no whole NVLink domains of 8");
+  EXPECT_EQ(design_clusters(a).error().next, "--gpus 8 or 16");
   a = ask();
   a.gpus = 65536;
   a.radix = 8;

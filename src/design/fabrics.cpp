@@ -185,6 +185,9 @@ Result<Fabric> build_fabric(const FabricAsk& a) {
   if (!(a.oversubscription >= 1 && a.oversubscription <= 16))
     return fail(Code::bad_input, fmt::format("an oversubscription is 1 to 16, not {:g}", a.oversubscription));
   if (!(a.gb_s > 0)) return fail(Code::bad_input, fmt::format("a port's rate is above 0, not {:g} GB/s", a.gb_s));
+  if (a.kind == FabricKind::dragonfly && (a.levels != 0 || a.oversubscription > 1))
+    return fail(Code::bad_input, "a dragonfly has neither levels nor oversubscribed leaves",
+                "leave them out, or ask for fat_tree");
   return a.kind == FabricKind::dragonfly ? dragonfly(a) : tree(a);
 }
 

@@ -83,7 +83,9 @@ class Search {
     const auto alike = std::partition_point(out_.best.begin(), out_.best.end(),
                                             [&](const Candidate& c) { return c.step_s <= kAlike * out_.best.front().step_s; });
     const auto ranks = [](const Candidate& c) { return std::tuple(c.plan.cp, c.plan.tp * c.plan.pp, c.plan.ep, c.plan.tp); };
-    std::stable_sort(out_.best.begin(), alike, [&](const Candidate& x, const Candidate& y) { return ranks(x) < ranks(y); });
+    const auto simplest =
+        std::min_element(out_.best.begin(), alike, [&](const Candidate& x, const Candidate& y) { return ranks(x) < ranks(y); });
+    std::rotate(out_.best.begin(), simplest, simplest + 1);
   }
 
   // A split of a layer is timed once, for all the stages and replicas it may be given to.

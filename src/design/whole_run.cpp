@@ -25,7 +25,7 @@ WholeRun whole_run(const WholeRunAsk& ask) {
   out.s = ask.tokens / ask.tokens_a_step * ask.step_s / advice.useful;
   out.interruptions = c.failures_per_s * out.s;
   out.gpu_hours = out.s / 3600 * ask.gpus;
-  out.mwh = out.gpu_hours * ask.gpu_w * kPue / 1e6;
+  out.mwh = out.gpu_hours * ask.gpu_w * kServerOverGpu * kPue / 1e6;
   return out;
 }
 

@@ -20,10 +20,11 @@ struct WholeRun {
   double interruptions = 0;  // expected
   double checkpoint_s = 0;   // between two checkpoints
   double gpu_hours = 0;
-  double mwh = 0;  // GPUs at their limit, with what cools and feeds them
+  double mwh = 0;  // servers at their limit, with what cools and feeds them
 };
 
 constexpr double kPue = 1.25;
+constexpr double kServerOverGpu = 1.82;  // power of a server over that of its GPUs, at their limit: 10.2 kW of eight H100
 
 WholeRun whole_run(const WholeRunAsk& ask);
 

@@ -15,7 +15,7 @@ TEST(WholeRun, LikeTheOneThatWasPublished) {
   EXPECT_GT(r.useful, 0.9);
   EXPECT_LT(r.useful, 1);
   EXPECT_NEAR(r.interruptions / (r.s / 86'400), 419 / 54.0, 0.1);
-  EXPECT_NEAR(r.mwh, r.gpu_hours * 700e-6 * kPue, 1);
+  EXPECT_NEAR(r.mwh, r.gpu_hours * 700e-6 * kServerOverGpu * kPue, 1);
 }
 
 TEST(WholeRun, SlowStorageCosts) {

@@ -53,6 +53,7 @@ GpuModel gpu_of(RowReader& r) {
   g.nvlink_gb_s = r.number("nvlink_gb_s");
   g.domain = r.whole("domain");
   g.nvls = r.text("nvls") == "true";
+  g.pair_gb_s = r.number("pair_gb_s");
   g.sms = r.whole("sms");
   g.nic_gb_s = r.number("nic_gb_s");
   g.tdp_w = r.number("tdp_w");

@@ -92,6 +92,10 @@ class ArgumentSource : public Source {
   }
 
   bool has(std::string_view name) const { return arguments_.count(std::string(name)) > 0; }
+  std::string text(std::string_view name) const {
+    const auto it = arguments_.find(std::string(name));
+    return it == arguments_.end() ? std::string() : it->second;
+  }
 
  protected:
   std::optional<double> find(std::string_view name) const override {
@@ -107,7 +111,7 @@ void read_heads(Source& s, Transformer& m, std::initializer_list<std::string_vie
                 std::initializer_list<std::string_view> dim) {
   m.kv_heads = s.whole(kv, m.heads);
   if (m.heads == 0 || m.hidden == 0 || m.layers == 0) return s.fail_with("a model without layers, heads or width");
-  m.head_dim = s.whole(dim, m.hidden / m.heads);
+  m.head_dim = s.whole(dim, m.kv_rank > 0 ? m.v_dim : m.hidden / m.heads);
   if (m.kv_heads == 0 || m.head_dim == 0) return s.fail_with("heads of no size");
   if (m.heads % m.kv_heads != 0)
     s.fail_with(fmt::format("{} heads cannot share {} heads of keys and values evenly", m.heads, m.kv_heads));
@@ -140,7 +144,39 @@ Transformer from_hugging_face(JsonSource& s) {
     m.v_dim = s.whole({"v_head_dim"});
   }
   read_heads(s, m, {"num_key_value_heads", "num_kv_heads"}, {"head_dim"});
+  if (m.experts > 0 && (m.top_k == 0 || m.top_k > m.experts))
+    s.fail_with(fmt::format("a token cannot go to {} of {} experts", m.top_k, m.experts));
+  for (const std::string_view name : {"interleave_moe_layer_step", "decoder_sparse_step"}) {
+    if (s.whole({name}, 1) > 1) s.fail_with(fmt::format("{}: layers with and without experts in turn are not planned yet", name));
+  }
+  for (const char* kind : {"bert", "t5", "qwen3_next", "mamba", "jamba", "rwkv"}) {
+    if (m.name.find(kind) != std::string::npos) {
+      s.fail_with(
+          fmt::format("models of type {} are not planned: only decoders with attention in every layer are", printable(m.name)));
+    }
+  }
   return m;
+}
+
+// "([0]*3+[1]*58)": so many dense layers first. Other patterns have layers of two kinds in turn.
+void read_pattern(ArgumentSource& s, Transformer& m) {
+  const std::string pattern = s.text("moe-layer-freq");
+  if (pattern.empty() || pattern == "1") return;
+  std::string plain;
+  for (const char c : pattern) {
+    if (c != '(' && c != ')' && c != '[' && c != ']' && c != '\'' && c != '"') plain += c;
+  }
+  const auto parts = split(plain, '+');
+  const auto times = [](std::string_view part, std::string_view of) {
+    return part.starts_with(of) && part.size() > 2 && part[1] == '*' ? parse_uint(part.substr(2)) : std::nullopt;
+  };
+  const auto dense = parts.size() == 2 ? times(parts[0], "0") : std::nullopt;
+  const auto rest = parts.size() == 2 ? times(parts[1], "1") : std::nullopt;
+  if (!dense || !rest || *dense > m.layers || *dense + *rest != m.layers) {
+    return s.fail_with(
+        fmt::format("--moe-layer-freq {}: only dense layers first and then those with experts are planned", printable(pattern)));
+  }
+  m.dense_layers = static_cast<std::uint32_t>(*dense);
 }
 
 Transformer from_megatron(ArgumentSource& s) {
@@ -157,7 +193,8 @@ Transformer from_megatron(ArgumentSource& s) {
     m.top_k = s.whole({"moe-router-topk"}, 2);
     m.expert_ffn = s.whole({"moe-ffn-hidden-size"}, m.ffn);
     m.shared_ffn = s.whole({"moe-shared-expert-intermediate-size"}, 0);
-    m.ffn = 0;
+    read_pattern(s, m);
+    if (m.dense_layers == 0) m.ffn = 0;
   }
   if (s.has("multi-latent-attention")) {
     m.kv_rank = s.whole({"kv-lora-rank"}, 32);

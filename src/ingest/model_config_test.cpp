@@ -58,6 +58,29 @@ TEST(ModelConfig, MegatronsArguments) {
   expect_same(*m, *find_transformer("llama3-70b"));
 }
 
+TEST(ModelConfig, WhatIsNotPlannedIsSaid) {
+  const auto what = [](const std::string& more) {
+    const auto m = parse_model_config(
+        R"({"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4, "vocab_size": 100, )" + more + "}", "c");
+    return m ? std::string() : m.error().what;
+  };
+  EXPECT_EQ(what(R"("num_experts": 8, "num_experts_per_tok": 16, "moe_intermediate_size": 64)"),
+            "c: a token cannot go to 16 of 8 experts");
+  EXPECT_EQ(what(R"("interleave_moe_layer_step": 2)"),
+            "c: interleave_moe_layer_step: layers with and without experts in turn are not planned yet");
+  EXPECT_NE(what(R"("model_type": "bert")").find("models of type bert are not planned"), std::string::npos);
+  EXPECT_EQ(what(R"("model_type": "llama")"), "");
+  const auto pattern = parse_model_config(
+      "--num-layers 61 --hidden-size 64 --num-attention-heads 4 --num-experts 8 --ffn-hidden-size 100 --moe-layer-freq "
+      "([0]*3+[1]*58)",
+      "a");
+  ASSERT_TRUE(pattern) << pattern.error().what;
+  EXPECT_EQ(pattern->dense_layers, 3U);
+  EXPECT_EQ(pattern->ffn, 100U);
+  EXPECT_FALSE(
+      parse_model_config("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --num-experts 8 --moe-layer-freq 2", "a"));
+}
+
 TEST(ModelConfig, WhatIsMissingOrCannotBeIsSaid) {
   const auto what = [](const char* text) {
     const auto m = parse_model_config(text, "f");

@@ -21,6 +21,7 @@ struct GpuModel {
   double nvlink_gb_s = 0;    // one way
   std::uint32_t domain = 8;  // GPUs that its links join
   bool nvls = false;         // its switches add up what is sent through them
+  double pair_gb_s = 0;      // of these, from one to one other, where no switch joins them; 0: all
   std::uint32_t sms = 0;     // multiprocessors, or compute units
   double nic_gb_s = 0;       // one way, of the network card that is usual beside it
   double tdp_w = 0;

@@ -19,7 +19,8 @@ namespace {
 using Rows = std::vector<const TrainingRow*>;
 using Family = std::tuple<std::string, std::string, Dtype>;  // software, GPU, number format
 
-constexpr std::size_t kOwnInterval = 20;  // rows from which an interval is a family's own
+constexpr std::uint32_t kFew = 3;         // runs below which others are asked
+constexpr std::size_t kOwnInterval = 20;  // rows from which an interval is a family's own, or a software's
 
 const GpuModel* gpu_of(const TrainingRow& r, std::span<const GpuModel> gpus) {
   const auto it = std::find_if(gpus.begin(), gpus.end(), [&](const GpuModel& g) { return g.name == r.gpu; });
@@ -214,9 +215,15 @@ std::vector<Calibration> calibrate(std::span<const TrainingRow> rows, std::span<
       pooled.insert(pooled.end(), own.begin(), own.end());
     }
   }
+  std::map<std::string, std::vector<double>> of_software;
+  for (const auto& [family, own] : residuals) {
+    auto& all = of_software[std::get<0>(family)];
+    all.insert(all.end(), own.begin(), own.end());
+  }
   for (Calibration& c : out) {
     const std::vector<double>& own = residuals[{c.software, c.gpu, c.dtype}];
-    set_interval(c, own.size() >= kOwnInterval ? own : pooled);
+    const std::vector<double>& all = of_software[c.software];
+    set_interval(c, own.size() >= kOwnInterval ? own : all.size() >= kOwnInterval ? all : pooled);
   }
   return out;
 }
@@ -257,31 +264,42 @@ Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibr
     return fail(Code::not_found, fmt::format("no software is called \"{}\"", printable(name)), "there are " + join(names, ", "));
   const Calibration* best = nullptr;
   const auto rank = [&](const Calibration& c) {
-    const bool fits = usual != nullptr && c.software == usual->start.software;
-    return std::tuple(fits, c.dtype == dtype, c.release.empty(), c.rows);
+    // With experts the software matters most: what it launches, and when. Else the number format does.
+    const bool fits = usual != nullptr && c.software == usual->start.software, known = c.dtype == dtype && c.rows >= kFew;
+    return std::tuple(experts ? fits : known, experts ? known : fits, c.dtype == dtype, c.release.empty(), c.rows);
   };
+  const auto other_kind = [&](const Calibration& c) {
+    return name.empty() && std::any_of(software.begin(), software.end(), [&](const Software& s) {
+             return s.start.software == c.software && s.usual_for == (experts ? UsualFor::dense : UsualFor::experts);
+           });
+  };
+  const auto allowed = [&](const Calibration& c) { return (name.empty() || c.software == name) && !other_kind(c); };
   const auto same_chip = [&](const std::string& other) {
     const auto it = std::find_if(gpus.begin(), gpus.end(), [&](const GpuModel& g) { return g.name == other; });
     return it != gpus.end() && it->bf16_tflops == gpu.bf16_tflops && it->sms == gpu.sms;
   };
   for (const Calibration& c : calibrations) {
-    if (c.gpu == gpu.name && (name.empty() || c.software == name) && (best == nullptr || rank(c) > rank(*best))) best = &c;
+    if (c.gpu == gpu.name && allowed(c) && (best == nullptr || rank(c) > rank(*best))) best = &c;
   }
-  // A single run of another software says less than the usual one on the same chip.
-  if (best == nullptr || usual == nullptr || best->software != usual->start.software) {
-    const Calibration* peer = nullptr;
+  // A run or two say less than more of them on another GPU with the same chip.
+  if (best == nullptr || best->rows < kFew) {
     for (const Calibration& c : calibrations) {
-      if (usual != nullptr && c.software == usual->start.software && same_chip(c.gpu) &&
-          (peer == nullptr || rank(c) > rank(*peer)))
-        peer = &c;
+      if (allowed(c) && c.rows >= kFew && same_chip(c.gpu) && (best == nullptr || rank(c) > rank(*best))) best = &c;
     }
-    if (peer != nullptr) best = peer;
   }
   if (best != nullptr) {
     const std::string_view format = muster::names(Dtype{})[static_cast<std::size_t>(best->dtype)];
-    return ChosenCalibration{
-        *best, fmt::format("calibrated on {} measured runs of {} on {} in {}{}", best->rows, best->software, best->gpu, format,
-                           best->dtype == dtype ? "" : ": extrapolated to another number format")};
+    ChosenCalibration out{
+        *best, fmt::format("calibrated on {} measured runs of {} on {} in {}", best->rows, best->software, best->gpu, format)};
+    std::vector<std::string> far;
+    if (best->gpu != gpu.name) far.push_back("another GPU with the same chip");
+    if (best->dtype != dtype) far.push_back("another number format");
+    if (!far.empty()) {
+      out.words += ": extrapolated to " + join(far, " and ");
+      out.calibration.low *= best->low;  // as far off again
+      out.calibration.high *= best->high;
+    }
+    return out;
   }
   Calibration c = usual == nullptr ? Calibration{} : usual->start;
   c.gpu = gpu.name;

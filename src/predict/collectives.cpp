@@ -173,7 +173,10 @@ std::vector<CollectiveWay> collective_ways(const CollectiveSetup& s, const GpuMo
     out.push_back(std::move(w));
   };
   switch (s.op) {
-    case Collective::send_recv: add("direct", false, card); break;
+    case Collective::send_recv:
+      add("direct", false, card);
+      if (!out.empty() && gpu.pair_gb_s > 0) out.back().near_gb_s = gpu.pair_gb_s;
+      break;
     case Collective::all_to_all:
       // Of what a rank sends, all but what stays in its domain leaves through its own card.
       add("direct", false, card * (s.gpus - 1) / std::max(1.0, s.gpus - together));

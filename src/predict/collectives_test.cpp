@@ -75,6 +75,11 @@ TEST(Collectives, AlgorithmsAreWhatTheHardwareHas) {
   pairs.op = Collective::all_to_all;
   EXPECT_NEAR(collective_ways(pairs, all[0]).front().most_gb_s(), 50 * 63.0 / 56, 1e-9) << "an eighth stays in the domain";
   EXPECT_TRUE(collective_ways(setup(1), all[0]).empty());
+  GpuModel meshed = all[1];
+  meshed.pair_gb_s = 64;
+  CollectiveSetup send = setup(2);
+  send.op = Collective::send_recv;
+  EXPECT_DOUBLE_EQ(collective_ways(send, meshed).front().most_gb_s(), 64) << "one link joins two of them";
 }
 
 TEST(Collectives, BetweenMeasuredSizesItIsOnTheCurve) {

@@ -224,13 +224,17 @@ TEST(Calibrate, APlanNobodyRanYetGetsTheNearestThereIs) {
                                         }()};
     return choose_calibration(known, software, gpus, g, dtype, name, experts);
   };
+  known[2].dtype = Dtype::fp8;
   EXPECT_EQ(chosen("h100", Dtype::bf16, "", false)->calibration.software, "dense") << "though others have more rows";
   EXPECT_EQ(chosen("h100", Dtype::bf16, "", true)->calibration.software, "experts");
   EXPECT_EQ(chosen("h100", Dtype::bf16, "other", true)->calibration.software, "other");
-  EXPECT_EQ(chosen("h100", Dtype::fp8, "", false)->words,
-            "calibrated on 10 measured runs of dense on h100 in bf16: extrapolated to another number format");
-  EXPECT_EQ(chosen("h200", Dtype::bf16, "", false)->words, "calibrated on 10 measured runs of dense on h100 in bf16")
-      << "it has the same chip";
+  EXPECT_EQ(chosen("h100", Dtype::fp8, "", false)->calibration.software, "other") << "of this number format";
+  const auto far = chosen("h100", Dtype::mxfp8, "", false);
+  EXPECT_EQ(far->words, "calibrated on 10 measured runs of dense on h100 in bf16: extrapolated to another number format");
+  EXPECT_NEAR(far->calibration.high, known[0].high * known[0].high, 1e-12) << "less sure";
+  EXPECT_EQ(chosen("h100", Dtype::fp8, "", true)->calibration.software, "experts") << "whatever the number format";
+  EXPECT_EQ(chosen("h200", Dtype::bf16, "", false)->words,
+            "calibrated on 10 measured runs of dense on h100 in bf16: extrapolated to another GPU with the same chip");
   const auto extrapolated = chosen("b200", Dtype::bf16, "", false);
   EXPECT_DOUBLE_EQ(extrapolated->calibration.gemm, 0.61);
   EXPECT_EQ(extrapolated->words, "no run on b200 was measured: extrapolated from what software usually gets");

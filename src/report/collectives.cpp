@@ -18,8 +18,14 @@ std::string size_words(double bytes) {
   return fmt::format("{:.4g} {}", bytes, kUnits[unit]);
 }
 
+Cell words(std::string_view text) {
+  Cell c(std::string(text.empty() ? "-" : text));
+  c.raw = std::string(text);
+  return c;
+}
+
 Cell time_cell(double s) {
-  Cell c(s < 1e-3 ? fmt::format("{:.1f} us", s * 1e6) : s < 1 ? fmt::format("{:.2f} ms", s * 1e3) : fmt::format("{:.2f} s", s));
+  Cell c(fmt::format("{:.1f}", s * 1e6));
   c.raw = fmt::format("{:.6g}", s * 1e6);
   c.key = s;
   return c;
@@ -29,16 +35,15 @@ Cell time_cell(double s) {
 
 Table collective_table(std::span<const PredictedCollective> all) {
   Table t;
-  t.columns = {{"SIZE", true},     {"TIME", true}, {"LOW", true}, {"HIGH", true},
-               {"BUS_GB_S", true}, {"ALGORITHM"},  {"LIMIT"},     {"BASIS"}};
+  t.columns = {{"SIZE", true},     {"TIME_US", true}, {"LOW_US", true}, {"HIGH_US", true},
+               {"BUS_GB_S", true}, {"ALGORITHM"},     {"LIMIT"},        {"BASIS"}};
   for (const PredictedCollective& one : all) {
     const predict::CollectivePrediction& p = one.prediction;
     Cell size(size_words(one.bytes));
     size.raw = render_number(one.bytes);
     size.key = one.bytes;
     t.rows.push_back({std::move(size), time_cell(p.s), time_cell(p.low_s), time_cell(p.high_s),
-                      Cell(fmt::format("{:.1f}", p.bus_gb_s)), Cell(std::string(p.algorithm.empty() ? "-" : p.algorithm)),
-                      Cell(std::string(p.limit.empty() ? "-" : p.limit)),
+                      Cell(fmt::format("{:.1f}", p.bus_gb_s)), words(p.algorithm), words(p.limit),
                       Cell(fmt::format("{} {}", p.calibrated ? "measured at" : "extrapolated from", p.by))});
   }
   return t;

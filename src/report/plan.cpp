@@ -178,7 +178,9 @@ std::string megatron(const Transformer& m, const TrainingPlan& p) {
                      m.kv_rank, m.nope_dim, m.rope_dim, m.v_dim));
     if (m.q_rank > 0) line(fmt::format("--q-lora-rank {}", m.q_rank));
   }
-  if (m.gated) line("--swiglu");
+  if (m.kv_rank == 0 && m.head_dim * m.heads != m.hidden) line(fmt::format("--kv-channels {}", m.head_dim));
+  if (m.gated) line("--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear");
+  line(fmt::format("--vocab-size {} --untie-embeddings-and-output-weights", m.vocab));
   line(fmt::format("--seq-length {} --max-position-embeddings {}", p.seq, p.seq));
   line(fmt::format("--micro-batch-size {} --global-batch-size {}", p.micro_batch, p.global_batch));
   line(fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", p.tp, p.pp));
@@ -189,6 +191,8 @@ std::string megatron(const Transformer& m, const TrainingPlan& p) {
     line(fmt::format(
         "--num-experts {} --moe-router-topk {} --moe-ffn-hidden-size {} --expert-model-parallel-size {} --moe-grouped-gemm",
         m.experts, m.top_k, m.expert_ffn, p.ep));
+    if (m.shared_ffn > 0) line(fmt::format("--moe-shared-expert-intermediate-size {}", m.shared_ffn));
+    if (m.dense_layers > 0) line(fmt::format("--moe-layer-freq ([0]*{}+[1]*{})", m.dense_layers, m.layers - m.dense_layers));
   }
   if (p.sequence_parallel) line("--sequence-parallel");
   if (p.recompute == Recompute::selective) line("--recompute-activations");
@@ -230,8 +234,7 @@ Result<std::string> deepspeed(const TrainingPlan& p) {
       p.global_batch, p.micro_batch, p.micro_batches(), zero, p.tp, p.cp, p.recompute == Recompute::full ? "true" : "false");
 }
 
-// It keeps weights in pieces wherever it keeps anything in pieces: a plan that shards less runs with less memory than was said.
-// Its degrees multiply to the GPUs.
+// Its degrees multiply to the GPUs. Less than weights in pieces is: weights that stay together once they were gathered.
 std::string torchtitan(const TrainingPlan& p) {
   const double whole = p.shard == Shard::none ? p.dp : p.shard_ranks > 0 ? p.replicas() / p.shard_ranks : 1;
   const double pieces = p.dp / whole;
@@ -241,8 +244,10 @@ std::string torchtitan(const TrainingPlan& p) {
       "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n\n"
       "[parallelism]\ndata_parallel_replicate_degree = {:g}\ndata_parallel_shard_degree = {:g}\ntensor_parallel_degree = {}\n"
       "context_parallel_degree = {}\npipeline_parallel_degree = {}\npipeline_parallel_schedule = \"{}\"\n"
-      "pipeline_parallel_microbatch_size = {}\nexpert_parallel_degree = {}\n\n[activation_checkpoint]\nmode = \"{}\"\n",
+      "pipeline_parallel_microbatch_size = {}\nexpert_parallel_degree = {}\nfsdp_reshard_after_forward = "
+      "\"{}\"\n\n[activation_checkpoint]\nmode = \"{}\"\n",
       local, p.global_batch, p.seq, whole, pieces, p.tp, p.cp, p.pp, p.vp > 1 ? "Interleaved1F1B" : "1F1B", p.micro_batch, p.ep,
+      p.shard == Shard::weights ? "always" : "never",
       p.recompute == Recompute::none   ? "none"
       : p.recompute == Recompute::full ? "full"
                                        : "selective");
