@@ -223,7 +223,17 @@ std::vector<Calibration> calibrate(std::span<const TrainingRow> rows, std::span<
   for (Calibration& c : out) {
     const std::vector<double>& own = residuals[{c.software, c.gpu, c.dtype}];
     const std::vector<double>& all = of_software[c.software];
-    set_interval(c, own.size() >= kOwnInterval ? own : all.size() >= kOwnInterval ? all : pooled);
+    if (own.size() >= kOwnInterval) {
+      set_interval(c, own);
+      continue;
+    }
+    set_interval(c, pooled);
+    if (all.size() < kOwnInterval) continue;
+    // A few rows that fit well say little; rows that do not fit say much.
+    Calibration wide = c;
+    set_interval(wide, all);
+    c.low = std::min(c.low, wide.low);
+    c.high = std::max(c.high, wide.high);
   }
   return out;
 }
