@@ -29,7 +29,7 @@ void Parser::add_fabric() {
         [&a](const std::string& s) { a.gb_s = checked(parse_quantity("--rate", s, 0.1, 1000)); });
   chosen(net, design_fabric_);
 
-  auto* predict = command(app_, "predict", "Predict what a network gives", kDesign);
+  auto* predict = command(app_, "predict", "Predict what a network gives, and how long collectives take", kDesign);
   auto* sub = command(*predict, "fabric", "What each card gets when all send at once, through a network as it is routed", nullptr,
                       "  muster predict fabric --net fabric.net --routes opensm-lfts.dump");
   PredictFabricOptions& p = predict_fabric_;

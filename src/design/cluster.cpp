@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "design/economics.h"
 #include "design/search.h"
 #include "model/fields.h"
 #include "predict/routes.h"
@@ -16,8 +15,7 @@ namespace {
 
 constexpr double kSwitchKw = 1.0;  // 64 ports of 400G with optics
 constexpr double kRackKwAir = 45, kRackKwLiquid = 160;
-constexpr double kCheckpointBytes = 14;  // a parameter: weights and the optimizer's state
-constexpr double kCheckpointS = 60;      // until it is durable
+constexpr double kCheckpointS = 60;  // until it is durable
 constexpr double kCheckpointsKept = 20;
 constexpr double kReadPerGpuGbS = 0.05;  // tokens need next to nothing; images and restarts do
 constexpr double kStoreGbSPerPb = 100;   // of flash, written

@@ -7,7 +7,6 @@ namespace {
 
 constexpr double kFailuresPerGpuHour = 1.0 / 50'700;  // Llama 3's 419 in 54 days of 16,384 GPUs
 constexpr double kRecoverS = 300;                     // from a failure to the first new step
-constexpr double kCheckpointBytes = 14;               // a parameter: weights and the optimizer's state
 constexpr double kStallS = 5;                         // steps stop for so long at each checkpoint, copied aside
 
 }  // namespace

@@ -23,6 +23,7 @@ struct WholeRun {
   double mwh = 0;  // servers at their limit, with what cools and feeds them
 };
 
+constexpr double kCheckpointBytes = 14;  // a parameter: weights and the optimizer's state
 constexpr double kPue = 1.25;
 constexpr double kServerOverGpu = 1.82;  // power of a server over that of its GPUs, at their limit: 10.2 kW of eight H100
 
