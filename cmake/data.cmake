@@ -1,8 +1,8 @@
-# Embeds the facts of data/ (CSV, YAML and JSON) and the files for Slurm in room_ingest, which hands them out by path:
-# ingest/embedded.h. The assembler includes the bytes as they are, so nothing is generated that has to be compiled.
+# Embeds the facts of data/ (CSV, YAML and JSON), the files for Slurm and what measures a GPU in room_ingest, which hands them out
+# by path: ingest/embedded.h. The assembler includes the bytes as they are, so nothing is generated that has to be compiled.
 file(GLOB_RECURSE MUSTER_DATA_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/data
      ${CMAKE_SOURCE_DIR}/data/*.csv ${CMAKE_SOURCE_DIR}/data/*.yaml ${CMAKE_SOURCE_DIR}/data/*.json
-     ${CMAKE_SOURCE_DIR}/data/emit/slurm/*)
+     ${CMAKE_SOURCE_DIR}/data/emit/slurm/* ${CMAKE_SOURCE_DIR}/data/sweep/*.py)
 list(SORT MUSTER_DATA_FILES)
 set(bytes "")
 set(table "")

@@ -24,6 +24,7 @@ int run_bench_openb(const BenchOpenbOptions& options);
 int run_bench_llama3(const BenchLlama3Options& options);
 int run_upgrade(const UpgradeOptions& options);
 int run_bench_upgrade(const BenchUpgradeOptions& options);
+int run_calibrate_gpu(const CalibrateGpuOptions& options);
 int run_bench_kernels(const BenchKernelsOptions& options);
 int run_bench_claims(const BenchClaimsOptions& options);
 int run_bench_accuracy(const BenchAccuracyOptions& options);

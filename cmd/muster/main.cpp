@@ -38,6 +38,7 @@ struct Dispatch {
   int operator()(const ReplayJobsOptions& o) const { return run_replay_jobs(o); }
   int operator()(const BenchPlaceOptions& o) const { return run_bench_place(o); }
   int operator()(const BenchOpenbOptions& o) const { return run_bench_openb(o); }
+  int operator()(const CalibrateGpuOptions& o) const { return run_calibrate_gpu(o); }
   int operator()(const BenchKernelsOptions& o) const { return run_bench_kernels(o); }
   int operator()(const BenchClaimsOptions& o) const { return run_bench_claims(o); }
   int operator()(const BenchAccuracyOptions& o) const { return run_bench_accuracy(o); }

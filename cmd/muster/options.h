@@ -199,7 +199,8 @@ struct PlanOptions {
   std::uint32_t batch = 1024;
   std::uint32_t seq = 8192;
   Dtype dtype = Dtype::bf16;
-  std::string software;  // empty: the best known
+  std::string software;     // empty: the best known
+  std::string calibration;  // a file of `muster calibrate`; empty: what ships
   std::uint32_t keep = 5;
   double tokens = 0;
   double price = 0;  // of a GPU-hour
@@ -273,11 +274,22 @@ struct CalibrateRunsOptions {
   std::string data;
 };
 
+struct CalibrateGpuOptions {
+  std::string python = "python3";
+  std::string shapes;   // a timings file; empty: the one that ships
+  std::string timings;  // where what was measured is kept; empty: nowhere
+  std::string from;     // what was measured before, instead of measuring
+  std::string gpu;      // empty: by its own name
+};
+
 struct BenchClaimsOptions {
   report::Format format = report::Format::table;  // table, wide or csv
 };
 
 struct BenchKernelsOptions {
+  std::string timings;  // a file of `muster calibrate gpu`; empty: the one that ships
+  std::string gpu = "h200";
+  bool rows = false;  // each shape, instead of a line for each kind
   report::Format format = report::Format::table;  // table or csv
 };
 
@@ -539,7 +551,7 @@ using Command =
                  CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions,
                  TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
                  BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
-                 BenchKernelsOptions, BenchAccuracyOptions, BenchClaimsOptions,
+                 BenchKernelsOptions, CalibrateGpuOptions, BenchAccuracyOptions, BenchClaimsOptions,
                  PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions, DesignClusterOptions,
                  PredictFabricOptions, PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions,
                  UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,

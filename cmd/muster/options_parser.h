@@ -262,6 +262,7 @@ class Parser {
   void add_predict_collective(CLI::App& predict);
   void add_calibrate_collectives(CLI::App& calibrate);
   void add_bench_collectives(CLI::App& bench);
+  void add_calibrate_gpu(CLI::App& calibrate);
   void add_training_data(CLI::App* sub, std::string& data);
   void add_upgrade();
   void add_upgrade_spec(CLI::App* sub, UpgradeSpec& spec);
@@ -330,6 +331,7 @@ class Parser {
   BenchUpgradeOptions bench_upgrade_;
   BenchAccuracyOptions bench_accuracy_;
   BenchKernelsOptions bench_kernels_;
+  CalibrateGpuOptions calibrate_gpu_;
   BenchClaimsOptions bench_claims_;
   PlanOptions plan_, plan_explain_;
   PlanPredictOptions plan_predict_;

@@ -41,6 +41,8 @@ void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {
   };
   named(Dtype{}, "--dtype", "FORMAT", "Of products [bf16]: ", [&o](Dtype d) { o.dtype = d; });
   words(plan, "--software", "NAME", "As this one gets it from the GPUs [the usual one]", o.software);
+  words(plan, "--calibration", "FILE", "Instead of what ships: what muster calibrate printed", o.calibration,
+        {WordKind::file, {}});
   count("--tp", "Only so many tensor ranks", o.settled.tp, 1'000'000);
   count("--cp", "Only so many context ranks", o.settled.cp, 1'000'000);
   count("--pp", "Only so many stages", o.settled.pp, 1'000'000);
@@ -91,7 +93,25 @@ void Parser::add_plan() {
                        "  muster calibrate runs --data runs/ > training.csv");
   add_training_data(runs, calibrate_runs_.data);
   chosen(runs, calibrate_runs_);
+  add_calibrate_gpu(*calibrate);
   add_calibrate_collectives(*calibrate);
+}
+
+void Parser::add_calibrate_gpu(CLI::App& calibrate) {
+  CalibrateGpuOptions& o = calibrate_gpu_;
+  auto* sub =
+      command(calibrate, "gpu", "On a GPU of this machine, by PyTorch; prints what muster plan --calibration reads", nullptr,
+              "  muster calibrate gpu --timings h200.csv > here.csv\n"
+              "  muster plan --model llama3-70b --gpu h200 --gpus 64 --calibration here.csv");
+  words(sub, "--python", "PROGRAM", "A Python with PyTorch, of the software that trains [python3]", o.python);
+  words(sub, "--shapes", "FILE", "What to measure: a timings file (docs/formats/timings.md) [what ships: 522, about six minutes]",
+        o.shapes, {WordKind::file, {}});
+  words(sub, "--timings", "FILE", "Keep here what was measured", o.timings, {WordKind::file, {}});
+  words(sub, "--from", "FILE", "Measure nothing: what --timings kept", o.from, {WordKind::file, {}});
+  for (const char* other : {"--python", "--shapes", "--timings"}) sub->get_option("--from")->excludes(sub->get_option(other));
+  words(sub, "--gpu", "NAME", "Which GPU of data/hardware/gpus.csv it is [by the name that it gives itself]", o.gpu,
+        {WordKind::choice, gpu_names()});
+  chosen(sub, o);
 }
 
 void Parser::add_training_data(CLI::App* sub, std::string& data) {
@@ -109,8 +129,13 @@ void Parser::add_bench_accuracy(CLI::App& bench) {
   add_format(sub, bench_accuracy_.format, {Format::table, Format::csv});
   chosen(sub, bench_accuracy_);
 
-  auto* kernels = command(bench, "kernels", "How far predicted kernels on an H200 are off, on shapes not fitted on", nullptr,
-                          "  muster bench kernels");
+  auto* kernels = command(bench, "kernels", "How far predicted kernels on a GPU are off, on shapes not fitted on", nullptr,
+                          "  muster bench kernels --rows");
+  words(kernels, "--timings", "FILE", "What was measured, by muster calibrate gpu --timings [an H200's, which ships]",
+        bench_kernels_.timings, {WordKind::file, {}});
+  words(kernels, "--gpu", "NAME", "On which GPU of data/hardware/gpus.csv [h200]", bench_kernels_.gpu,
+        {WordKind::choice, gpu_names()});
+  flag(kernels, "--rows", bench_kernels_.rows, "Each shape that was kept back, instead of a line for each kind");
   add_format(kernels, bench_kernels_.format, {Format::table, Format::csv});
   chosen(kernels, bench_kernels_);
   add_bench_collectives(bench);

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "design/search.h"
 #include "design/whole_run.h"
+#include "files.h"
 #include "ingest/calibration_file.h"
 #include "ingest/hardware_file.h"
 #include "model_choice.h"
@@ -74,6 +75,27 @@ int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
        "more GPUs, GPUs with more memory, shorter sequences, or a smaller model"});
 }
 
+// The site's own, if it has measured, else what ships.
+Result<predict::ChosenCalibration> calibration_for(const PlanOptions& o, const GpuModel& gpu, bool experts) {
+  if (o.calibration.empty())
+    return predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), gpu, o.dtype, o.software,
+                                       experts);
+  const auto text = read_file(o.calibration);
+  if (!text) return tl::unexpected(text.error());
+  const auto own = parse_calibrations(*text, o.calibration);
+  if (!own) return tl::unexpected(own.error());
+  std::vector<Software> software = shipped_software();
+  std::vector<std::string> gpus;
+  for (const Calibration& c : *own) {
+    if (std::find(gpus.begin(), gpus.end(), c.gpu) == gpus.end()) gpus.push_back(c.gpu);
+    const auto same = [&](const Software& s) { return s.start.software == c.software; };
+    if (std::none_of(software.begin(), software.end(), same)) software.push_back({c, {}, {}});
+  }
+  if (std::find(gpus.begin(), gpus.end(), gpu.name) == gpus.end())
+    return fail(Code::not_found, fmt::format("{} has nothing of {}", o.calibration, gpu.name), "it has " + join(gpus, ", "));
+  return predict::choose_calibration(*own, software, gpu_models(), gpu, o.dtype, o.software, experts);
+}
+
 int explain(const PlanOptions& o, const design::SearchAsk& ask, const design::Candidate& best, const std::string& from) {
   const report::Table table = report::operator_table(ask, best);
   put(o.format == report::Format::csv ? report::render_csv(table, true)
@@ -91,8 +113,7 @@ int run_plan(const PlanOptions& o) {
   if (!model) return say_error(model.error());
   const auto on = machine(o);
   if (!on) return say_error(on.error());
-  const auto chosen = predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), *on->gpu, o.dtype,
-                                                  o.software, model->experts > 0);
+  const auto chosen = calibration_for(o, *on->gpu, model->experts > 0);
   if (!chosen) return say_error(chosen.error());
   design::SearchAsk ask;
   ask.model = *model;

@@ -58,9 +58,7 @@ void read_step(Row& r, Timing& t) {
   t.plan.seq = r.noted("seq");
 }
 
-}  // namespace
-
-Result<std::vector<Timing>> parse_timings(std::string_view text, std::string_view where) {
+Result<std::vector<Timing>> parse(std::string_view text, std::string_view where, bool timed) {
   const auto csv = parse_csv(text, where);
   if (!csv) return tl::unexpected(csv.error());
   std::vector<Timing> out;
@@ -74,6 +72,7 @@ Result<std::vector<Timing>> parse_timings(std::string_view text, std::string_vie
       t.m = r.number("m");
       t.n = r.number("n");
       t.k = r.number("k");
+      t.groups = r.number("groups");
     } else if (kind == "attention") {
       t.kind = Timing::Kind::attention;
       t.batch = r.number("m");
@@ -89,17 +88,34 @@ Result<std::vector<Timing>> parse_timings(std::string_view text, std::string_vie
       return fail(Code::bad_input, fmt::format("{}:{}: kind '{}' is not known", where, csv->lines[i], printable(kind)),
                   "gemm, attention, add, copy or step");
     }
-    t.forward_s = r.number("forward_us") * 1e-6;
-    if (!r.text("backward_us").empty()) t.backward_s = r.number("backward_us") * 1e-6;
+    if (timed) t.forward_s = r.number("forward_us") * 1e-6;
+    if (timed && !r.text("backward_us").empty()) t.backward_s = r.number("backward_us") * 1e-6;
     if (!r.error.empty()) return fail(Code::bad_input, r.error);
     out.push_back(std::move(t));
   }
   return out;
 }
 
+}  // namespace
+
+Result<std::vector<Timing>> parse_timings(std::string_view csv, std::string_view where) { return parse(csv, where, true); }
+Result<std::vector<Timing>> parse_shapes(std::string_view csv, std::string_view where) { return parse(csv, where, false); }
+
+TimingsOrigin timings_origin(std::string_view csv) {
+  TimingsOrigin out;
+  for (const std::string_view line : split(csv, '\n')) {
+    if (!line.starts_with("#")) break;
+    if (line.starts_with("# gpu:")) out.gpu = trim(line.substr(6));
+    if (line.starts_with("# software:")) out.software = trim(line.substr(11));
+  }
+  return out;
+}
+
+std::string_view shipped_timings_file() { return embedded_file("calibration/h200_kernels.csv").value_or(""); }
+
 const std::vector<Timing>& shipped_timings() {
   static const std::vector<Timing> all = [] {
-    auto read = parse_timings(embedded_file("calibration/h200_kernels.csv").value_or(""), "h200_kernels.csv");
+    auto read = parse_timings(shipped_timings_file(), "h200_kernels.csv");
     MUSTER_CHECK(read.has_value());
     return std::move(*read);
   }();

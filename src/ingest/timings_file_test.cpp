@@ -36,6 +36,19 @@ TEST(TimingsFile, WhatIsWrongHasItsLine) {
   EXPECT_EQ(error("step,bf16,1,1,1,1,5,,heads 1 kv 1 mb 1\n"), "t.csv:2: note has no seq");
 }
 
+TEST(TimingsFile, ShapesNeedNoTimesAndAFileSaysWhereItIsFrom) {
+  const std::string text =
+      "# gpu: NVIDIA H200\n# software: PyTorch 2.11.0+cu130, CUDA 13.0\n"
+      "kind,dtype,m,n,k,groups,forward_us,backward_us,note\ngemm,bf16,512,4096,7168,16,,,\n";
+  EXPECT_EQ(timings_origin(text).gpu, "NVIDIA H200");
+  EXPECT_EQ(timings_origin(text).software, "PyTorch 2.11.0+cu130, CUDA 13.0");
+  EXPECT_EQ(timings_origin("kind\n# gpu: late\n").gpu, "");
+  EXPECT_FALSE(parse_timings(text));
+  const auto shapes = parse_shapes(text);
+  ASSERT_TRUE(shapes);
+  EXPECT_EQ(shapes->at(0).groups, 16);
+}
+
 TEST(TimingsFile, WhatShipsIsRead) { EXPECT_GE(shipped_timings().size(), 200U); }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct Timing {
   Kind kind = Kind::gemm;
   std::string by;  // what computed it where there are several: "cudnn", "compiled"
   Dtype dtype = Dtype::bf16;
-  double m = 0, n = 0, k = 0;                          // of a product
+  double m = 0, n = 0, k = 0, groups = 1;              // of products side by side in one kernel
   double batch = 0, heads = 0, seq = 0, head_dim = 0;  // of an attention
   double bytes = 0;                                    // that go through memory
   Transformer model;                                   // of a step

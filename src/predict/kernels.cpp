@@ -41,15 +41,17 @@ double gemm_s(const Engine& e, const Gemm& g) {
 }
 
 double attention_s(const Engine& e, const Attention& a) {
-  constexpr double kCausal = 0.5;
   constexpr double kRows = 128;     // of queries that one multiprocessor takes at a time
+  constexpr double kDiagonal = 2;   // tiles: the one on the diagonal, and as much for beginning and ending a row
   constexpr double kHeadHalf = 60;  // length of a head at which half of the rate is reached
   constexpr double kHeadUsual = 128;
   const Calibration& c = *e.calibration;
   const double head = a.head_dim / (a.head_dim + kHeadHalf) * (kHeadUsual + kHeadHalf) / kHeadUsual;
   const double rate = e.gpu->peak(Dtype::bf16) * c.attention * head;
   const double longest = 4 * kRows * a.keys * a.head_dim / (rate / std::max(1U, e.gpu->sms));
-  return c.attention_us * 1e-6 + a.flops() * kCausal / rate + c.attention_tail * longest;
+  // Half of the square, and the tiles on its diagonal whole: half of what they compute is thrown away.
+  const double causal = 0.5 * (1 + std::min(1.0, kDiagonal * kRows / std::max(a.keys, 1.0)));
+  return c.attention_us * 1e-6 + a.flops() * causal / rate + c.attention_tail * longest;
 }
 
 double stream_s(const Engine& e, double bytes) { return bytes / e.bytes_per_s(); }

@@ -17,8 +17,9 @@ namespace {
 using Key = std::pair<Timing::Kind, std::string>;
 
 std::string shape(const Timing& t) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(t.kind), t.m, t.n, t.k, t.batch, t.heads,
-                     t.seq, t.head_dim, t.bytes, t.model.layers, t.model.hidden, t.model.ffn, t.plan.micro_batch, t.plan.seq);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(t.kind), t.m, t.n, t.k, t.groups, t.batch,
+                     t.heads, t.seq, t.head_dim, t.bytes, t.model.layers, t.model.hidden, t.model.ffn, t.plan.micro_batch,
+                     t.plan.seq);
 }
 
 std::vector<std::string> free_of(Timing::Kind kind) {
@@ -31,11 +32,17 @@ std::vector<std::string> free_of(Timing::Kind kind) {
   return {};
 }
 
-// Logarithms of predicted over measured, of each pass that was measured.
-std::vector<double> off(const GpuModel& gpu, const Calibration& c, const Timing& t) {
+void take(Calibration& to, const TimingFamily& from) {
+  const auto free = free_of(from.kind);
+  for (const CalibrationField& field : calibration_fields()) {
+    if (std::find(free.begin(), free.end(), field.name) != free.end()) to.*field.value = from.calibration.*field.value;
+  }
+}
+
+std::vector<TimingFamily::Pass> passes(const GpuModel& gpu, const Calibration& c, const Timing& t) {
   const TimedSeconds p = timing_s(gpu, c, t);
-  std::vector<double> out{det_log(p.forward_s / t.forward_s)};
-  if (t.backward_s > 0) out.push_back(det_log(p.backward_s / t.backward_s));
+  std::vector<TimingFamily::Pass> out{{&t, false, p.forward_s, t.forward_s}};
+  if (t.backward_s > 0) out.push_back({&t, true, p.backward_s, t.backward_s});
   return out;
 }
 
@@ -46,7 +53,7 @@ bool teaches(const Timing& t) { return xxh64(shape(t), 0) % 3 != 0; }
 TimedSeconds timing_s(const GpuModel& gpu, const Calibration& c, const Timing& t) {
   const Engine e{&gpu, &c, t.dtype};
   switch (t.kind) {
-    case Timing::Kind::gemm: return {gemm_s(e, {t.m, t.n, t.k}), 0};
+    case Timing::Kind::gemm: return {gemm_s(e, {t.m, t.n, t.k, t.groups}), 0};
     case Timing::Kind::attention: {
       const double f = attention_s(e, {t.batch, t.heads, t.head_dim, t.seq, t.seq, 1});
       return {f, f * c.attention_back};
@@ -74,23 +81,47 @@ std::vector<TimingFamily> fit_timings(const GpuModel& gpu, std::span<const Timin
     f.calibration = fit({.start = known, .free = free_of(key.first), .loss = [&](const Calibration& c) {
                            double sum = 0;
                            for (const Timing* t : taught) {
-                             for (const double x : off(gpu, c, *t)) sum += std::abs(x);
+                             for (const auto& p : passes(gpu, c, *t)) sum += std::abs(det_log(p.predicted_s / p.measured_s));
                            }
                            return sum / static_cast<double>(taught.size());
                          }});
     for (const Timing* t : all) {
       if (teaches(*t)) continue;
-      for (const double x : off(gpu, f.calibration, *t)) f.errors.push_back(std::abs(det_exp(x) - 1));
+      for (const auto& p : passes(gpu, f.calibration, *t)) f.kept_back.push_back(p);
     }
-    std::sort(f.errors.begin(), f.errors.end());
+    std::sort(f.kept_back.begin(), f.kept_back.end(), [](const auto& a, const auto& b) { return a.error() < b.error(); });
     // The first library of a kind, in the order of their names, is what steps use: bf16, cudnn.
-    if (known.dtype == f.calibration.dtype && (key.second == "bf16" || key.second == "cudnn")) {
-      for (const CalibrationField& field : calibration_fields()) {
-        const auto free = free_of(key.first);
-        if (std::find(free.begin(), free.end(), field.name) != free.end()) known.*field.value = f.calibration.*field.value;
-      }
-    }
+    if (key.second == "bf16" || key.second == "cudnn") take(known, f);
     out.push_back(std::move(f));
+  }
+  return out;
+}
+
+std::vector<Calibration> calibrations(const Calibration& start, std::span<const TimingFamily> families) {
+  const auto find = [&](Timing::Kind kind, std::string_view by) {
+    const auto it =
+        std::find_if(families.begin(), families.end(), [&](const TimingFamily& f) { return f.kind == kind && f.by == by; });
+    return it == families.end() ? nullptr : &*it;
+  };
+  const TimingFamily* products = find(Timing::Kind::gemm, "bf16");
+  if (products == nullptr) return {};
+  Calibration c = start;
+  c.gpu = products->calibration.gpu;
+  const TimingFamily* attention = find(Timing::Kind::attention, "cudnn");
+  if (attention == nullptr) attention = find(Timing::Kind::attention, "flash");
+  const TimingFamily* steps = find(Timing::Kind::step, "compiled");
+  if (steps == nullptr) steps = find(Timing::Kind::step, "eager");
+  for (const TimingFamily* f : {products, attention, steps}) {
+    if (f == nullptr) continue;
+    take(c, *f);
+    if (f == steps) c.rows = f->fitted;
+  }
+  std::vector<Calibration> out{c};
+  if (const TimingFamily* f = find(Timing::Kind::gemm, "fp8")) {
+    take(c, *f);
+    c.dtype = Dtype::fp8;
+    c.rows = 0;  // no step was measured in it
+    out.push_back(c);
   }
   return out;
 }
