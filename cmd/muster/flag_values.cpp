@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "report/units.h"
 
 namespace muster::cmd {
 namespace {
@@ -50,6 +51,12 @@ Result<double> parse_tokens(std::string_view flag, std::string_view text) {
   const auto d = parse_double(number);
   if (d && std::isfinite(*d) && *d > 0 && *d * unit <= 1e18) return *d * unit;
   return bad(flag, text, "a number above 0, as 300B or 15T");
+}
+
+Result<Time> parse_day(std::string_view flag, std::string_view text) {
+  const auto t = report::parse_utc(std::string(text) + "T00:00:00Z");
+  if (t && render_utc(*t).substr(0, 10) == text) return *t;  // the 30th of February is no day
+  return bad(flag, text, "a day, as 2027-01-31");
 }
 
 Result<double> parse_bytes(std::string_view flag, std::string_view text) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/time.h"
 
 namespace muster::cmd {
 
@@ -33,6 +34,8 @@ Result<double> parse_duration_s(std::string_view flag, std::string_view text, do
 Result<double> parse_some_time(std::string_view flag, std::string_view text, double max_s);
 // "15T", "300B", "1.4e12": a number of things that are counted in millions and more.
 Result<double> parse_tokens(std::string_view flag, std::string_view text);
+// "2027-01-31": when that day begins, UTC.
+Result<Time> parse_day(std::string_view flag, std::string_view text);
 // "1GiB", "64MB", "4096": 1 byte to an exbibyte.
 Result<double> parse_bytes(std::string_view flag, std::string_view text);
 Result<std::int32_t> parse_signed(std::string_view flag, std::string_view text, std::int32_t min, std::int32_t max);

@@ -14,7 +14,7 @@
 #include "model/collective.h"
 #include "model/upgrade.h"
 #include "report/format.h"
-#include "report/plan.h"
+#include "report/plan_report.h"
 
 namespace muster::cmd {
 
@@ -202,8 +202,8 @@ struct PlanOptions {
   std::string software;     // empty: the best known
   std::string calibration;  // a file of `muster calibrate`; empty: what ships
   std::uint32_t keep = 5;
-  double tokens = 0;
-  double price = 0;  // of a GPU-hour
+  report::RunWish wish;
+  std::string svg;  // a file for the chart; empty: none
   std::optional<report::Launcher> launch;
   design::Settled settled;
   bool explain = false;  // the best one, down to its operators

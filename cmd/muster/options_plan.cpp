@@ -62,15 +62,23 @@ void Parser::add_plan() {
   value(plan, "--keep", "N", "How many of the fastest are shown [5]",
         [&o](const std::string& s) { o.keep = static_cast<std::uint32_t>(checked(parse_count("--keep", s, 1, 1000))); });
   value(plan, "--tokens", "N", "Tokens to train on, as 15T: adds days, GPU-hours, energy and interruptions",
-        [&o](const std::string& s) { o.tokens = checked(parse_tokens("--tokens", s)); });
+        [&o](const std::string& s) { o.wish.tokens = checked(parse_tokens("--tokens", s)); });
   value(plan, "--price", "USD", "Of a GPU-hour: adds money",
-        [&o](const std::string& s) { o.price = checked(parse_quantity("--price", s, 0, 1000)); });
+        [&o](const std::string& s) { o.wish.price = checked(parse_quantity("--price", s, 0, 1000)); });
+  value(plan, "--by", "DATE",
+        "When it has to be done, as 2027-01-31: says whether it is, and what would do (exit code 6: it is late)",
+        [&o](const std::string& s) { o.wish.by = checked(parse_day("--by", s)) + days(1) - nanoseconds(1); });
+  value(plan, "--budget", "USD", "What it may cost: the same",
+        [&o](const std::string& s) { o.wish.budget = checked(parse_quantity("--budget", s, 1, 1e12)); });
   plan->get_option("--price")->needs(plan->get_option("--tokens"));
+  plan->get_option("--by")->needs(plan->get_option("--tokens"));
+  plan->get_option("--budget")->needs(plan->get_option("--price"));
+  words(plan, "--svg", "FILE", "Draw here what each one's step goes into", o.svg, {WordKind::file, {}});
   Words launchers;
   for (const auto name : names(report::Launcher{})) launchers.emplace_back(name);
   choice(plan, "--launch", "FOR", "Print only the best one's launch arguments, for " + join(launchers, ", "), launchers,
          [&o](std::size_t i) { o.launch = static_cast<report::Launcher>(i); });
-  add_format(plan, o.format, {Format::table, Format::wide, Format::csv});
+  add_format(plan, o.format, {Format::table, Format::wide, Format::json, Format::csv});
   plan->callback([this, plan] {
     if (plan->get_subcommands().empty()) command_ = plan_;
   });

@@ -1,6 +1,8 @@
 // muster plan: the fastest way to spread a training run over GPUs, and why.
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "base/text.h"
 #include "commands.h"
 #include "design/search.h"
@@ -10,14 +12,15 @@
 #include "ingest/hardware_file.h"
 #include "model_choice.h"
 #include "predict/calibrate.h"
-#include "report/plan.h"
+#include "report/document.h"
+#include "report/plan_report.h"
 #include "say.h"
 #include "scene.h"
 
 namespace muster::cmd {
 namespace {
 
-constexpr double kDayS = 86'400;
+constexpr int kFindingsPresent = 6;
 
 struct Machine {
   const GpuModel* gpu = nullptr;
@@ -51,15 +54,6 @@ Result<Machine> machine(const PlanOptions& o) {
                 fmt::format("--gpus {} or less", site->gpus()));
   }
   return m;
-}
-
-void say_run(const design::WholeRunAsk& ask, double price) {
-  const design::WholeRun run = design::whole_run(ask);
-  say(fmt::format(
-      "{:.3g} tokens: {:.1f} days, of which {:.1f} % useful with about {:.0f} interruptions and a checkpoint every {:.0f} min",
-      ask.tokens, run.s / kDayS, 100 * run.useful, run.interruptions, run.checkpoint_s / 60));
-  say(fmt::format("{:.3g} GPU-hours, about {:.3g} MWh (servers at their limit, a PUE of {:g}){}", run.gpu_hours, run.mwh,
-                  design::kPue, price > 0 ? fmt::format(", {:.3g} million USD", run.gpu_hours * price / 1e6) : ""));
 }
 
 int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
@@ -96,6 +90,35 @@ Result<predict::ChosenCalibration> calibration_for(const PlanOptions& o, const G
   return predict::choose_calibration(*own, software, gpu_models(), gpu, o.dtype, o.software, experts);
 }
 
+design::WholeRun whole_run_of(const design::SearchAsk& ask, const design::Candidate& best, double storage_gb_s, double tokens) {
+  return design::whole_run({.step_s = best.step_s,
+                            .tokens_a_step = best.plan.tokens(),
+                            .tokens = tokens,
+                            .gpus = ask.gpus,
+                            .gpu_w = ask.gpu.tdp_w,
+                            .params = ask.model.params(),
+                            .storage_gb_s = storage_gb_s});
+}
+
+int put_report(const PlanOptions& o, const report::PlanReport& all) {
+  if (!o.svg.empty()) {
+    if (auto ok = write_file(o.svg, report::render_svg(report::plan_bars(all))); !ok) return say_error(ok.error());
+  }
+  if (o.format == report::Format::json) {
+    put(report::render_json(report::plan_value(all)));
+  } else {
+    const report::Table table = report::plan_table(all.rows);
+    put(o.format == report::Format::csv
+            ? report::render_csv(table, true)
+            : report::render_table(table, {.wide = o.format == report::Format::wide, .colour = colour_wanted()}));
+  }
+  for (const std::string& line : report::say_why(all.rows)) say(line);
+  say(fmt::format("{} ways to spread it, {} fit in memory; {}", all.candidates, all.fit, all.basis));
+  for (const std::string& line : report::say_run(all)) say(line);
+  const int written = finish_output();
+  return written != 0 ? written : all.late() || all.too_dear() ? kFindingsPresent : 0;
+}
+
 int explain(const PlanOptions& o, const design::SearchAsk& ask, const design::Candidate& best, const std::string& from) {
   const report::Table table = report::operator_table(ask, best);
   put(o.format == report::Format::csv ? report::render_csv(table, true)
@@ -109,6 +132,8 @@ int explain(const PlanOptions& o, const design::SearchAsk& ask, const design::Ca
 int run_plan(const PlanOptions& o) {
   if (o.model.empty())
     return say_error({Code::bad_input, "a plan for which model?", "--model NAME; muster plan --help lists them"});
+  const Time now{std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count()};
+  if (o.wish.by && *o.wish.by < now) return say_error({Code::bad_input, "--by is a day that is over", "a day to come"});
   const auto model = chosen_model(o.model);
   if (!model) return say_error(model.error());
   const auto on = machine(o);
@@ -151,24 +176,18 @@ int run_plan(const PlanOptions& o) {
     put(*text);
     return finish_output();
   }
-  const report::Table table = report::plan_table(rows);
-  put(o.format == report::Format::csv
-          ? report::render_csv(table, true)
-          : report::render_table(table, {.wide = o.format == report::Format::wide, .colour = colour_wanted()}));
-  for (const std::string& line : report::say_why(rows)) say(line);
-  say(fmt::format("{} ways to spread it, {} fit in memory; {}", found->candidates, found->fit, chosen->words));
-  if (o.tokens > 0) {
-    const design::Candidate& best = rows.front().candidate;
-    say_run({.step_s = best.step_s,
-             .tokens_a_step = best.plan.tokens(),
-             .tokens = o.tokens,
-             .gpus = on->gpus,
-             .gpu_w = on->gpu->tdp_w,
-             .params = ask.model.params(),
-             .storage_gb_s = on->storage_gb_s},
-            o.price);
-  }
-  return finish_output();
+  report::PlanReport all{.model = ask.model.name,
+                         .gpu = ask.gpu.name,
+                         .gpus = on->gpus,
+                         .node_gpus = on->network.node_gpus,
+                         .rows = std::move(rows),
+                         .candidates = found->candidates,
+                         .fit = found->fit,
+                         .basis = chosen->words,
+                         .wish = o.wish,
+                         .begin = now};
+  if (o.wish.tokens > 0) all.run = whole_run_of(ask, all.rows.front().candidate, on->storage_gb_s, o.wish.tokens);
+  return put_report(o, all);
 }
 
 }  // namespace muster::cmd

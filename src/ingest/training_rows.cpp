@@ -302,6 +302,10 @@ std::string impossible(const TrainingRow& r) {
   if (static_cast<std::uint64_t>(p.tp) * p.cp * p.pp * p.dp != p.gpus) {
     return fmt::format("tp {} x cp {} x pp {} x dp {} are not its {} GPUs", p.tp, p.cp, p.pp, p.dp, p.gpus);
   }
+  // The embedding and the loss may count as a layer each.
+  if (static_cast<std::uint64_t>(p.pp) * p.vp > r.model.layers + 2) {
+    return fmt::format("{} layers do not make {} stages of {} pieces", r.model.layers, p.pp, p.vp);
+  }
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "report/svg.h"
 
 namespace muster::report {
 namespace {
@@ -15,21 +16,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::array<std::string_view, 9> kAscii = {" ", ".", ".", ":", ":", "-", "=", "+", "#"};
 constexpr std::array<std::string_view, 4> kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd"};
-
-// The least of 1, 2, 2.5, 4, 5, 6, 8 and 10 times a power of ten that is not below: quarters of it are easy to read.
-double rounded_up(double v) {
-  const double ten = std::pow(10, std::floor(std::log10(v)));
-  for (const double x : {1.0, 2.0, 2.5, 4.0, 5.0, 6.0, 8.0}) {
-    if (v <= x * ten * (1 + 1e-9)) return x * ten;
-  }
-  return 10 * ten;
-}
-
-std::string short_number(double v) {
-  if (v >= 1e6) return fmt::format("{:.3g}M", v / 1e6);
-  if (v >= 1e4) return fmt::format("{:.3g}k", v / 1e3);
-  return fmt::format("{:.4g}", v);
-}
 
 // Means (or peaks) over `columns` equal parts; NaN where there is nothing.
 std::vector<double> squeeze(const std::vector<double>& values, std::size_t columns, bool peaks) {
@@ -79,20 +65,6 @@ std::string area(const Line& line, double top, const TerminalStyle& style, std::
     }
     while (cells.ends_with(' ')) cells.pop_back();
     out += text + cells + "\n";
-  }
-  return out;
-}
-
-std::string escape(std::string_view s) {
-  std::string out;
-  for (const char c : printable(s)) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
   }
   return out;
 }

@@ -6,14 +6,10 @@
 
 #include "model/fields.h"
 #include "report/plan.h"
+#include "report/units.h"
 
 namespace muster::report {
 namespace {
-
-std::string upper(std::string s) {
-  for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return s;
-}
 
 std::string network_words(const design::FabricAsk& f) {
   return fmt::format("{}{}", f.kind == design::FabricKind::fat_tree ? "fat tree" : std::string(name_of(f.kind)),

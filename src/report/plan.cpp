@@ -5,27 +5,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "report/units.h"
+
 namespace muster::report {
 namespace {
-
-struct Part {
-  const char* column;
-  const char* words;
-  double predict::StepTime::*value;
-};
-constexpr Part kParts[] = {
-    {"COMPUTE", "computing layers", &predict::StepTime::compute_s},
-    {"HEAD", "the product with the vocabulary", &predict::StepTime::head_s},
-    {"TENSOR", "exchanges among tensor ranks", &predict::StepTime::tensor_s},
-    {"CONTEXT", "exchanges among context ranks", &predict::StepTime::context_s},
-    {"EXPERT", "tokens to experts and back", &predict::StepTime::expert_s},
-    {"SEND", "sends between stages", &predict::StepTime::send_s},
-    {"DATA", "gradients and weights among replicas", &predict::StepTime::data_s},
-    {"BUBBLE", "stages that wait for the pipeline", &predict::StepTime::bubble_s},
-    {"OPTIMIZER", "the optimizer", &predict::StepTime::optimizer_s},
-    {"OVERHEAD", "the software's own overhead", &predict::StepTime::overhead_s},
-    {"JITTER", "the slowest of many", &predict::StepTime::jitter_s},
-};
 
 std::string seconds(double s) { return s < 1 ? fmt::format("{:.0f} ms", s * 1e3) : fmt::format("{:.2f} s", s); }
 
@@ -35,13 +18,31 @@ std::string_view zero_name(const TrainingPlan& p) {
 
 }  // namespace
 
+std::span<const StepPart> step_parts() {
+  using T = predict::StepTime;
+  static constexpr StepPart kParts[] = {
+      {"compute", "computing layers", &T::compute_s},
+      {"head", "the product with the vocabulary", &T::head_s},
+      {"tensor", "exchanges among tensor ranks", &T::tensor_s},
+      {"context", "exchanges among context ranks", &T::context_s},
+      {"expert", "tokens to experts and back", &T::expert_s},
+      {"send", "sends between stages", &T::send_s},
+      {"data", "gradients and weights among replicas", &T::data_s},
+      {"bubble", "stages that wait for the pipeline", &T::bubble_s},
+      {"optimizer", "the optimizer", &T::optimizer_s},
+      {"overhead", "the software's own overhead", &T::overhead_s},
+      {"jitter", "the slowest of many", &T::jitter_s},
+  };
+  return kParts;
+}
+
 Table plan_table(const std::vector<PlanRow>& rows) {
   Table t;
   for (const char* name : {"TP", "CP", "PP", "VP", "EP", "DP", "MICRO"}) t.columns.push_back({name, true});
   t.columns.push_back({"RECOMPUTE"});
   t.columns.push_back({"SHARDED"});
   for (const char* name : {"STEP", "LOW", "HIGH", "MFU", "MEMORY GB", "TOKENS/S/GPU"}) t.columns.push_back({name, true});
-  for (const Part& p : kParts) t.columns.push_back({p.column, true, true});
+  for (const StepPart& p : step_parts()) t.columns.push_back({upper(p.key), true, true});
   for (const PlanRow& r : rows) {
     const TrainingPlan& p = r.candidate.plan;
     std::vector<Cell> row;
@@ -61,7 +62,7 @@ Table plan_table(const std::vector<PlanRow>& rows) {
     number("{:.1f} %", 100 * r.mfu);
     number("{:.1f}", r.candidate.memory_gb);
     number("{:.0f}", p.tokens() / r.candidate.step_s / p.gpus);
-    for (const Part& part : kParts) number("{:.4f}", r.time.*part.value);
+    for (const StepPart& part : step_parts()) number("{:.4f}", r.time.*part.value);
     t.rows.push_back(std::move(row));
   }
   return t;
@@ -98,7 +99,7 @@ Table operator_table(const design::SearchAsk& ask, const design::Candidate& cand
     }
   }
   const predict::StepTime time = predict::step_time(ask.gpu, ask.calibration, ask.network, m, p);
-  for (const Part& part : kParts) {
+  for (const StepPart& part : step_parts()) {
     if (part.value == &predict::StepTime::compute_s || time.*part.value <= 0) continue;
     row("step", part.words, 0, 0, 0, time.*part.value);
   }
@@ -131,12 +132,12 @@ std::vector<std::string> say_why(const std::vector<PlanRow>& rows) {
   if (rows.empty()) return out;
   const PlanRow& best = rows.front();
   out.push_back(fmt::format("best: {}", say_plan(best.candidate.plan)));
-  std::vector<const Part*> parts;
-  for (const Part& p : kParts) {
+  std::vector<const StepPart*> parts;
+  for (const StepPart& p : step_parts()) {
     if (best.time.*p.value >= 0.01 * best.candidate.step_s) parts.push_back(&p);
   }
   std::sort(parts.begin(), parts.end(),
-            [&](const Part* x, const Part* y) { return best.time.*(x->value) > best.time.*(y->value); });
+            [&](const StepPart* x, const StepPart* y) { return best.time.*(x->value) > best.time.*(y->value); });
   std::string of = fmt::format("its step of {} goes into", seconds(best.candidate.step_s));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     of += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", parts[i]->words,
@@ -150,8 +151,8 @@ std::vector<std::string> say_why(const std::vector<PlanRow>& rows) {
                   m.all(), m.weights, m.gradients, m.optimizer, m.activations, m.logits, m.rest));
   if (rows.size() < 2) return out;
   const PlanRow& next = rows[1];
-  const Part* lost = &kParts[0];
-  for (const Part& p : kParts) {
+  const StepPart* lost = &step_parts()[0];
+  for (const StepPart& p : step_parts()) {
     if (next.time.*p.value - best.time.*p.value > next.time.*lost->value - best.time.*lost->value) lost = &p;
   }
   out.push_back(fmt::format("next: {}", say_plan(next.candidate.plan)));

@@ -1,6 +1,7 @@
 // Plans of training runs: which are fastest and why, and how to start them.
 #pragma once
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,14 @@ struct PlanRow {
   double mfu = 0;
   double low = 0.8, high = 1.25;  // eight of ten runs take this share of the predicted time
 };
+
+// What a step's time goes into.
+struct StepPart {
+  const char* key;
+  const char* words;
+  double predict::StepTime::*value;
+};
+std::span<const StepPart> step_parts();
 
 Table plan_table(const std::vector<PlanRow>& rows);
 // "TP 8, PP 12 (interleaved 8), DP 16, micro-batch 1, ...".

@@ -112,7 +112,11 @@ Table predictions_table(const Csv& csv, const TrainingRows& rows,
 Table accuracy_table(std::span<const Scored> scored) {
   std::vector<PredictionError> errors;
   for (const Scored& s : scored) {
-    errors.push_back({s.row->software, error_pct(*s.row, s.prediction),
+    // Releases of several benchmarks say which after a stroke: "v5.0/llama31_405b".
+    const std::string& release = s.row->release;
+    const auto stroke = release.find('/');
+    const std::string of = stroke == std::string::npos ? "" : " " + release.substr(stroke + 1);
+    errors.push_back({s.row->software + of, error_pct(*s.row, s.prediction),
                       s.row->step_s >= s.prediction.low_s && s.row->step_s <= s.prediction.high_s});
   }
   return error_table("SOFTWARE", errors);

@@ -128,4 +128,10 @@ const Value::Array& list_of(const Value& object, std::string_view key) {
   return a ? *a : empty;
 }
 
+std::string upper(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return out;
+}
+
 }  // namespace muster::report

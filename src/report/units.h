@@ -30,4 +30,7 @@ std::optional<Time> time_of(const Value& object, std::string_view key);
 // Never null: an empty list where absent.
 const Value::Array& list_of(const Value& object, std::string_view key);
 
+// "h200" as "H200": of ASCII's letters only.
+std::string upper(std::string_view s);
+
 }  // namespace muster::report

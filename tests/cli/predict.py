@@ -3,6 +3,7 @@
 step with what is computed."""
 import csv
 import io
+import json
 import os
 
 from checks import STATE, check, finish, run
@@ -58,6 +59,19 @@ ran = run('plan', '--model', f'{STATE}/c.csv', *GPUS)
 check(ran.code == 2 and 'num-layers is missing' in ran.err, 'what is no configuration is said', ran)
 ran = run('plan', '--model', 'lama3-8b', *GPUS)
 check(ran.code == 3 and 'llama3-8b' in ran.err and 'config.json' in ran.err, 'nor is a name that is not known', ran)
+
+RUN = ('plan', '--model', 'llama3-8b', *GPUS, '--tokens', '1T')
+ran = run(*RUN, '--by', '2200-01-31', '--price', '2', '--budget', '100', '--svg', f'{STATE}/p.svg', '-o', 'json')
+told = json.loads(ran.out)
+check(ran.code == 6 and not told['run']['late'] and told['run']['over_budget'] and 'pays for' in ran.err,
+      'a run that costs too much is in time, and a finding', ran)
+check(len(told['plans']) == 5 and abs(sum(told['plans'][0]['parts_s'].values()) / told['plans'][0]['step_s'] - 1) < 0.01,
+      'plans for programs, with parts that sum to the step', told)
+check(open(f'{STATE}/p.svg').read().count('<rect') > 6, 'and a chart', ran)
+for words, part in ((['--by', '2026-02-30'], '--by must be a day'), (['--by', '2020-01-01'], 'a day that is over'),
+                    (['--budget', '5'], '--price'), (['--svg', f'{STATE}/none/p.svg'], 'cannot')):
+    ran = run(*RUN, *words)
+    check(ran.code not in (0, 6) and part in ran.err and 'next:' in ran.err, f'refused with a way out: {words[0]} {part}', ran)
 
 ran = run('plan', 'explain', '--model', 'llama3-70b', '--gpu', 'h100', '--gpus', '256', '--tp', '8', '--pp', '4', '-o', 'csv')
 rows = list(csv.DictReader(io.StringIO(ran.out)))
