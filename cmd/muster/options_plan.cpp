@@ -50,6 +50,8 @@ void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {
   count("--ep", "Only so many groups of experts", o.settled.ep, 1'000'000);
   count("--micro", "Only micro-batches of so many sequences", o.settled.micro_batch, 10'000'000);
   named(Recompute{}, "--recompute", "WHAT", "Only with this computed again: ", [&o](Recompute r) { o.settled.recompute = r; });
+  named(Schedule{}, "--schedule", "ORDER",
+        "Only with stages' passes in this order [the first two]: ", [&o](Schedule s) { o.settled.schedule = s; });
   named(Shard{}, "--shard", "WHAT", "Only with this kept in pieces: ", [&o](Shard s) { o.settled.shard = s; });
 }
 

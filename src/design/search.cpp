@@ -20,6 +20,50 @@ std::vector<std::uint32_t> divisors(std::uint32_t n) {
   return out;
 }
 
+bool allows(std::uint32_t settled, std::uint32_t n) { return settled == 0 || settled == n; }
+
+// Heads are dealt out whole; where there are fewer heads of keys and values than ranks, ranks share copies of them.
+bool heads_split(const Transformer& m, std::uint32_t tp) {
+  return m.heads % tp == 0 && (m.kv_rank > 0 || m.kv_heads % tp == 0 || tp % m.kv_heads == 0);
+}
+
+// Stages have the same number of layers, or the first and the last, with the embedding and the head, have fewer.
+bool layers_split(const Transformer& m, std::uint32_t pp) {
+  if (m.layers % pp == 0) return true;
+  const std::uint32_t longest = (m.layers + pp - 1) / pp;
+  return pp <= m.layers && m.layers >= longest * (pp - 2) + 2;
+}
+
+// Of what is settled, the first thing that no way of spreading the run could have.
+Result<void> check_settled(const SearchAsk& a) {
+  const Settled& s = a.settled;
+  const auto bad = [](std::string what, std::string next) { return fail(Code::bad_input, std::move(what), std::move(next)); };
+  if (s.tp > 0 && !heads_split(a.model, s.tp))
+    return bad(
+        fmt::format("{} heads ({} of keys and values) do not split among {} tensor ranks", a.model.heads, a.model.kv_heads, s.tp),
+        "a divisor of the heads");
+  if (s.pp > 0 && !layers_split(a.model, s.pp))
+    return bad(
+        fmt::format("{} layers do not make {} stages of which only the first and the last are shorter", a.model.layers, s.pp),
+        "a number of stages that divides the layers, or nearly");
+  if (s.cp > 0 && a.seq % (2 * s.cp) != 0)
+    return bad(fmt::format("{} context ranks do not split {} tokens into two equal pieces each", s.cp, a.seq), "a power of two");
+  if (s.ep > 0 && (a.model.experts == 0 ? s.ep > 1 : a.model.experts % s.ep != 0))
+    return bad(fmt::format("{} experts do not split into {} groups", a.model.experts, s.ep), "a divisor of the experts");
+  const std::uint64_t ranks = std::uint64_t{std::max(1U, s.tp)} * std::max(1U, s.cp) * std::max(1U, s.pp);
+  if (a.gpus % ranks != 0)
+    return bad(fmt::format("{} tensor, context and pipeline ranks do not divide {} GPUs", ranks, a.gpus),
+               "ranks whose product divides the GPUs");
+  if (s.tp > 0 && s.cp > 0 && s.pp > 0) {
+    const std::uint64_t sequences = a.gpus / ranks * std::max(1U, s.micro_batch);
+    if (a.global_batch % sequences != 0)
+      return bad(fmt::format("a batch of {} is no multiple of {} replicas with micro-batches of {}", a.global_batch,
+                             a.gpus / ranks, std::max(1U, s.micro_batch)),
+                 fmt::format("a batch that is a multiple of {}", sequences));
+  }
+  return {};
+}
+
 Result<void> check(const SearchAsk& a) {
   const auto bad = [](std::string what, const char* next) { return fail(Code::bad_input, std::move(what), next); };
   if (a.gpus == 0) return bad("a run on no GPUs", "at least one GPU");
@@ -29,18 +73,8 @@ Result<void> check(const SearchAsk& a) {
                "bf16 runs on all of them");
   if (a.gpus > a.gpu.domain && a.gpus % static_cast<std::uint32_t>(a.network.node_gpus) != 0)
     return bad(fmt::format("{} GPUs are no whole nodes of {:g}", a.gpus, a.network.node_gpus), "a multiple of a node's GPUs");
-  return {};
+  return check_settled(a);
 }
-
-bool allows(std::uint32_t settled, std::uint32_t n) { return settled == 0 || settled == n; }
-
-// Heads are dealt out whole; where there are fewer heads of keys and values than ranks, ranks share copies of them.
-bool heads_split(const Transformer& m, std::uint32_t tp) {
-  return m.heads % tp == 0 && (m.kv_rank > 0 || m.kv_heads % tp == 0 || tp % m.kv_heads == 0);
-}
-
-// The first and the last stage may have one layer less each, for the embedding and the head.
-bool layers_split(const Transformer& m, std::uint32_t pp) { return m.layers % pp == 0 || (pp > 2 && (m.layers + 2) % pp == 0); }
 
 constexpr Recompute kRecompute[] = {Recompute::none, Recompute::selective, Recompute::full};
 using Timed = std::array<std::optional<predict::MicroTime>, std::size(kRecompute)>;
@@ -129,7 +163,7 @@ class Search {
     for (const Recompute r : kRecompute) {
       if (a_.settled.recompute && *a_.settled.recompute != r) continue;
       p.recompute = r;
-      const std::uint32_t most = r == Recompute::full ? a_.model.layers / p.pp : 1;
+      const std::uint32_t most = r == Recompute::full ? p.stage_layers(a_.model.layers) : 1;
       for (std::uint32_t k = 1; k <= most; ++k) {
         p.recompute_layers = r == Recompute::full && k < most ? k : 0;
         const double share = p.recomputed(a_.model.layers);
@@ -143,9 +177,10 @@ class Search {
   void schedules(TrainingPlan& p, const predict::MicroTime& micro, std::optional<Candidate>& best) {
     const std::uint32_t per_stage = a_.model.layers / p.pp;
     const bool interleaves = p.pp > 1 && a_.model.layers % p.pp == 0 && a_.global_batch / (p.dp * p.micro_batch) % p.pp == 0;
+    p.zero_bubble = a_.settled.schedule == Schedule::zero_bubble && p.pp > 1;
     for (p.vp = 1; p.vp <= (interleaves ? per_stage : 1); ++p.vp) {
       if (per_stage % p.vp != 0 || p.recompute_layers % p.vp != 0) continue;  // each piece has as many
-      if (!allows(a_.settled.vp, p.vp)) continue;
+      if (!allows(a_.settled.vp, p.vp) || (a_.settled.schedule && *a_.settled.schedule != p.schedule())) continue;
       for (const Shard s : {Shard::none, Shard::optimizer, Shard::gradients, Shard::weights}) {
         if ((s != Shard::none && !copies(p)) || (a_.settled.shard && *a_.settled.shard != s)) continue;
         if (s >= Shard::gradients && p.pp > 1)

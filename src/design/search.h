@@ -20,6 +20,7 @@ struct Settled {
   std::uint32_t tp = 0, cp = 0, pp = 0, vp = 0, ep = 0, micro_batch = 0;
   std::optional<Recompute> recompute;
   std::optional<Shard> shard;
+  std::optional<Schedule> schedule;  // none: one that every framework has
 };
 
 struct SearchAsk {

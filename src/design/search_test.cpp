@@ -130,8 +130,45 @@ TEST(Search, WhatIsSettledStays) {
   EXPECT_EQ(p.recompute, Recompute::full);
   EXPECT_EQ(p.shard, Shard::optimizer);
   EXPECT_GE(found->best.front().step_s, free.step_s / 1.002);
-  ask.settled.tp = 3;
-  EXPECT_EQ(search(ask)->candidates, 0U);
+}
+
+TEST(Search, WhatCannotBeSettledSoIsSaid) {
+  const auto why = [](const Settled& s) {
+    SearchAsk ask = gpt3(1024);
+    ask.settled = s;
+    const auto found = search(ask);
+    return found ? "" : found.error().what;
+  };
+  EXPECT_EQ(why({.tp = 7}), "96 heads (96 of keys and values) do not split among 7 tensor ranks");
+  EXPECT_EQ(why({.tp = 3}), "3 tensor, context and pipeline ranks do not divide 1024 GPUs");
+  EXPECT_EQ(why({.pp = 64}), "96 layers do not make 64 stages of which only the first and the last are shorter");
+  EXPECT_EQ(why({.ep = 2}), "0 experts do not split into 2 groups");
+  EXPECT_EQ(why({.tp = 1, .cp = 1, .pp = 1, .micro_batch = 512}),
+            "a batch of 1536 is no multiple of 1024 replicas with micro-batches of 512");
+}
+
+TEST(Search, OrdersOfPassesAsAsked) {
+  SearchAsk ask = gpt3(1024);
+  ask.settled = {.tp = 8, .cp = 1, .pp = 16};
+  const auto best = [&](std::optional<Schedule> s) {
+    ask.settled.schedule = s;
+    return search(ask)->best.at(0);
+  };
+  EXPECT_NE(best({}).plan.schedule(), Schedule::zero_bubble) << "few frameworks have it";
+  EXPECT_EQ(best(Schedule::one_f_one_b).plan.vp, 1U);
+  EXPECT_GT(best(Schedule::interleaved).plan.vp, 1U);
+  EXPECT_TRUE(best(Schedule::zero_bubble).plan.zero_bubble);
+  EXPECT_LT(best(Schedule::zero_bubble).step_s, best(Schedule::interleaved).step_s);
+}
+
+TEST(Search, LayersThatDoNotDivideLeaveTheEndsShorter) {
+  SearchAsk ask = gpt3(1024);
+  ask.model.layers = 61;
+  ask.settled = {.tp = 8, .pp = 16};
+  const auto found = search(ask);
+  ASSERT_TRUE(found);
+  ASSERT_FALSE(found->best.empty());
+  EXPECT_EQ(found->best.front().plan.stage_layers(61), 4U);
 }
 
 TEST(Search, WhatDoesNotFitIsToldWithTheLeastThatWouldDo) {

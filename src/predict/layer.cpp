@@ -18,8 +18,9 @@ class Listing {
 
   void gemm(std::string_view name, const Gemm& g) {
     if (g.m <= 0 || g.n <= 0) return;
-    const double back = gemm_s(e_, {g.m, g.k, g.n, g.groups}) + gemm_s(e_, {g.k, g.n, g.m, g.groups});
-    all.push_back({name, gemm_s(e_, g) + cast_s(g.groups * g.m * g.k), back + cast_s(g.groups * g.m * g.n), g.flops()});
+    const double inputs = gemm_s(e_, {g.m, g.k, g.n, g.groups}), weights = gemm_s(e_, {g.k, g.n, g.m, g.groups});
+    all.push_back({name, gemm_s(e_, g) + cast_s(g.groups * g.m * g.k), inputs + weights + cast_s(g.groups * g.m * g.n), g.flops(),
+                   weights});
   }
   void stream(std::string_view name, double bytes) {
     const double t = stream_s(e_, bytes);
@@ -133,6 +134,7 @@ LayerTime layer_time(const Engine& engine, const Links& links, const Transformer
   for (const Operator& o : operators(engine, m, p, kind)) {
     out.forward_s += o.forward_s;
     out.backward_s += o.backward_s;
+    out.weights_s += o.weights_s;
     if (o.name == kScores) scores = o.forward_s;
   }
   if (p.recompute == Recompute::full) out.backward_s += out.forward_s;

@@ -16,7 +16,8 @@ struct Operator {
   std::string_view name;
   double forward_s = 0;
   double backward_s = 0;
-  double flops = 0;  // forward
+  double flops = 0;      // forward
+  double weights_s = 0;  // of the backward pass: gradients of weights, which nobody waits for
 };
 
 struct LayerTime {
@@ -24,11 +25,12 @@ struct LayerTime {
   double backward_s = 0;  // with what is computed again
   double tensor_s = 0;    // exchange among tensor ranks that is not hidden, both ways
   double context_s = 0;
-  double expert_s = 0;  // tokens to experts and back, both ways
-  double host_s = 0;    // the GPU waits for the host's launches
+  double expert_s = 0;   // tokens to experts and back, both ways
+  double host_s = 0;     // the GPU waits for the host's launches
+  double weights_s = 0;  // part of backward_s: gradients of weights
 
   LayerTime times(double n) const {
-    return {n * forward_s, n * backward_s, n * tensor_s, n * context_s, n * expert_s, n * host_s};
+    return {n * forward_s, n * backward_s, n * tensor_s, n * context_s, n * expert_s, n * host_s, n * weights_s};
   }
   void add(const LayerTime& t) {
     forward_s += t.forward_s;
@@ -37,6 +39,7 @@ struct LayerTime {
     context_s += t.context_s;
     expert_s += t.expert_s;
     host_s += t.host_s;
+    weights_s += t.weights_s;
   }
   double all_s() const { return forward_s + backward_s + tensor_s + context_s + expert_s + host_s; }
 };

@@ -47,13 +47,13 @@ MemoryUse memory_use(const Transformer& m, const TrainingPlan& p, const MemoryHa
   out.weights = kept(habits.weight_bytes, Shard::weights);
   if (p.shard == Shard::weights) {
     // Two layers are whole at any time: the one that is computed and the one that comes.
-    const double layers = std::max(1.0, m.layers / static_cast<double>(p.pp));
+    const double layers = p.stage_layers(m.layers);
     out.weights += std::min(2.0, layers) / layers * habits.weight_bytes * (own.shared + own.experts) / kGiga;
   }
   out.gradients = kept(habits.gradient_bytes, Shard::gradients);
   out.optimizer = kept(habits.optimizer_bytes, Shard::optimizer);
   // The first stage has as many micro-batches under way as there are stages; interleaved ones some more.
-  const double moe = m.moe_layers() / static_cast<double>(p.pp), dense = (m.layers - m.moe_layers()) / static_cast<double>(p.pp);
+  const double stage = p.stage_layers(m.layers), moe = stage * m.moe_layers() / m.layers, dense = stage - moe;
   const double under_way = std::min(static_cast<double>(p.pp), std::ceil(p.micro_batches())) *
                            (p.vp > 1 ? 1 + (p.pp - 1) / (static_cast<double>(p.pp) * p.vp) : 1);
   const auto layers = [&](Recompute how) {

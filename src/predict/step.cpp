@@ -47,8 +47,9 @@ StageParams stage_params(const Transformer& m, const TrainingPlan& p) {
   const double moe = m.moe_layers(), dense = m.layers - moe;
   StageParams out;
   const double shared = m.layers * m.attention_params() + dense * m.mlp_params() + moe * m.shared_params();
-  out.shared = shared / (static_cast<double>(p.pp) * p.tp) + m.embedding_params() / p.tp * (p.pp > 1 ? 1 : 2);
-  out.experts = moe * m.experts * m.expert_params() / (static_cast<double>(p.pp) * p.ep);
+  const double stage = static_cast<double>(p.stage_layers(m.layers)) / m.layers;  // share of all layers
+  out.shared = shared * stage / p.tp + m.embedding_params() / p.tp * (p.pp > 1 ? 1 : 2);
+  out.experts = moe * stage * m.experts * m.expert_params() / p.ep;
   return out;
 }
 
@@ -84,9 +85,10 @@ StepTime step_time(const GpuModel& gpu, const Calibration& c, const Network& net
                    const MicroTime& micro) {
   const Engine engine{&gpu, &c, p.dtype};
   const Links links(gpu, c, network);
-  const double moe = m.moe_layers(), dense = m.layers - moe, stages = p.pp, micros = p.micro_batches();
-  LayerTime stage = micro.dense.times(dense / stages);  // of all its layers, one micro-batch
-  stage.add(micro.moe.times(moe / stages));
+  const double stages = p.pp, micros = p.micro_batches(), layers = p.stage_layers(m.layers);
+  const double moe = layers * m.moe_layers() / m.layers;
+  LayerTime stage = micro.dense.times(layers - moe);  // of all its layers, one micro-batch
+  stage.add(micro.moe.times(moe));
   StepTime out;
   out.compute_s = micros * (stage.forward_s + stage.backward_s);
   out.tensor_s = micros * stage.tensor_s;
@@ -101,12 +103,14 @@ StepTime step_time(const GpuModel& gpu, const Calibration& c, const Network& net
     out.send_s = micros * 2 * send * p.vp * c.pp_exposed;
   }
   const double one = stage.all_s() + c.micro_ms * 1e-3;
-  out.bubble_s = (stages - 1) / p.vp * (one + 2 * send);
+  // Gradients of weights that are put off make a stage pass on what others wait for earlier, and fill where it would wait itself.
+  const double put_off = p.zero_bubble ? 2 * stage.weights_s : 0;
+  out.bubble_s = (stages - 1) / p.vp * std::max(0.0, one + 2 * send - put_off);
   const StageParams own = stage_params(m, p);
   // Exchanges among replicas run beside compute, pieces of weights beside all of it, gradients and new weights beside one pass,
   // and can be hidden by no more than there is of it.
   const double beside = (p.shard == Shard::weights ? micros : 1) * (stage.forward_s + stage.backward_s);
-  const double data = data_exchange_s(gpu, c, links, p, own, std::max(1.0, m.layers / stages));
+  const double data = data_exchange_s(gpu, c, links, p, own, layers);
   out.data_s = std::max(data * c.dp_exposed, data - beside);
   const bool pieces = p.shard != Shard::none;
   out.optimizer_s = stream_s(

@@ -118,6 +118,26 @@ TEST_F(Stepping, PartsBehaveAsTheyShould) {
   EXPECT_LT(time(p).compute_s, t.compute_s);
 }
 
+TEST_F(Stepping, GradientsOfWeightsThatArePutOffFillTheBubble) {
+  TrainingPlan p = plan();
+  p.vp = 1;
+  const StepTime usual = time(p);
+  p.zero_bubble = true;
+  const StepTime t = time(p);
+  // Were a third of it gradients of weights, a third would be left (Qi 2023, table 2); attention, norms and exchanges have none.
+  EXPECT_GT(t.bubble_s / usual.bubble_s, 1.0 / 3);
+  EXPECT_LT(t.bubble_s / usual.bubble_s, 0.6);
+  EXPECT_DOUBLE_EQ(t.compute_s, usual.compute_s);
+}
+
+TEST_F(Stepping, TheLongestStageIsWaitedFor) {
+  TrainingPlan p = plan();
+  p.vp = 1;
+  const double even = time(p).compute_s;
+  model.layers += 1;  // one stage has one more
+  EXPECT_NEAR(time(p).compute_s / even, (80.0 / p.pp + 1) / (80.0 / p.pp), 1e-6);
+}
+
 TEST_F(Stepping, ANetworkOfHalfTheRateShowsWhereItIsUsed) {
   TrainingPlan p = plan();
   p.pp = 1;

@@ -84,7 +84,7 @@ Table operator_table(const design::SearchAsk& ask, const design::Candidate& cand
     t.rows.push_back({Cell(std::move(part)), Cell(std::move(name)), number(forward_s * 1e6, 1), number(backward_s * 1e6, 1),
                       number(flops > 0 ? flops / forward_s / 1e12 : 0, 0), number(100 * of_step_s / candidate.step_s, 1)});
   };
-  const double micro = p.micro_batches(), stage = static_cast<double>(m.layers) / p.pp;
+  const double micro = p.micro_batches(), stage = p.stage_layers(m.layers);
   const double moe = static_cast<double>(m.moe_layers()) / m.layers;
   for (const auto& [kind, name, share] : {std::tuple(predict::LayerKind::dense, "dense layer", 1 - moe),
                                           std::tuple(predict::LayerKind::moe, "layer with experts", moe)}) {
@@ -112,6 +112,7 @@ std::string say_plan(const TrainingPlan& p) {
   if (p.cp > 1) out += fmt::format(", CP {}", p.cp);
   out += fmt::format(", PP {}", p.pp);
   if (p.vp > 1) out += fmt::format(" in {} interleaved pieces", p.vp);
+  if (p.zero_bubble) out += " with gradients of weights put off";
   if (p.ep > 1) out += fmt::format(", EP {}", p.ep);
   out += fmt::format(", DP {}, micro-batches of {} ({:g} a step), ", p.dp, p.micro_batch, p.micro_batches());
   out += p.recompute == Recompute::none   ? "nothing computed again"
@@ -187,7 +188,11 @@ std::string megatron(const Transformer& m, const TrainingPlan& p) {
   line(fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", p.tp, p.pp));
   if (p.cp > 1) line(fmt::format("--context-parallel-size {}", p.cp));
   if (p.vp > 1) line(fmt::format("--num-layers-per-virtual-pipeline-stage {}", m.layers / p.pp / p.vp));
-  if (m.layers % p.pp != 0) line("--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
+  if (m.layers % p.pp != 0) {
+    // The stages between have the most; the first and the last, with the embedding and the head, what is left.
+    const std::uint32_t left = m.layers - p.stage_layers(m.layers) * (p.pp - 2);
+    line(fmt::format("--decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}", (left + 1) / 2, left / 2));
+  }
   if (m.experts > 0) {
     line(fmt::format(
         "--num-experts {} --moe-router-topk {} --moe-ffn-hidden-size {} --expert-model-parallel-size {} --moe-grouped-gemm",
@@ -247,8 +252,11 @@ std::string torchtitan(const TrainingPlan& p) {
       "context_parallel_degree = {}\npipeline_parallel_degree = {}\npipeline_parallel_schedule = \"{}\"\n"
       "pipeline_parallel_microbatch_size = {}\nexpert_parallel_degree = {}\nfsdp_reshard_after_forward = "
       "\"{}\"\n\n[activation_checkpoint]\nmode = \"{}\"\n",
-      local, p.global_batch, p.seq, whole, pieces, p.tp, p.cp, p.pp, p.vp > 1 ? "Interleaved1F1B" : "1F1B", p.micro_batch, p.ep,
-      p.shard == Shard::weights ? "always" : "never",
+      local, p.global_batch, p.seq, whole, pieces, p.tp, p.cp, p.pp,
+      p.zero_bubble ? "InterleavedZeroBubble"
+      : p.vp > 1    ? "Interleaved1F1B"
+                    : "1F1B",
+      p.micro_batch, p.ep, p.shard == Shard::weights ? "always" : "never",
       p.recompute == Recompute::none   ? "none"
       : p.recompute == Recompute::full ? "full"
                                        : "selective");
@@ -257,6 +265,11 @@ std::string torchtitan(const TrainingPlan& p) {
 }  // namespace
 
 Result<std::string> launch_text(Launcher launcher, const Transformer& model, const TrainingPlan& plan) {
+  if (plan.zero_bubble && launcher == Launcher::megatron)
+    return fail(Code::bad_input, "Megatron-LM cannot put off the gradients of weights",
+                "--launch torchtitan, or --schedule interleaved");
+  if (plan.zero_bubble && plan.vp < 2)
+    return fail(Code::bad_input, "torchtitan puts off the gradients of weights only with two pieces a stage or more", "--vp 2");
   switch (launcher) {
     case Launcher::megatron: return megatron(model, plan);
     case Launcher::deepspeed: return deepspeed(plan);

@@ -40,7 +40,8 @@ class Object {
 
 Value split_of(const TrainingPlan& p) {
   Object o;
-  o.count("tensor", p.tp).count("context", p.cp).count("pipeline", p.pp).count("pieces", p.vp).count("expert", p.ep);
+  o.count("tensor", p.tp).count("context", p.cp).count("pipeline", p.pp).count("pieces", p.vp);
+  o.text("schedule", std::string(names(Schedule{})[static_cast<std::size_t>(p.schedule())])).count("expert", p.ep);
   o.count("data", p.dp).count("micro_batch", p.micro_batch).yes("sequence_parallel", p.sequence_parallel);
   o.text("recompute", std::string(names(Recompute{})[static_cast<std::size_t>(p.recompute)]));
   if (p.recompute_layers > 0) o.count("recompute_layers", p.recompute_layers);
