@@ -24,8 +24,9 @@ int run_design_fabric(const DesignFabricOptions& o) {
 int run_predict_fabric(const PredictFabricOptions& o) {
   const auto net = read_file(o.net);
   if (!net) return say_error(net.error());
-  const auto fabric = parse_ib_net(*net, o.net);
+  auto fabric = parse_ib_net(*net, o.net);
   if (!fabric) return say_error(fabric.error());
+  if (auto ok = predict::cut_cables(*fabric, o.cut, o.seed); !ok) return say_error(ok.error());
   ForwardingTables tables;
   if (!o.routes.empty()) {
     const auto text = read_file(o.routes);
@@ -38,10 +39,12 @@ int run_predict_fabric(const PredictFabricOptions& o) {
       o.routes.empty() ? predict::Router(*fabric, o.adaptive ? predict::Routing::adaptive : predict::Routing::hashed, o.seed)
                        : predict::Router(*fabric, tables);
   report::Traffic t;
-  const auto shifts = predict::shift_traffic(*fabric, router, o.every);
+  predict::Conditions conditions = o.conditions;
+  conditions.seed = o.seed;
+  const auto shifts = predict::shift_traffic(*fabric, router, o.every, conditions);
   if (!shifts) return say_error(shifts.error());
   t.shifts = *shifts;
-  const auto pairs = predict::bisection_traffic(*fabric, router, o.pairs, o.seed);
+  const auto pairs = predict::bisection_traffic(*fabric, router, o.pairs, o.seed, conditions);
   if (!pairs) return say_error(pairs.error());
   t.pairs = *pairs;
   const report::Table table = report::traffic_table(t);

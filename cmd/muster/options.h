@@ -13,6 +13,7 @@
 #include "design/fabrics.h"
 #include "model/collective.h"
 #include "model/upgrade.h"
+#include "predict/traffic.h"
 #include "report/format.h"
 #include "report/plan_report.h"
 
@@ -238,6 +239,8 @@ struct PredictFabricOptions {
   std::uint32_t every = 1;
   std::uint32_t pairs = 100;
   std::uint64_t seed = 1;
+  std::uint32_t cut = 0;  // cables between switches
+  predict::Conditions conditions;
   report::Format format = report::Format::table;  // table or csv
 };
 

@@ -43,7 +43,14 @@ void Parser::add_fabric() {
         [&p](const std::string& s) { p.every = static_cast<std::uint32_t>(checked(parse_count("--every", s, 1, 1'000'000))); });
   value(sub, "--pairs", "N", "Patterns of random pairs [100]",
         [&p](const std::string& s) { p.pairs = static_cast<std::uint32_t>(checked(parse_count("--pairs", s, 1, 100'000))); });
-  value(sub, "--seed", "N", "Of the hash and the pairs [1]",
+  value(sub, "--cut", "N", "Cut so many cables between switches first, by chance [0]",
+        [&p](const std::string& s) { p.cut = static_cast<std::uint32_t>(checked(parse_count("--cut", s, 0, 1'000'000))); });
+  value(sub, "--beside", "PCT", "Other jobs have so many of the cards, and send in random pairs all the time [0]",
+        [&p](const std::string& s) { p.conditions.beside = checked(parse_quantity("--beside", s, 0, 99, "percent")) / 100; });
+  flag(sub, "--paused", p.conditions.paused,
+       "Full links pause those before them (PFC alone) instead of slowing the senders (DCQCN, credits by destination)");
+  sub->get_option("--paused")->excludes(sub->get_option("--adaptive"));
+  value(sub, "--seed", "N", "Of the hash, the pairs, the cables and the other jobs' cards [1]",
         [&p](const std::string& s) { p.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
   add_format(sub, p.format, {Format::table, Format::csv});
   chosen(sub, predict_fabric_);

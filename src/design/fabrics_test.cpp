@@ -30,6 +30,26 @@ TEST(Fabrics, KnownOnesHaveAsManySwitchesAndCables) {
   EXPECT_EQ(tree.links.size() / 2, 3072U);
 }
 
+TEST(Fabrics, CutCablesOtherJobsAndPausesCostWhatIsLeftToShare) {
+  Fabric tree = build_fabric({.nodes = 64, .nics = 1, .radix = 16, .levels = 2}).value();
+  const auto mean = [&](const predict::Conditions& c, predict::Routing routing = predict::Routing::hashed) {
+    predict::Router router(tree, routing);
+    return predict::shift_traffic(tree, router, 3, c).value().mean;
+  };
+  const double alone = mean({});
+  EXPECT_LT(alone, 0.9) << "hashed ways collide";
+  EXPECT_NEAR(mean({.beside = 0.5}), alone, 0.1) << "whoever sends: the network is as full";
+  EXPECT_LT(mean({.paused = true}), alone) << "and so do bystanders";
+  EXPECT_NEAR(mean({}, predict::Routing::adaptive), 1, 1e-9);
+  ASSERT_TRUE(predict::cut_cables(tree, 8, 1));
+  const double cut = mean({}, predict::Routing::adaptive);
+  EXPECT_LT(cut, 1);
+  EXPECT_GT(cut, 0.5) << "56 of 64 cables are left";
+  EXPECT_EQ(predict::cut_cables(tree, 1000, 1).error().what, "1000 cables cannot be cut: 64 join switches");
+  predict::Router router(tree, predict::Routing::hashed);
+  EXPECT_FALSE(predict::shift_traffic(tree, router, 1, {.beside = 0.99})) << "nobody is left to measure";
+}
+
 TEST(Fabrics, NoPortIsUsedTwiceAndNoneIsTooMany) {
   for (const FabricKind kind : {FabricKind::fat_tree, FabricKind::rail, FabricKind::dragonfly}) {
     for (const std::uint32_t nodes : {1U, 5U, 33U, 64U, 200U}) {

@@ -20,6 +20,10 @@ void Fabric::connect(std::uint32_t a, std::uint16_t a_port, std::uint32_t b, std
   plug(b, b_port, a);
 }
 
+void Fabric::cut(std::uint32_t link) {
+  for (const FabricLink& l : {links[link], links[link ^ 1U]}) nodes[l.from].out[l.port] = kNoLink;
+}
+
 std::vector<std::uint32_t> Fabric::endpoints() const {
   std::vector<std::uint32_t> out;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {

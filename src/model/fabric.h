@@ -29,6 +29,8 @@ struct Fabric {
 
   std::uint32_t add(FabricNode node);
   void connect(std::uint32_t a, std::uint16_t a_port, std::uint32_t b, std::uint16_t b_port, double gb_s);
+  // Both directions of a link's cable. The links stay in their list, but nothing leads to them.
+  void cut(std::uint32_t link);
   std::uint32_t out(std::uint32_t node, std::size_t port) const {
     const auto& ports = nodes[node].out;
     return port < ports.size() ? ports[port] : kNoLink;

@@ -65,4 +65,53 @@ std::vector<double> max_min(const Flows& flows, std::span<const double> capacity
   return rate;
 }
 
+std::vector<double> max_min_paused(const Flows& flows, std::span<const double> capacity, double unlimited) {
+  constexpr int kRounds = 200;  // limits only fall, and a pause travels one flow further in each
+  constexpr double kFull = 1 - 1e-9;
+  const auto links = static_cast<std::uint32_t>(capacity.size());
+  // What a flow may have at most, as a link of its own.
+  std::vector<double> all(capacity.begin(), capacity.end());
+  all.resize(links + flows.size(), 1e300);
+  Flows limited;
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    std::vector<Flows::Use> uses(flows.uses(f).begin(), flows.uses(f).end());
+    uses.push_back({links + static_cast<std::uint32_t>(f), 1});
+    limited.add(uses);
+  }
+  std::vector<double> rate;
+  for (int round = 0; round < kRounds; ++round) {
+    rate = max_min(limited, all, unlimited);
+    std::vector<double> sum(links, 0.0), most(links, 0.0), paused(links, 1e300);
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      for (const Flows::Use& u : flows.uses(f)) {
+        sum[u.link] += u.share * rate[f];
+        most[u.link] = std::max(most[u.link], rate[f]);
+      }
+    }
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      const auto uses = flows.uses(f);
+      const auto held = std::find_if(uses.begin(), uses.end(), [&](const Flows::Use& u) {
+        return sum[u.link] >= capacity[u.link] * kFull && rate[f] >= most[u.link] * kFull;
+      });
+      if (held == uses.end()) continue;
+      for (auto u = uses.begin(); u != held; ++u) paused[u->link] = std::min(paused[u->link], rate[f]);
+    }
+    bool changed = false;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      for (const Flows::Use& u : flows.uses(f)) {
+        double& limit = all[links + f];
+        if (rate[f] > paused[u.link] / kFull && paused[u.link] < limit) {
+          limit = paused[u.link];
+          changed = true;
+        }
+      }
+    }
+    if (!changed) break;
+  }
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    if (flows.uses(f).empty()) rate[f] = unlimited;
+  }
+  return rate;
+}
+
 }  // namespace muster::predict

@@ -31,4 +31,9 @@ class Flows {
 // Max-min fair rates, in the unit of the links' capacities. A flow that uses no link gets `unlimited`.
 std::vector<double> max_min(const Flows& flows, std::span<const double> capacity, double unlimited);
 
+// The same where nothing slows the senders of a full link, but the links before it are paused (PFC without congestion marking):
+// what else is on those waits in the same queues, and gets no more than those who are the cause. Each flow's links are in the
+// order of its way.
+std::vector<double> max_min_paused(const Flows& flows, std::span<const double> capacity, double unlimited);
+
 }  // namespace muster::predict

@@ -36,6 +36,39 @@ TEST(Flows, AFlowInTwoHalvesIsTwiceAsFast) {
   EXPECT_DOUBLE_EQ(max_min(three({{{0, 0.5}, {1, 0.5}}}), capacity, 0)[0], 20);
 }
 
+// Three send to one receiver (link 1), a fourth shares only the way up (link 0) with them.
+TEST(Flows, WherePausesAreAllThereIsABystanderIsHeldUpToo) {
+  const double capacity[] = {4, 1, 1};
+  const Flows f = three({{{0, 1}, {1, 1}}, {{0, 1}, {1, 1}}, {{0, 1}, {1, 1}}, {{0, 1}, {2, 1}}});
+  EXPECT_DOUBLE_EQ(max_min(f, capacity, 0)[3], 1);
+  const auto r = max_min_paused(f, capacity, 0);
+  for (const double x : r) EXPECT_NEAR(x, 1.0 / 3, 1e-9);
+  EXPECT_DOUBLE_EQ(max_min_paused(three({{}, {{0, 1}}}), capacity, 77)[0], 77);
+}
+
+TEST(Flows, PausesNeverOverfillALink) {
+  Prng prng(7, "pauses");
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> capacity(8);
+    for (double& c : capacity) c = 1 + static_cast<double>(prng.below(5));
+    Flows f;
+    for (std::uint64_t n = 2 + prng.below(10); n > 0; --n) {
+      std::vector<Flows::Use> uses;
+      for (std::uint32_t l = 0; l < 8; ++l) {
+        if (prng.below(3) == 0) uses.push_back({l, 1});
+      }
+      f.add(uses);
+    }
+    const auto r = max_min_paused(f, capacity, 0);
+    std::vector<double> sum(8, 0.0);
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      EXPECT_GE(r[i], 0);
+      for (const auto& u : f.uses(i)) sum[u.link] += r[i];
+    }
+    for (std::size_t l = 0; l < 8; ++l) EXPECT_LE(sum[l], capacity[l] * (1 + 1e-9));
+  }
+}
+
 TEST(Flows, ALinkThatIsDownStopsItsFlows) {
   const double capacity[] = {0, 10};
   const auto r = max_min(three({{{0, 1}, {1, 1}}, {{1, 1}}}), capacity, 0);

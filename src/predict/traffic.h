@@ -17,11 +17,21 @@ struct TrafficFigures {
   double max_load = 0;
 };
 
+// What else is there while it is measured.
+struct Conditions {
+  double beside = 0;    // share of the endpoints that other jobs have, which send to each other in random pairs all the time
+  bool paused = false;  // full links pause those before them instead of slowing the senders
+  std::uint64_t seed = 1;
+};
+
 // Every `step`-th shift.
-Result<TrafficFigures> shift_traffic(const Fabric& fabric, Router& router, std::uint32_t step = 1);
+Result<TrafficFigures> shift_traffic(const Fabric& fabric, Router& router, std::uint32_t step = 1, const Conditions& c = {});
 // Of the first `ranks` endpoints, each to the one `apart` further on, at once: one step of a ring whose ranks leave through their
 // own cards.
 Result<TrafficFigures> ring_traffic(const Fabric& fabric, Router& router, std::uint32_t ranks, std::uint32_t apart);
-Result<TrafficFigures> bisection_traffic(const Fabric& fabric, Router& router, std::uint32_t patterns, std::uint64_t seed);
+Result<TrafficFigures> bisection_traffic(const Fabric& fabric, Router& router, std::uint32_t patterns, std::uint64_t seed,
+                                         const Conditions& c = {});
+// So many cables between switches, by chance, are cut.
+Result<void> cut_cables(Fabric& fabric, std::uint32_t cables, std::uint64_t seed);
 
 }  // namespace muster::predict

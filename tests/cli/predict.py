@@ -91,6 +91,13 @@ with open(f'{STATE}/fabric.net', 'w') as f:
     f.write(run('design', 'cluster', '--gpus', '256', '--gpu', 'h200', '--emit', 'fabric').out)
 ran = run('predict', 'fabric', '--net', f'{STATE}/fabric.net', '--adaptive', '--every', '50', '--pairs', '2')
 check(ran.code == 0, 'and its network can be judged', ran)
+JUDGE = ('predict', 'fabric', '--net', f'{STATE}/fabric.net', '--every', '50', '--pairs', '2', '-o', 'csv')
+shares = [float(next(csv.DictReader(io.StringIO(run(*JUDGE, *more).out)))['share_mean'])
+          for more in ((), ('--cut', '40'), ('--beside', '50'), ('--paused',))]
+check(shares[1] < shares[0] and shares[3] < shares[0] and 0 < shares[2] != shares[0],
+      'cut cables and pauses cost something, other jobs are seen', shares)
+ran = run(*JUDGE, '--cut', '100000')
+check(ran.code == 2 and 'join switches' in ran.err, 'no more can be cut than there are', ran)
 with open(f'{STATE}/prices.csv', 'w') as f:
     f.write('item,usd\ngpu h200,-5\n')
 for words, part in ((['--gpus', '1024', '--days', '5'], 'either'),
