@@ -197,9 +197,10 @@ struct PlanOptions {
   std::string cluster;  // or gpu and gpus
   std::string gpu;
   std::uint32_t gpus = 0;
-  std::uint32_t batch = 1024;
+  std::string config;       // of DeepSpeed or Accelerate; flags win over it
+  std::uint32_t batch = 0;  // 0: by the configuration, else 1024
   std::uint32_t seq = 8192;
-  Dtype dtype = Dtype::bf16;
+  std::optional<Dtype> dtype;
   std::string software;     // empty: the best known
   std::string calibration;  // a file of `muster calibrate`; empty: what ships
   std::uint32_t keep = 5;

@@ -30,8 +30,10 @@ void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {
       to = static_cast<std::uint32_t>(checked(parse_count(flag, s, 1, max)));
     });
   };
+  words(plan, "--config", "FILE", "Settle what this settles: a configuration of DeepSpeed, or of Accelerate with FSDP; flags win",
+        o.config, {WordKind::file, {}});
   plan->get_option("--gpu")->excludes(cluster);
-  count("--gpus", "GPUs of the run [all of the cluster]", o.gpus, 1'000'000);
+  count("--gpus", "GPUs of the run [the configuration's, else all of the cluster]", o.gpus, 1'000'000);
   count("--batch", "Sequences a step [1024]", o.batch, 10'000'000);
   count("--seq", "Tokens a sequence [8192]", o.seq, 10'000'000);
   const auto named = [&]<class E>(E, const char* flag, const char* unit, const std::string& about, auto set) {

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "ingest/calibration_file.h"
 #include "ingest/hardware_file.h"
+#include "ingest/launch_config.h"
 #include "model_choice.h"
 #include "predict/calibrate.h"
 #include "report/document.h"
@@ -28,6 +29,32 @@ struct Machine {
   std::uint32_t gpus = 0;
   double storage_gb_s = 0;  // 0: not told
 };
+
+// What neither a flag nor a configuration says is usual.
+Result<PlanOptions> completed(PlanOptions o) {
+  constexpr std::uint32_t kBatch = 1024;
+  if (!o.config.empty()) {
+    const auto text = read_file(o.config);
+    if (!text) return tl::unexpected(text.error());
+    const auto c = parse_launch_config(*text, o.config);
+    if (!c) return tl::unexpected(c.error());
+    const auto settle = [](std::uint32_t& flag, std::uint32_t told) { flag = flag > 0 ? flag : told; };
+    settle(o.gpus, c->gpus);
+    settle(o.batch, c->batch);
+    design::Settled& s = o.settled;
+    settle(s.micro_batch, c->micro_batch);
+    settle(s.tp, c->tp);
+    settle(s.cp, c->cp);
+    settle(s.pp, 1);  // neither framework takes stages from its configuration
+    settle(s.vp, 1);
+    if (!s.shard) s.shard = c->shard;
+    if (!s.recompute) s.recompute = c->recompute;
+    if (!o.dtype) o.dtype = c->dtype;
+  }
+  if (o.batch == 0) o.batch = kBatch;
+  if (!o.dtype) o.dtype = Dtype::bf16;
+  return o;
+}
 
 Result<Machine> machine(const PlanOptions& o) {
   Machine m;
@@ -72,7 +99,7 @@ int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
 // The site's own, if it has measured, else what ships.
 Result<predict::ChosenCalibration> calibration_for(const PlanOptions& o, const GpuModel& gpu, bool experts) {
   if (o.calibration.empty())
-    return predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), gpu, o.dtype, o.software,
+    return predict::choose_calibration(shipped_calibrations(), shipped_software(), gpu_models(), gpu, *o.dtype, o.software,
                                        experts);
   const auto text = read_file(o.calibration);
   if (!text) return tl::unexpected(text.error());
@@ -87,7 +114,20 @@ Result<predict::ChosenCalibration> calibration_for(const PlanOptions& o, const G
   }
   if (std::find(gpus.begin(), gpus.end(), gpu.name) == gpus.end())
     return fail(Code::not_found, fmt::format("{} has nothing of {}", o.calibration, gpu.name), "it has " + join(gpus, ", "));
-  return predict::choose_calibration(*own, software, gpu_models(), gpu, o.dtype, o.software, experts);
+  return predict::choose_calibration(*own, software, gpu_models(), gpu, *o.dtype, o.software, experts);
+}
+
+std::vector<report::PlanRow> rows_of(const design::SearchAsk& ask, const std::vector<design::Candidate>& best) {
+  std::vector<report::PlanRow> out;
+  for (const design::Candidate& c : best) {
+    report::PlanRow r{c, predict::step_time(ask.gpu, ask.calibration, ask.network, ask.model, c.plan),
+                      predict::memory_use(ask.model, c.plan, ask.habits)};
+    r.mfu = ask.model.flops_per_token(ask.seq) * c.plan.tokens() / (c.step_s * c.plan.gpus * ask.gpu.peak(Dtype::bf16));
+    r.low = ask.calibration.low;
+    r.high = ask.calibration.high;
+    out.push_back(std::move(r));
+  }
+  return out;
 }
 
 design::WholeRun whole_run_of(const design::SearchAsk& ask, const design::Candidate& best, double storage_gb_s, double tokens) {
@@ -129,7 +169,10 @@ int explain(const PlanOptions& o, const design::SearchAsk& ask, const design::Ca
 
 }  // namespace
 
-int run_plan(const PlanOptions& o) {
+int run_plan(const PlanOptions& given) {
+  const auto all_told = completed(given);
+  if (!all_told) return say_error(all_told.error());
+  const PlanOptions& o = *all_told;
   if (o.model.empty())
     return say_error({Code::bad_input, "a plan for which model?", "--model NAME; muster plan --help lists them"});
   const Time now{std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count()};
@@ -148,7 +191,7 @@ int run_plan(const PlanOptions& o) {
   ask.gpus = on->gpus;
   ask.global_batch = o.batch;
   ask.seq = o.seq;
-  ask.dtype = o.dtype;
+  ask.dtype = *o.dtype;
   ask.keep = o.keep;
   ask.settled = o.settled;
   const auto found = design::search(ask);
@@ -161,15 +204,7 @@ int run_plan(const PlanOptions& o) {
   }
   if (found->best.empty()) return no_room(ask, *found);
   if (o.explain) return explain(o, ask, found->best.front(), chosen->words);
-  std::vector<report::PlanRow> rows;
-  for (const design::Candidate& c : found->best) {
-    report::PlanRow r{c, predict::step_time(ask.gpu, ask.calibration, ask.network, ask.model, c.plan),
-                      predict::memory_use(ask.model, c.plan, ask.habits)};
-    r.mfu = ask.model.flops_per_token(ask.seq) * c.plan.tokens() / (c.step_s * c.plan.gpus * ask.gpu.peak(Dtype::bf16));
-    r.low = ask.calibration.low;
-    r.high = ask.calibration.high;
-    rows.push_back(std::move(r));
-  }
+  std::vector<report::PlanRow> rows = rows_of(ask, found->best);
   if (o.launch) {
     const auto text = report::launch_text(*o.launch, ask.model, rows.front().candidate.plan);
     if (!text) return say_error(text.error());

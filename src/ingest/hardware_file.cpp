@@ -72,7 +72,8 @@ Transformer transformer_of(RowReader& r) {
   m.ffn = r.whole("ffn");
   m.gated = r.text("gated") == "true";
   m.vocab = r.whole("vocab");
-  m.attention_share = r.number("attention_share");
+  m.window = r.whole("window");
+  m.windowed = r.number("windowed");
   m.experts = r.whole("experts");
   m.top_k = r.whole("top_k");
   m.expert_ffn = r.whole("expert_ffn");

@@ -50,6 +50,7 @@ class JsonSource : public Source {
  public:
   JsonSource(const Value& value, std::string_view where) : Source(where), value_(value) {}
 
+  const Value* member(std::string_view name) const { return value_.find(name); }
   std::string text(std::string_view name) const {
     const Value* v = value_.find(name);
     return v != nullptr && v->string() != nullptr ? *v->string() : std::string();
@@ -117,6 +118,22 @@ void read_heads(Source& s, Transformer& m, std::initializer_list<std::string_vie
     s.fail_with(fmt::format("{} heads cannot share {} heads of keys and values evenly", m.heads, m.kv_heads));
 }
 
+// Layers that see a window only: named one by one, in turn by the family's pattern, or all of them.
+void read_window(JsonSource& s, Transformer& m) {
+  m.window = s.whole({"sliding_window"}, 0);
+  if (const Value* v = s.member("use_sliding_window"); v != nullptr && v->boolean() != nullptr && !*v->boolean()) m.window = 0;
+  if (m.window == 0 || m.layers == 0) return;
+  m.windowed = 1;
+  const Value* types = s.member("layer_types");
+  if (types != nullptr && types->array() != nullptr) {
+    double with = 0;
+    for (const Value& t : *types->array()) with += t.string() != nullptr && *t.string() == "sliding_attention" ? 1 : 0;
+    m.windowed = std::min(1.0, with / m.layers);
+  } else if (const std::uint32_t each = s.whole({"sliding_window_pattern"}, m.name == "gemma2" ? 2 : 0); each > 0) {
+    m.windowed = 1 - 1.0 / each;  // every so many-th sees all
+  }
+}
+
 Transformer from_hugging_face(JsonSource& s) {
   Transformer m;
   m.name = lower(s.text("model_type").empty() ? "model" : s.text("model_type"));
@@ -144,6 +161,7 @@ Transformer from_hugging_face(JsonSource& s) {
     m.v_dim = s.whole({"v_head_dim"});
   }
   read_heads(s, m, {"num_key_value_heads", "num_kv_heads"}, {"head_dim"});
+  read_window(s, m);
   if (m.experts > 0 && (m.top_k == 0 || m.top_k > m.experts))
     s.fail_with(fmt::format("a token cannot go to {} of {} experts", m.top_k, m.experts));
   for (const std::string_view name : {"interleave_moe_layer_step", "decoder_sparse_step"}) {

@@ -7,6 +7,19 @@
 namespace muster {
 namespace {
 
+TEST(ModelConfig, WindowsCountWhereLayersHaveThem) {
+  const std::string head =
+      R"({"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "vocab_size": 1000, )";
+  const auto share = [&](const std::string& more) { return parse_model_config(head + more + "}", "c")->attention_share(8192); };
+  EXPECT_DOUBLE_EQ(share(R"("sliding_window": null)"), 1);
+  EXPECT_DOUBLE_EQ(share(R"("sliding_window": 4096, "use_sliding_window": false)"), 1);
+  EXPECT_DOUBLE_EQ(share(R"("sliding_window": 4096)"), 0.75);
+  EXPECT_DOUBLE_EQ(share(R"("sliding_window": 16384)"), 1);
+  EXPECT_DOUBLE_EQ(share(R"("sliding_window": 4096, "sliding_window_pattern": 2)"), 0.875);
+  const std::string types = R"("layer_types": ["sliding_attention", "full_attention", "full_attention", "full_attention"])";
+  EXPECT_DOUBLE_EQ(share(R"("sliding_window": 4096, )" + types), 0.9375);
+}
+
 void expect_same(const Transformer& a, const Transformer& b) {
   EXPECT_NEAR(a.params() / b.params(), 1, 1e-9);
   EXPECT_NEAR(a.flops_per_token(4096) / b.flops_per_token(4096), 1, 1e-9);

@@ -22,13 +22,19 @@ double Transformer::params() const {
          2 * embedding_params();
 }
 
+double Transformer::attention_share(double seq) const {
+  if (window == 0 || window >= seq) return 1;
+  const double w = window / seq;
+  return 1 - windowed + windowed * (2 * w - w * w);
+}
+
 double Transformer::flops_per_token(double seq) const {
   const double moe = moe_layers(), dense = layers - moe;
   const double active = layers * attention_params() + dense * mlp_params() +
                         moe * (top_k * expert_params() + shared_params() + static_cast<double>(experts) * hidden) +
                         embedding_params();
   const double dims = kv_rank > 0 ? nope_dim + rope_dim + v_dim : 2.0 * head_dim;
-  return 6 * active + 3 * layers * seq * heads * dims * attention_share;
+  return 6 * active + 3 * layers * seq * heads * dims * attention_share(seq);
 }
 
 }  // namespace muster

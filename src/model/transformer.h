@@ -15,7 +15,8 @@ struct Transformer {
   std::uint32_t ffn = 0;  // of a dense layer; 0: all layers have experts
   bool gated = false;     // SwiGLU: three matrices instead of two
   std::uint32_t vocab = 0;
-  double attention_share = 1;  // of the causal triangle: below 1 where some layers see a window only
+  std::uint32_t window = 0;  // tokens back that a layer with a window sees; 0: there are none
+  double windowed = 0;       // share of the layers that have it
 
   // Experts, in all layers but the first `dense_layers`; none: 0.
   std::uint32_t experts = 0;
@@ -31,6 +32,8 @@ struct Transformer {
   std::uint32_t nope_dim = 0;
   std::uint32_t v_dim = 0;
 
+  // Of the causal triangle, in the mean over layers.
+  double attention_share(double seq) const;
   std::uint32_t moe_layers() const { return experts > 0 ? layers - dense_layers : 0; }
   double attention_params() const;                                                 // of one layer
   double mlp_params() const;                                                       // of one dense layer

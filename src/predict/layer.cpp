@@ -71,7 +71,7 @@ void attention_block(Listing& list, const Transformer& m, const TrainingPlan& p)
     list.gemm("qkv", {t, (n + 2.0 * m.kv_heads) * m.head_dim / tp, h});
   }
   list.stream("rotary and transposes", kHalf * t * 2 * (n + 2.0 * m.kv_heads) * qk / tp);
-  const double own_queries = static_cast<double>(p.seq) / p.cp, seen = m.attention_share;
+  const double own_queries = static_cast<double>(p.seq) / p.cp, seen = m.attention_share(p.seq);
   const double scores = static_cast<double>(p.micro_batch) * own_queries * p.seq * seen * n / tp;
   // Queries and keys on one side and values on the other may differ in length (latent attention): two products, one mean length.
   list.attention({static_cast<double>(p.micro_batch), n / tp, (qk + v) / 2, own_queries, static_cast<double>(p.seq), seen},

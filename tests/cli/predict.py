@@ -60,6 +60,17 @@ check(ran.code == 2 and 'num-layers is missing' in ran.err, 'what is no configur
 ran = run('plan', '--model', 'lama3-8b', *GPUS)
 check(ran.code == 3 and 'llama3-8b' in ran.err and 'config.json' in ran.err, 'nor is a name that is not known', ran)
 
+with open(f'{STATE}/ds.json', 'w') as f:
+    f.write('{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4,'
+            '"zero_optimization": {"stage": 3}}')
+ran = run('plan', '--model', 'llama3-8b', '--gpu', 'h100', '--config', f'{STATE}/ds.json', '-o', 'json')
+told = json.loads(ran.out)
+split = told['plans'][0]['split']
+check(told['gpus'] == 64 and (split['data'], split['pipeline'], split['micro_batch'], split['shard']) == (64, 1, 1, 'weights'),
+      "DeepSpeed's configuration is planned as it is", told)
+ran = run('plan', '--model', 'llama3-8b', '--gpu', 'h100', '--config', f'{STATE}/config.json')
+check(ran.code == 2 and 'no configuration of DeepSpeed' in ran.err and 'next:' in ran.err, 'nothing else is taken for one', ran)
+
 RUN = ('plan', '--model', 'llama3-8b', *GPUS, '--tokens', '1T')
 ran = run(*RUN, '--by', '2200-01-31', '--price', '2', '--budget', '100', '--svg', f'{STATE}/p.svg', '-o', 'json')
 told = json.loads(ran.out)

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "ingest/calibration_file.h"
 #include "ingest/collective_rows.h"
+#include "ingest/launch_config.h"
 #include "ingest/model_config.h"
 #include "ingest/timings_file.h"
 #include "ingest/training_rows.h"
@@ -33,6 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::expect(r.time_s >= 0 && r.setup.nic_gb_s >= 0, "times and rates are not negative");
       }
     }
+  }
+  if (const auto c = parse_launch_config(text, "t")) {
+    fuzz::expect(c->tp >= 1 && c->cp >= 1 && !c->framework.empty(), "what is taken of a configuration can be planned with");
+  } else {
+    fuzz::expect(c.error().what.find("t") == 0, "an error names the file");
   }
   if (const auto c = parse_calibrations(text, "t.csv")) {
     for (const Calibration& one : *c) {

@@ -1,0 +1,149 @@
+#include "ingest/launch_config.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "ingest/json.h"
+#include "ingest/yaml.h"
+
+namespace muster {
+namespace {
+
+// Reads members of one object; the first thing wrong is kept.
+class Reader {
+ public:
+  Reader(const Value& value, std::string_view where, std::string& wrong) : value_(value), where_(where), wrong_(wrong) {}
+
+  // 0: not there, or "auto".
+  std::uint32_t count(std::string_view key) const {
+    const Value* v = value_.find(key);
+    if (v == nullptr || v->is_null() || is_auto(*v)) return 0;
+    double n = NAN;
+    if (!v->number(n) && v->string() != nullptr) n = parse_double(*v->string()).value_or(NAN);
+    if (n >= 1 && n <= 1e8 && n == std::floor(n)) return static_cast<std::uint32_t>(n);
+    fail_with(key, "a whole number above 0, or \"auto\"");
+    return 0;
+  }
+  std::optional<bool> yes(std::string_view key) const {
+    const Value* v = value_.find(key);
+    if (v == nullptr || v->is_null() || is_auto(*v)) return {};
+    if (v->boolean() != nullptr) return *v->boolean();
+    if (v->string() != nullptr && (lower(*v->string()) == "true" || lower(*v->string()) == "false"))
+      return lower(*v->string()) == "true";
+    fail_with(key, "true or false");
+    return {};
+  }
+  std::string text(std::string_view key) const {
+    const Value* v = value_.find(key);
+    if (v == nullptr) return {};
+    if (v->string() != nullptr) return *v->string();
+    return v->integer() != nullptr ? fmt::format("{}", *v->integer()) : std::string();
+  }
+  bool has(std::string_view key) const { return value_.find(key) != nullptr; }
+  // An empty one where there is none.
+  Reader inner(std::string_view key) const {
+    static const Value kEmpty{Value::Object{}};
+    const Value* v = value_.find(key);
+    return {v != nullptr && v->object() != nullptr ? *v : kEmpty, where_, wrong_};
+  }
+  void fail_with(std::string_view key, std::string_view must) const {
+    if (wrong_.empty()) wrong_ = fmt::format("{}: {} must be {}", where_, key, must);
+  }
+  void fail_with(std::string why) const {
+    if (wrong_.empty()) wrong_ = fmt::format("{}: {}", where_, why);
+  }
+
+ private:
+  static bool is_auto(const Value& v) { return v.string() != nullptr && *v.string() == "auto"; }
+
+  const Value& value_;
+  std::string_view where_;
+  std::string& wrong_;
+};
+
+void zero_stage(const Reader& r, std::string_view key, LaunchConfig& out) {
+  const std::string stage = r.text(key);
+  if (stage.empty() || stage == "auto") return;
+  const auto n = parse_uint(stage);
+  if (!n || *n > 3) return r.fail_with(key, "0, 1, 2 or 3");
+  out.shard = static_cast<Shard>(*n);
+}
+
+LaunchConfig deepspeed(const Reader& r) {
+  LaunchConfig out;
+  out.framework = "DeepSpeed";
+  out.batch = r.count("train_batch_size");
+  out.micro_batch = r.count("train_micro_batch_size_per_gpu");
+  const std::uint32_t times = r.count("gradient_accumulation_steps");
+  zero_stage(r.inner("zero_optimization"), "stage", out);
+  if (const std::uint32_t n = r.inner("tensor_parallel").count("autotp_size"); n > 0) out.tp = n;
+  if (const std::uint32_t n = r.count("sequence_parallel_size"); n > 0) out.cp = n;
+  if (r.inner("fp16").yes("enabled").value_or(false) || r.inner("bf16").yes("enabled").value_or(false)) out.dtype = Dtype::bf16;
+  if (out.batch > 0 && out.micro_batch > 0 && times > 0) {
+    const std::uint64_t each = std::uint64_t{out.micro_batch} * times;
+    if (out.batch % each != 0) {
+      r.fail_with(fmt::format("a batch of {} is no multiple of micro-batches of {} times {}", out.batch, out.micro_batch, times));
+      return out;
+    }
+    out.gpus = static_cast<std::uint32_t>(out.batch / each * out.tp * out.cp);  // they say how many replicas there are
+  }
+  return out;
+}
+
+void fsdp(const Reader& r, LaunchConfig& out) {
+  const std::string how = r.text("fsdp_sharding_strategy");
+  if (how == "FULL_SHARD" || how == "1" || how == "HYBRID_SHARD" || how == "4") out.shard = Shard::weights;
+  if (how == "SHARD_GRAD_OP" || how == "2" || how == "_HYBRID_SHARD_ZERO2" || how == "5") out.shard = Shard::gradients;
+  if (how == "NO_SHARD" || how == "3") out.shard = Shard::none;
+  if (!how.empty() && !out.shard) r.fail_with("fsdp_sharding_strategy", "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD or HYBRID_SHARD");
+  // The second FSDP knows no strategies: weights are given back after a layer, or kept.
+  if (!out.shard) {
+    const std::string back = lower(r.text("fsdp_reshard_after_forward"));
+    const bool kept = back == "false" || back == "shard_grad_op" || r.yes("fsdp_reshard_after_forward") == false;
+    out.shard = kept ? Shard::gradients : Shard::weights;
+  }
+  if (const auto again = r.yes("fsdp_activation_checkpointing")) out.recompute = *again ? Recompute::full : Recompute::none;
+}
+
+LaunchConfig accelerate(const Reader& r) {
+  LaunchConfig out;
+  out.gpus = r.count("num_processes");
+  const std::string precision = lower(r.text("mixed_precision"));
+  if (precision == "bf16" || precision == "fp16") out.dtype = Dtype::bf16;
+  if (precision == "fp8") out.dtype = Dtype::fp8;
+  if (r.has("fsdp_config")) {
+    out.framework = "FSDP";
+    fsdp(r.inner("fsdp_config"), out);
+  } else {
+    out.framework = "DeepSpeed";
+    zero_stage(r.inner("deepspeed_config"), "zero_stage", out);
+  }
+  const Reader ranks = r.inner("parallelism_config");
+  if (const std::uint32_t n = ranks.count("parallelism_config_tp_size"); n > 0) out.tp = n;
+  if (const std::uint32_t n = ranks.count("parallelism_config_cp_size"); n > 0) out.cp = n;
+  return out;
+}
+
+}  // namespace
+
+Result<LaunchConfig> parse_launch_config(std::string_view text, std::string_view where) {
+  constexpr std::size_t kMost = 1 << 20;
+  if (text.size() > kMost) return fail(Code::bad_input, fmt::format("{}: no configuration is that large", where));
+  const bool json = trim(text).starts_with('{');
+  const auto value = json ? parse_json(text) : parse_yaml(text, where);
+  if (!value) return fail(Code::bad_input, json ? fmt::format("{}: {}", where, value.error().what) : value.error().what);
+  std::string wrong;
+  const Reader r(*value, where, wrong);
+  const bool known = json ? r.has("zero_optimization") || r.has("train_batch_size") || r.has("train_micro_batch_size_per_gpu")
+                          : r.has("fsdp_config") || r.has("deepspeed_config");
+  if (!known)
+    return fail(Code::bad_input, fmt::format("{}: this is no configuration of DeepSpeed or Accelerate", where),
+                json ? "one with zero_optimization or train_batch_size" : "one with fsdp_config or deepspeed_config");
+  LaunchConfig out = json ? deepspeed(r) : accelerate(r);
+  if (!wrong.empty()) return fail(Code::bad_input, wrong, "mend the file, or leave it out and use flags");
+  return out;
+}
+
+}  // namespace muster

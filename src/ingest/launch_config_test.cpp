@@ -1,0 +1,55 @@
+#include "ingest/launch_config.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(LaunchConfig, DeepSpeedSaysHowManyReplicasThereAre) {
+  const auto c = parse_launch_config(R"({"train_batch_size": 1024, "train_micro_batch_size_per_gpu": 2,
+    "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 3}, "bf16": {"enabled": true},
+    "tensor_parallel": {"autotp_size": 4}})",
+                                     "ds.json");
+  ASSERT_TRUE(c) << c.error().what;
+  EXPECT_EQ(c->gpus, 512U);
+  EXPECT_EQ(c->tp, 4U);
+  EXPECT_EQ(c->shard, Shard::weights);
+  EXPECT_EQ(c->dtype, Dtype::bf16);
+}
+
+TEST(LaunchConfig, AutoIsLeftOpen) {
+  const auto c = parse_launch_config(
+      R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}})", "ds.json");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->batch, 0U);
+  EXPECT_EQ(c->gpus, 0U);
+  EXPECT_EQ(c->shard, Shard::gradients);
+}
+
+TEST(LaunchConfig, AccelerateForFsdp) {
+  const char* head = "distributed_type: FSDP\nnum_processes: 64\nmixed_precision: bf16\nfsdp_config:\n";
+  const auto with = [&](const std::string& more) { return parse_launch_config(head + more, "a.yaml"); };
+  const auto c = with("  fsdp_sharding_strategy: SHARD_GRAD_OP\n  fsdp_activation_checkpointing: true\n");
+  ASSERT_TRUE(c) << c.error().what;
+  EXPECT_EQ(c->framework, "FSDP");
+  EXPECT_EQ(c->gpus, 64U);
+  EXPECT_EQ(c->shard, Shard::gradients);
+  EXPECT_EQ(c->recompute, Recompute::full);
+  EXPECT_EQ(with("  fsdp_version: 2\n  fsdp_reshard_after_forward: true\n")->shard, Shard::weights);
+  EXPECT_EQ(with("  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n")->shard, Shard::gradients);
+  EXPECT_EQ(with("  fsdp_sharding_strategy: HALF\n").error().what,
+            "a.yaml: fsdp_sharding_strategy must be FULL_SHARD, SHARD_GRAD_OP, NO_SHARD or HYBRID_SHARD");
+}
+
+TEST(LaunchConfig, WhatCannotBeIsSaid) {
+  const auto why = [](const char* text) { return parse_launch_config(text, "x").error().what; };
+  EXPECT_EQ(why(R"({"train_batch_size": 100, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 2})"),
+            "x: a batch of 100 is no multiple of micro-batches of 3 times 2");
+  EXPECT_EQ(why(R"({"train_batch_size": -5})"), "x: train_batch_size must be a whole number above 0, or \"auto\"");
+  EXPECT_EQ(why(R"({"zero_optimization": {"stage": 7}})"), "x: stage must be 0, 1, 2 or 3");
+  EXPECT_EQ(why(R"({"hidden_size": 5})"), "x: this is no configuration of DeepSpeed or Accelerate");
+  EXPECT_EQ(why("a: 1\n"), "x: this is no configuration of DeepSpeed or Accelerate");
+}
+
+}  // namespace
+}  // namespace muster
