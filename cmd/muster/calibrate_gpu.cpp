@@ -83,7 +83,8 @@ int run_calibrate_gpu(const CalibrateGpuOptions& o) {
   if (found.empty())
     return say_error({Code::bad_input, "no products in 16 bits were measured, and without them nothing can be told of a step",
                       "rows of kind gemm and dtype bf16 among the shapes"});
-  for (const std::string_view line : split(trim(report::render_table(report::timing_errors(families), {})), '\n')) say(line);
+  const std::string table = report::render_table(report::timing_errors(families), {});
+  for (const std::string_view line : split(trim(table), '\n')) say(line);
   say(fmt::format("of {} timings on {} ({}) one of three was kept back from the fit: the table says how far off it is on those",
                   timings->size(), (*gpu)->name, origin.software.empty() ? "by whom is not said" : origin.software));
   put(report::render_calibrations(found));
