@@ -105,7 +105,8 @@ int run_predict_collective(const PredictCollectiveOptions& o) {
       if (!o.all) continue;
     }
     std::vector<report::PredictedCollective> by;
-    for (const predict::CollectiveWay& way : ways) by.push_back({bytes, model.by_way(way, s, bytes)});
+    const double slower = o.in_network || *share < 1 ? 1 : model.as_neighbours(row);
+    for (const predict::CollectiveWay& way : ways) by.push_back({bytes, model.by_way(way, s, bytes).times(slower)});
     std::stable_sort(by.begin(), by.end(), [](const auto& x, const auto& y) { return x.prediction.s < y.prediction.s; });
     if (!o.all) by.resize(1);
     all.insert(all.end(), by.begin(), by.end());

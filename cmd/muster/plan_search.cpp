@@ -32,7 +32,7 @@ struct Machine {
 
 // What neither a flag nor a configuration says is usual.
 Result<PlanOptions> completed(PlanOptions o) {
-  constexpr std::uint32_t kBatch = 1024;
+  constexpr std::uint32_t kBatch = 1024, kNodeGpus = 8;
   if (!o.config.empty()) {
     const auto text = read_file(o.config);
     if (!text) return tl::unexpected(text.error());
@@ -49,6 +49,10 @@ Result<PlanOptions> completed(PlanOptions o) {
     settle(s.vp, 1);
     if (!s.shard) s.shard = c->shard;
     if (!s.recompute) s.recompute = c->recompute;
+    s.recompute_all = c->recompute == Recompute::full;  // frameworks wrap every layer
+    s.shard_ranks = c->shard_ranks;
+    if (c->copies > 1 && o.gpus > 0) s.shard_ranks = o.gpus / std::max(1U, s.tp) / c->copies;
+    if (c->copy_a_node) s.shard_ranks = kNodeGpus / std::max(1U, s.tp);
     if (!o.dtype) o.dtype = c->dtype;
   }
   if (o.batch == 0) o.batch = kBatch;
@@ -86,14 +90,13 @@ Result<Machine> machine(const PlanOptions& o) {
 int no_room(const design::SearchAsk& ask, const design::SearchResult& found) {
   const design::Candidate& c = *found.smallest;
   const auto use = predict::memory_use(ask.model, c.plan, ask.habits);
-  return say_error(
-      {Code::bad_input,
-       fmt::format(
-           "{} does not fit on {} GPUs of {:g} GB: of {} ways to spread it the smallest needs {:.1f} GB ({}; weights {:.1f}, "
-           "gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, logits {:.1f})",
-           ask.model.name, ask.gpus, ask.gpu.hbm_gb, found.candidates, c.memory_gb, report::say_plan(c.plan), use.weights,
-           use.gradients, use.optimizer, use.activations, use.logits),
-       "more GPUs, GPUs with more memory, shorter sequences, or a smaller model"});
+  return say_error({Code::bad_input,
+                    fmt::format("{} does not fit on {} GPUs of {:g} GB, of which {:.0f} % may be used: of {} ways to spread it "
+                                "the smallest needs {:.1f} GB ({}; weights {:.1f}, "
+                                "gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, logits {:.1f})",
+                                ask.model.name, ask.gpus, ask.gpu.hbm_gb, 100 * ask.memory_share, found.candidates, c.memory_gb,
+                                report::say_plan(c.plan), use.weights, use.gradients, use.optimizer, use.activations, use.logits),
+                    "more GPUs, GPUs with more memory, shorter sequences, or a smaller model"});
 }
 
 // The site's own, if it has measured, else what ships.
@@ -138,6 +141,19 @@ design::WholeRun whole_run_of(const design::SearchAsk& ask, const design::Candid
                             .gpu_w = ask.gpu.tdp_w,
                             .params = ask.model.params(),
                             .storage_gb_s = storage_gb_s});
+}
+
+// Twice as many GPUs, four times...: the first that are in time; 0: none.
+std::uint32_t gpus_in_time(design::SearchAsk ask, double storage_gb_s, double tokens, double within_s) {
+  constexpr int kDoublings = 6;
+  ask.keep = 1;
+  for (int i = 0; i < kDoublings && ask.gpus <= 500'000; ++i) {
+    ask.gpus *= 2;
+    const auto found = design::search(ask);
+    if (!found || found->best.empty()) continue;
+    if (whole_run_of(ask, found->best.front(), storage_gb_s, tokens).s <= within_s) return ask.gpus;
+  }
+  return 0;
 }
 
 int put_report(const PlanOptions& o, const report::PlanReport& all) {
@@ -214,7 +230,6 @@ int run_plan(const PlanOptions& given) {
   report::PlanReport all{.model = ask.model.name,
                          .gpu = ask.gpu.name,
                          .gpus = on->gpus,
-                         .node_gpus = on->network.node_gpus,
                          .rows = std::move(rows),
                          .candidates = found->candidates,
                          .fit = found->fit,
@@ -222,6 +237,7 @@ int run_plan(const PlanOptions& given) {
                          .wish = o.wish,
                          .begin = now};
   if (o.wish.tokens > 0) all.run = whole_run_of(ask, all.rows.front().candidate, on->storage_gb_s, o.wish.tokens);
+  if (all.late()) all.enough = gpus_in_time(ask, on->storage_gb_s, o.wish.tokens, (*o.wish.by - now).seconds());
   return put_report(o, all);
 }
 

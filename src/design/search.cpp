@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -46,7 +47,7 @@ Result<void> check_settled(const SearchAsk& a) {
     return bad(
         fmt::format("{} layers do not make {} stages of which only the first and the last are shorter", a.model.layers, s.pp),
         "a number of stages that divides the layers, or nearly");
-  if (s.cp > 0 && a.seq % (2 * s.cp) != 0)
+  if (s.cp > 1 && a.seq % (2 * s.cp) != 0)
     return bad(fmt::format("{} context ranks do not split {} tokens into two equal pieces each", s.cp, a.seq), "a power of two");
   if (s.ep > 0 && (a.model.experts == 0 ? s.ep > 1 : a.model.experts % s.ep != 0))
     return bad(fmt::format("{} experts do not split into {} groups", a.model.experts, s.ep), "a divisor of the experts");
@@ -54,6 +55,16 @@ Result<void> check_settled(const SearchAsk& a) {
   if (a.gpus % ranks != 0)
     return bad(fmt::format("{} tensor, context and pipeline ranks do not divide {} GPUs", ranks, a.gpus),
                "ranks whose product divides the GPUs");
+  if (s.pp == 1 && (s.vp > 1 || (s.schedule && *s.schedule != Schedule::one_f_one_b)))
+    return bad("one stage has neither pieces nor an order of passes", "--pp 2 or more, or neither --vp nor --schedule");
+  if (s.vp > 1 && s.schedule == Schedule::one_f_one_b)
+    return bad(fmt::format("{} pieces a stage are interleaved, which 1f1b is not", s.vp), "--schedule interleaved, or --vp 1");
+  if (s.vp > 1 && s.pp > 1 && a.model.layers % (s.pp * s.vp) != 0 && (a.model.layers + 2) % (s.pp * s.vp) != 0)
+    return bad(fmt::format("{} layers do not make {} stages of {} equal pieces", a.model.layers, s.pp, s.vp),
+               "pieces that divide a stage's layers");
+  if (s.micro_batch > 0 && a.global_batch % s.micro_batch != 0)
+    return bad(fmt::format("a batch of {} is no multiple of micro-batches of {}", a.global_batch, s.micro_batch),
+               "a divisor of the batch");
   if (s.tp > 0 && s.cp > 0 && s.pp > 0) {
     const std::uint64_t sequences = a.gpus / ranks * std::max(1U, s.micro_batch);
     if (a.global_batch % sequences != 0)
@@ -80,6 +91,7 @@ constexpr Recompute kRecompute[] = {Recompute::none, Recompute::selective, Recom
 using Timed = std::array<std::optional<predict::MicroTime>, std::size(kRecompute)>;
 
 constexpr double kAlike = 1.002;
+constexpr double kNone = 1e-4;
 
 class Search {
  public:
@@ -94,8 +106,9 @@ class Search {
     const std::vector<std::uint32_t> batches = divisors(a_.global_batch);
     for (p.tp = 1; p.tp <= a_.gpus; p.tp *= 2) {
       if (a_.gpus % p.tp != 0 || !heads_split(a_.model, p.tp) || !allows(a_.settled.tp, p.tp)) continue;
+      if (p.tp > a_.gpu.domain && a_.settled.tp == 0) continue;  // nobody sends every product through the network
       for (p.cp = 1; p.tp * p.cp <= a_.gpus; p.cp *= 2) {
-        if (a_.gpus % (p.tp * p.cp) != 0 || a_.seq % (2 * p.cp) != 0 || !allows(a_.settled.cp, p.cp)) continue;
+        if (a_.gpus % (p.tp * p.cp) != 0 || (p.cp > 1 && a_.seq % (2 * p.cp) != 0) || !allows(a_.settled.cp, p.cp)) continue;
         for (p.ep = 1; p.ep <= std::max(1U, a_.model.experts); p.ep *= 2) {
           if (a_.model.experts % p.ep != 0 || p.ep > a_.gpus || !allows(a_.settled.ep, p.ep)) continue;
           layer_splits(p, batches);
@@ -104,6 +117,7 @@ class Search {
     }
     std::sort(out_.best.begin(), out_.best.end(), faster);
     prefer_simple();
+    drop_copies();
     if (out_.best.size() > a_.keep) out_.best.resize(a_.keep);
     return std::move(out_);
   }
@@ -120,6 +134,19 @@ class Search {
     const auto simplest =
         std::min_element(out_.best.begin(), alike, [&](const Candidate& x, const Candidate& y) { return ranks(x) < ranks(y); });
     std::rotate(out_.best.begin(), simplest, simplest + 1);
+  }
+
+  // Context ranks that cost nothing only repeat what is there without them.
+  void drop_copies() {
+    std::vector<Candidate> kept;
+    for (Candidate& c : out_.best) {
+      const auto copy = [&](const Candidate& k) {
+        return std::tuple(k.plan.tp, k.plan.pp, k.plan.ep) == std::tuple(c.plan.tp, c.plan.pp, c.plan.ep) &&
+               std::abs(k.step_s / c.step_s - 1) < kNone;
+      };
+      if (std::none_of(kept.begin(), kept.end(), copy)) kept.push_back(std::move(c));
+    }
+    out_.best = std::move(kept);
   }
 
   // A split of a layer is timed once, for all the stages and replicas it may be given to.
@@ -164,7 +191,7 @@ class Search {
       if (a_.settled.recompute && *a_.settled.recompute != r) continue;
       p.recompute = r;
       const std::uint32_t most = r == Recompute::full ? p.stage_layers(a_.model.layers) : 1;
-      for (std::uint32_t k = 1; k <= most; ++k) {
+      for (std::uint32_t k = a_.settled.recompute_all ? most : 1; k <= most; ++k) {
         p.recompute_layers = r == Recompute::full && k < most ? k : 0;
         const double share = p.recomputed(a_.model.layers);
         const predict::MicroTime& all = *timed[static_cast<std::size_t>(r)];
@@ -175,8 +202,9 @@ class Search {
   }
 
   void schedules(TrainingPlan& p, const predict::MicroTime& micro, std::optional<Candidate>& best) {
-    const std::uint32_t per_stage = a_.model.layers / p.pp;
-    const bool interleaves = p.pp > 1 && a_.model.layers % p.pp == 0 && a_.global_batch / (p.dp * p.micro_batch) % p.pp == 0;
+    // Where layers do not divide, the embedding and the head count as one each.
+    const std::uint32_t layers = a_.model.layers % p.pp == 0 ? a_.model.layers : a_.model.layers + 2, per_stage = layers / p.pp;
+    const bool interleaves = p.pp > 1 && layers % p.pp == 0 && a_.global_batch / (p.dp * p.micro_batch) % p.pp == 0;
     p.zero_bubble = a_.settled.schedule == Schedule::zero_bubble && p.pp > 1;
     for (p.vp = 1; p.vp <= (interleaves ? per_stage : 1); ++p.vp) {
       if (per_stage % p.vp != 0 || p.recompute_layers % p.vp != 0) continue;  // each piece has as many
@@ -187,7 +215,7 @@ class Search {
           continue;  // gradients stay whole while micro-batches of other stages are under way
         p.shard = s;
         p.shard_ranks = 0;  // a copy among all replicas
-        one(p, micro, best);
+        if (a_.settled.shard_ranks == 0 || s != Shard::weights) one(p, micro, best);
         if (s == Shard::weights) copies_of_few(p, micro, best);
       }
     }
@@ -200,8 +228,11 @@ class Search {
   // A copy among the replicas of one domain, two, four...: groups are equal, and context ranks, which work on the same
   // sequences, are not torn apart.
   void copies_of_few(TrainingPlan& p, const predict::MicroTime& micro, std::optional<Candidate>& best) {
-    for (std::uint32_t n = std::bit_floor(std::max(2U, a_.gpu.domain / p.tp)); n < p.dp * p.cp; n *= 2) {
-      if (p.dp * p.cp % n != 0 || n % p.cp != 0) continue;
+    const std::uint32_t asked = a_.settled.shard_ranks;
+    for (std::uint32_t n = asked > 0 ? asked : std::bit_floor(std::max(2U, a_.gpu.domain / p.tp)); n < p.dp * p.cp; n *= 2) {
+      if (p.dp * p.cp % n != 0 || n % p.cp != 0 || !allows(asked, n)) continue;
+      // There are as many copies of the experts, or none.
+      if (a_.model.experts > 0 && static_cast<std::uint64_t>(p.expert_replicas()) % (p.dp * p.cp / n) != 0) continue;
       p.shard_ranks = n;
       one(p, micro, best);
     }

@@ -21,6 +21,8 @@ struct Settled {
   std::optional<Recompute> recompute;
   std::optional<Shard> shard;
   std::optional<Schedule> schedule;  // none: one that every framework has
+  std::uint32_t shard_ranks = 0;     // replicas that share one copy of the weights, where those are in pieces
+  bool recompute_all = false;        // where layers are computed again: all of them
 };
 
 struct SearchAsk {

@@ -161,6 +161,31 @@ TEST(Search, OrdersOfPassesAsAsked) {
   EXPECT_LT(best(Schedule::zero_bubble).step_s, best(Schedule::interleaved).step_s);
 }
 
+TEST(Search, WhatNobodyWouldRunIsNotTried) {
+  SearchAsk ask = gpt3(1024);
+  ask.keep = 1000;
+  for (const Candidate& c : search(ask)->best) EXPECT_LE(c.plan.tp, 8U) << "tensor ranks share a node";
+  ask.settled.tp = 16;
+  EXPECT_FALSE(search(ask)->best.empty()) << "unless somebody wants that";
+  ask = gpt3(1024);
+  ask.seq = 2047;
+  EXPECT_FALSE(search(ask)->best.empty()) << "only context ranks want even sequences";
+}
+
+TEST(Search, TheEmbeddingAndTheHeadMayCountAsLayers) {
+  SearchAsk ask = gpt3(1024);
+  ask.model.layers = 94;
+  ask.settled = {.tp = 8, .pp = 8, .vp = 6};
+  const auto found = search(ask);
+  ASSERT_TRUE(found);
+  ASSERT_FALSE(found->best.empty());
+  EXPECT_EQ(found->best.front().plan.stage_layers(94), 12U);
+  ask.settled.vp = 5;
+  EXPECT_EQ(search(ask).error().what, "94 layers do not make 8 stages of 5 equal pieces");
+  ask.settled = {.pp = 1, .schedule = Schedule::zero_bubble};
+  EXPECT_EQ(search(ask).error().what, "one stage has neither pieces nor an order of passes");
+}
+
 TEST(Search, LayersThatDoNotDivideLeaveTheEndsShorter) {
   SearchAsk ask = gpt3(1024);
   ask.model.layers = 61;

@@ -77,7 +77,13 @@ LaunchConfig deepspeed(const Reader& r) {
   out.batch = r.count("train_batch_size");
   out.micro_batch = r.count("train_micro_batch_size_per_gpu");
   const std::uint32_t times = r.count("gradient_accumulation_steps");
-  zero_stage(r.inner("zero_optimization"), "stage", out);
+  const Reader zero = r.inner("zero_optimization");
+  zero_stage(zero, "stage", out);
+  out.shard_ranks = zero.count("mics_shard_size");
+  for (const std::string_view key : {"offload_optimizer", "offload_param"}) {
+    if (const std::string where = zero.inner(key).text("device"); !where.empty() && where != "none")
+      r.fail_with(fmt::format("{} to {}: what is kept outside the GPU is not planned", key, printable(where)));
+  }
   if (const std::uint32_t n = r.inner("tensor_parallel").count("autotp_size"); n > 0) out.tp = n;
   if (const std::uint32_t n = r.count("sequence_parallel_size"); n > 0) out.cp = n;
   if (r.inner("fp16").yes("enabled").value_or(false) || r.inner("bf16").yes("enabled").value_or(false)) out.dtype = Dtype::bf16;
@@ -94,6 +100,9 @@ LaunchConfig deepspeed(const Reader& r) {
 
 void fsdp(const Reader& r, LaunchConfig& out) {
   const std::string how = r.text("fsdp_sharding_strategy");
+  out.copy_a_node = how == "HYBRID_SHARD" || how == "4";
+  if (r.yes("fsdp_offload_params").value_or(false))
+    r.fail_with("fsdp_offload_params: what is kept outside the GPU is not planned");
   if (how == "FULL_SHARD" || how == "1" || how == "HYBRID_SHARD" || how == "4") out.shard = Shard::weights;
   if (how == "SHARD_GRAD_OP" || how == "2" || how == "_HYBRID_SHARD_ZERO2" || how == "5") out.shard = Shard::gradients;
   if (how == "NO_SHARD" || how == "3") out.shard = Shard::none;
@@ -118,9 +127,17 @@ LaunchConfig accelerate(const Reader& r) {
     fsdp(r.inner("fsdp_config"), out);
   } else {
     out.framework = "DeepSpeed";
-    zero_stage(r.inner("deepspeed_config"), "zero_stage", out);
+    const Reader zero = r.inner("deepspeed_config");
+    if (const std::string file = zero.text("deepspeed_config_file"); !file.empty())
+      r.fail_with(fmt::format("it leaves all to {}: give that file instead", printable(file)));
+    zero_stage(zero, "zero_stage", out);
+    for (const std::string_view key : {"offload_optimizer_device", "offload_param_device"}) {
+      if (const std::string where = zero.text(key); !where.empty() && where != "none")
+        r.fail_with(fmt::format("{} {}: what is kept outside the GPU is not planned", key, printable(where)));
+    }
   }
   const Reader ranks = r.inner("parallelism_config");
+  out.copies = ranks.count("parallelism_config_dp_replicate_size");
   if (const std::uint32_t n = ranks.count("parallelism_config_tp_size"); n > 0) out.tp = n;
   if (const std::uint32_t n = ranks.count("parallelism_config_cp_size"); n > 0) out.cp = n;
   return out;

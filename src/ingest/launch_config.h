@@ -20,6 +20,9 @@ struct LaunchConfig {
   std::uint32_t tp = 1;
   std::uint32_t cp = 1;
   std::optional<Shard> shard;
+  std::uint32_t shard_ranks = 0;  // that share one copy; 0: all
+  std::uint32_t copies = 0;       // instead: how many there are
+  bool copy_a_node = false;       // instead: one on each node
   std::optional<Recompute> recompute;
   std::optional<Dtype> dtype;
 };

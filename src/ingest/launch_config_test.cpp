@@ -41,6 +41,24 @@ TEST(LaunchConfig, AccelerateForFsdp) {
             "a.yaml: fsdp_sharding_strategy must be FULL_SHARD, SHARD_GRAD_OP, NO_SHARD or HYBRID_SHARD");
 }
 
+TEST(LaunchConfig, CopiesOfTheWeights) {
+  const std::string head = "num_processes: 64\nfsdp_config:\n  fsdp_sharding_strategy: ";
+  EXPECT_TRUE(parse_launch_config(head + "HYBRID_SHARD\n", "a")->copy_a_node);
+  EXPECT_FALSE(parse_launch_config(head + "FULL_SHARD\n", "a")->copy_a_node);
+  const char* ranks = "FULL_SHARD\nparallelism_config:\n  parallelism_config_dp_replicate_size: 4\n";
+  EXPECT_EQ(parse_launch_config(head + ranks, "a")->copies, 4U);
+  EXPECT_EQ(parse_launch_config(R"({"zero_optimization": {"stage": 3, "mics_shard_size": 8}})", "a")->shard_ranks, 8U);
+}
+
+TEST(LaunchConfig, WhatIsNotPlannedIsSaid) {
+  const auto why = [](const char* text) { return parse_launch_config(text, "x").error().what; };
+  EXPECT_EQ(why(R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}})"),
+            "x: offload_optimizer to cpu: what is kept outside the GPU is not planned");
+  EXPECT_EQ(why("deepspeed_config:\n  deepspeed_config_file: ds.json\n"), "x: it leaves all to ds.json: give that file instead");
+  EXPECT_EQ(why("fsdp_config:\n  fsdp_offload_params: true\n"),
+            "x: fsdp_offload_params: what is kept outside the GPU is not planned");
+}
+
 TEST(LaunchConfig, WhatCannotBeIsSaid) {
   const auto why = [](const char* text) { return parse_launch_config(text, "x").error().what; };
   EXPECT_EQ(why(R"({"train_batch_size": 100, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 2})"),

@@ -261,6 +261,28 @@ std::optional<RunPrediction> predict_run(const TrainingRow& row, std::span<const
   return out;
 }
 
+namespace {
+
+// The share of the peak that products in this number format usually get, of the same kind of models: shares differ more between
+// formats than between GPUs.
+std::optional<double> usual_gemm(std::span<const Calibration> calibrations, std::span<const Software> software, Dtype dtype,
+                                 bool experts) {
+  const auto of_experts = [&](const Calibration& c) {
+    return std::any_of(software.begin(), software.end(),
+                       [&](const Software& s) { return s.start.software == c.software && s.usual_for == UsualFor::experts; });
+  };
+  std::vector<double> shares;
+  for (const Calibration& c : calibrations) {
+    const bool fused = c.attention > 0;  // else it is of the time before
+    if (c.dtype == dtype && c.release.empty() && fused && of_experts(c) == experts) shares.push_back(c.gemm);
+  }
+  if (shares.empty()) return {};
+  std::nth_element(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2), shares.end());
+  return shares[shares.size() / 2];
+}
+
+}  // namespace
+
 Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibrations, std::span<const Software> software,
                                              std::span<const GpuModel> gpus, const GpuModel& gpu, Dtype dtype,
                                              const std::string& name, bool experts) {
@@ -297,17 +319,30 @@ Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibr
       if (allowed(c) && c.rows >= kFew && same_chip(c.gpu) && (best == nullptr || rank(c) > rank(*best))) best = &c;
     }
   }
+  // With experts another GPU says more than other software; and where nothing at all is of this GPU, any says more than nothing.
+  if (usual != nullptr && (best == nullptr || (experts && name.empty() && best->software != usual->start.software))) {
+    for (const Calibration& c : calibrations) {
+      const bool better = best == nullptr || best->software != usual->start.software || rank(c) > rank(*best);
+      if (c.software == usual->start.software && better) best = &c;
+    }
+  }
   if (best != nullptr) {
     const std::string_view format = muster::names(Dtype{})[static_cast<std::size_t>(best->dtype)];
     ChosenCalibration out{
         *best, fmt::format("calibrated on {} measured runs of {} on {} in {}", best->rows, best->software, best->gpu, format)};
     std::vector<std::string> far;
-    if (best->gpu != gpu.name) far.push_back("another GPU with the same chip");
-    if (best->dtype != dtype) far.push_back("another number format");
+    if (best->gpu != gpu.name) far.push_back(same_chip(best->gpu) ? "another GPU with the same chip" : "another GPU");
+    if (best->dtype != dtype) {
+      far.push_back("another number format");
+      if (const auto usually = usual_gemm(calibrations, software, dtype, experts)) out.calibration.gemm = *usually;
+    }
     if (!far.empty()) {
       out.words += ": extrapolated to " + join(far, " and ");
-      out.calibration.low *= best->low;  // as far off again
-      out.calibration.high *= best->high;
+      const double again = best->gpu != gpu.name && !same_chip(best->gpu) ? 2 : 1;  // as far off again, or twice
+      for (double i = 0; i < again; ++i) {
+        out.calibration.low *= best->low;
+        out.calibration.high *= best->high;
+      }
     }
     return out;
   }

@@ -156,6 +156,15 @@ double CollectiveCurve::at(double bytes) const {
   return start_s + knee * std::sqrt(start_s * carry) + carry;
 }
 
+CollectivePrediction CollectivePrediction::times(double slower) const {
+  CollectivePrediction out = *this;
+  out.s *= slower;
+  out.low_s *= slower;
+  out.high_s *= slower;
+  out.bus_gb_s /= slower;
+  return out;
+}
+
 std::vector<CollectiveWay> collective_ways(const CollectiveSetup& s, const GpuModel& gpu, double fabric_share, bool in_network) {
   std::vector<CollectiveWay> out;
   if (s.gpus < 2) return out;
@@ -243,7 +252,9 @@ std::vector<CollectiveClass> fit_collective_classes(std::span<const CollectiveRo
       CollectiveClass c;
       c.name = name;
       c.rows = f.rows;
-      if (!f.share.empty()) c.share = median(f.share);
+      constexpr std::uint32_t kFew = 3;             // rows that say nothing of others
+      if (name.ends_with(" pairs")) c.share = 0.6;  // as it is taken in training steps
+      if (!f.share.empty() && f.rows >= kFew) c.share = median(f.share);
       if (!f.start.empty()) c.start_us = median(f.start);
       if (!f.knee.empty()) c.knee = median(f.knee);
       out.push_back(std::move(c));
@@ -308,14 +319,50 @@ std::optional<CollectivePrediction> Collectives::predict(const CollectiveRow& ro
   if (fabric_share >= 1) {
     if (auto p = measured(row)) return p;
   }
-  const GpuModel* gpu = gpu_of(row.setup.gpu, gpus_);
+  const auto best = by_links(row.setup, row.bytes, fabric_share);
+  if (!best) return {};
+  return best->times(fabric_share >= 1 ? as_neighbours(row) : 1);
+}
+
+std::optional<CollectivePrediction> Collectives::by_links(const CollectiveSetup& setup, double bytes, double fabric_share) const {
+  const GpuModel* gpu = gpu_of(setup.gpu, gpus_);
   if (gpu == nullptr) return {};
   std::optional<CollectivePrediction> best;
-  for (const CollectiveWay& way : collective_ways(row.setup, *gpu, fabric_share)) {
-    auto p = by_way(way, row.setup, row.bytes);
+  for (const CollectiveWay& way : collective_ways(setup, *gpu, fabric_share)) {
+    auto p = by_way(way, setup, bytes);
     if (!best || p.s < best->s) best = std::move(p);
   }
   return best;
+}
+
+// What was measured over what the links promise, with fewer and with more of the same GPUs on the same network: between the two
+// by their logarithms, beyond them as it is there.
+double Collectives::as_neighbours(const CollectiveRow& row) const {
+  struct Side {
+    double gpus = 0, ratio = 1;  // logarithms
+  };
+  std::optional<Side> below, above;
+  std::vector<std::uint32_t> seen;
+  for (const CollectiveRow& r : rows_) {
+    CollectiveSetup same = r.setup;
+    same.gpus = row.setup.gpus;
+    const bool alike =
+        r.time_s > 0 && r.setup.gpus > r.setup.together && row.setup.gpus > row.setup.together && same == row.setup;
+    if (!alike || std::find(seen.begin(), seen.end(), r.setup.gpus) != seen.end()) continue;
+    seen.push_back(r.setup.gpus);
+    CollectiveRow asked = row;
+    asked.setup = r.setup;
+    const auto was = measured(asked), promised = by_links(r.setup, row.bytes, 1);
+    if (!was || !promised) continue;
+    const Side side{det_log(r.setup.gpus), det_log(was->s / promised->s)};
+    auto& to = r.setup.gpus < row.setup.gpus ? below : above;
+    if (!to || (r.setup.gpus < row.setup.gpus) == (side.gpus > to->gpus)) to = side;
+  }
+  if (below && above) {
+    const double along = (det_log(row.setup.gpus) - below->gpus) / (above->gpus - below->gpus);
+    return det_exp(below->ratio + along * (above->ratio - below->ratio));
+  }
+  return below ? det_exp(below->ratio) : above ? det_exp(above->ratio) : 1;
 }
 
 CollectiveSpread collective_spread(std::span<const CollectiveRow> rows, std::span<const GpuModel> gpus) {

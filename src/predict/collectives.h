@@ -43,6 +43,8 @@ struct CollectivePrediction {
   bool calibrated = false;            // the same set-up was measured at other sizes
   std::string by;                     // the site, or the class
   std::string_view algorithm, limit;  // empty where it was measured: the site's own choice
+
+  CollectivePrediction times(double slower) const;
 };
 
 // Rows are two of three where some are kept back to see how well it went: by a hash of the set-up and the size.
@@ -58,11 +60,14 @@ class Collectives {
 
   // Of the row, its time is not looked at. None: neither was it measured nor is its GPU known.
   std::optional<CollectivePrediction> predict(const CollectiveRow& row, double fabric_share = 1) const;
+  // How much slower than the links promise it was where other numbers of the same GPUs were measured on the same network.
+  double as_neighbours(const CollectiveRow& row) const;
   // By the links alone.
   CollectivePrediction by_way(const CollectiveWay& way, const CollectiveSetup& setup, double bytes) const;
 
  private:
   std::optional<CollectivePrediction> measured(const CollectiveRow& row) const;
+  std::optional<CollectivePrediction> by_links(const CollectiveSetup& setup, double bytes, double fabric_share) const;
 
   std::span<const CollectiveRow> rows_;
   std::span<const CollectiveClass> classes_;

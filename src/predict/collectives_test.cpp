@@ -122,6 +122,25 @@ TEST(Collectives, WhereNothingWasMeasuredTheClassSpeaks) {
   EXPECT_FALSE(Collectives(rows, classes, all, {}).predict(ask));
 }
 
+TEST(Collectives, OtherNumbersOfGpusJoinTheMeasuredOnes) {
+  const auto all = gpus();
+  auto rows = measured(setup(16), {50e-6, 100e9, 0.3});  // slow: a quarter of what its cards could
+  const std::vector<CollectiveClass> classes;
+  const auto at = [&](std::uint32_t n) {
+    CollectiveRow r;
+    r.setup = setup(n);
+    r.bytes = 1 << 30;
+    return Collectives(rows, classes, all, {}).predict(r)->s;
+  };
+  EXPECT_GE(at(32), at(16)) << "twice as many are not faster";
+  EXPECT_LT(at(32), 2.5 * at(16)) << "a tree of two domains has half of a ring's way";
+  EXPECT_LT(at(8), at(16)) << "what stays within NVLink is another matter";
+  const auto far = measured(setup(256), {100e-6, 50e9, 0.3});
+  rows.insert(rows.end(), far.begin(), far.end());
+  EXPECT_GT(at(64), at(32)) << "and between two it is between them";
+  EXPECT_LT(at(64), at(256));
+}
+
 TEST(Collectives, IntervalsComeFromWhatWasLeft) {
   const auto all = gpus();
   std::vector<CollectiveRow> rows = measured(setup(16), {60e-6, 250e9, 0.7});

@@ -36,7 +36,9 @@ double data_exchange_s(const GpuModel& gpu, const Calibration& c, const Links& l
   if (own.experts > 0) {
     const double ranks = p.expert_replicas();
     const Group e{ranks, std::clamp(std::floor(gpu.domain / static_cast<double>(p.ep)), 1.0, ranks)};
-    t += links.gather_s(e, own.experts * c.grad_bytes) + links.gather_s(e, own.experts * kWeightBytes);
+    // Where weights are in pieces those of experts are too, and gathered for each pass.
+    const double passes = p.shard == Shard::weights ? 2 * p.micro_batches() : 1;
+    t += links.gather_s(e, own.experts * c.grad_bytes) + passes * links.gather_s(e, own.experts * kWeightBytes);
   }
   return t;
 }

@@ -256,8 +256,13 @@ TEST(Calibrate, APlanNobodyRanYetGetsTheNearestThereIs) {
   EXPECT_EQ(chosen("h200", Dtype::bf16, "", false)->words,
             "calibrated on 10 measured runs of dense on h100 in bf16: extrapolated to another GPU with the same chip");
   const auto extrapolated = chosen("b200", Dtype::bf16, "", false);
-  EXPECT_DOUBLE_EQ(extrapolated->calibration.gemm, 0.61);
-  EXPECT_EQ(extrapolated->words, "no run on b200 was measured: extrapolated from what software usually gets");
+  EXPECT_EQ(extrapolated->words, "calibrated on 10 measured runs of dense on h100 in bf16: extrapolated to another GPU");
+  EXPECT_NEAR(extrapolated->calibration.high, std::pow(known[0].high, 3), 1e-12) << "even less sure";
+  EXPECT_EQ(chosen("b200", Dtype::bf16, "", true)->calibration.software, "experts");
+  known.clear();
+  const auto nothing = chosen("b200", Dtype::bf16, "", false);
+  EXPECT_DOUBLE_EQ(nothing->calibration.gemm, 0.61);
+  EXPECT_EQ(nothing->words, "no run on b200 was measured: extrapolated from what software usually gets");
   const auto none = chosen("h100", Dtype::bf16, "nemo", false);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().next, "there are dense, experts, other");

@@ -187,18 +187,21 @@ std::string megatron(const Transformer& m, const TrainingPlan& p) {
   line(fmt::format("--micro-batch-size {} --global-batch-size {}", p.micro_batch, p.global_batch));
   line(fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", p.tp, p.pp));
   if (p.cp > 1) line(fmt::format("--context-parallel-size {}", p.cp));
-  if (p.vp > 1) line(fmt::format("--num-layers-per-virtual-pipeline-stage {}", m.layers / p.pp / p.vp));
-  if (m.layers % p.pp != 0) {
+  const bool even = m.layers % p.pp == 0;
+  if (p.vp > 1) line(fmt::format("--num-layers-per-virtual-pipeline-stage {}", (even ? m.layers : m.layers + 2) / p.pp / p.vp));
+  if (!even && p.vp > 1) line("--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
+  if (!even && p.vp == 1) {
     // The stages between have the most; the first and the last, with the embedding and the head, what is left.
     const std::uint32_t left = m.layers - p.stage_layers(m.layers) * (p.pp - 2);
     line(fmt::format("--decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}", (left + 1) / 2, left / 2));
   }
   if (m.experts > 0) {
-    line(fmt::format(
-        "--num-experts {} --moe-router-topk {} --moe-ffn-hidden-size {} --expert-model-parallel-size {} --moe-grouped-gemm",
-        m.experts, m.top_k, m.expert_ffn, p.ep));
+    line(
+        fmt::format("--num-experts {} --moe-router-topk {} --moe-ffn-hidden-size {} --expert-model-parallel-size {} "
+                    "--expert-tensor-parallel-size 1 --moe-grouped-gemm --moe-token-dispatcher-type alltoall",
+                    m.experts, m.top_k, m.expert_ffn, p.ep));
     if (m.shared_ffn > 0) line(fmt::format("--moe-shared-expert-intermediate-size {}", m.shared_ffn));
-    if (m.dense_layers > 0) line(fmt::format("--moe-layer-freq ([0]*{}+[1]*{})", m.dense_layers, m.layers - m.dense_layers));
+    if (m.dense_layers > 0) line(fmt::format("--moe-layer-freq '([0]*{}+[1]*{})'", m.dense_layers, m.layers - m.dense_layers));
   }
   if (p.sequence_parallel) line("--sequence-parallel");
   if (p.recompute == Recompute::selective) line("--recompute-activations");
@@ -223,6 +226,10 @@ std::string megatron(const Transformer& m, const TrainingPlan& p) {
 }
 
 Result<std::string> deepspeed(const TrainingPlan& p) {
+  if (p.recompute != Recompute::none)
+    return fail(Code::bad_input,
+                "this plan computes layers again, which DeepSpeed takes from the model's code and not from its configuration",
+                "--recompute none, or another framework's arguments");
   if (p.pp > 1 || p.ep > 1) {
     return fail(Code::bad_input,
                 fmt::format("this plan has {}, which DeepSpeed takes from the model's code and not from its configuration",
@@ -231,32 +238,35 @@ Result<std::string> deepspeed(const TrainingPlan& p) {
   }
   const int stage = static_cast<int>(p.shard);
   std::string zero = fmt::format("\"stage\": {}, \"overlap_comm\": true, \"contiguous_gradients\": true", stage);
-  if (p.shard_ranks > 0) zero += fmt::format(", \"zero_hpz_partition_size\": {}", p.shard_ranks);
+  if (p.shard_ranks > 0) zero += fmt::format(", \"mics_shard_size\": {}", p.shard_ranks);
   return fmt::format(
       "{{\n  \"train_batch_size\": {},\n  \"train_micro_batch_size_per_gpu\": {},\n  \"gradient_accumulation_steps\": {:g},\n"
       "  \"bf16\": {{\"enabled\": true}},\n  \"zero_optimization\": {{{}}},\n"
-      "  \"tensor_parallel\": {{\"autotp_size\": {}}},\n  \"sequence_parallel_size\": {},\n"
-      "  \"activation_checkpointing\": {{\"partition_activations\": {}}}\n}}\n",
-      p.global_batch, p.micro_batch, p.micro_batches(), zero, p.tp, p.cp, p.recompute == Recompute::full ? "true" : "false");
+      "  \"tensor_parallel\": {{\"autotp_size\": {}}},\n  \"sequence_parallel_size\": {}\n}}\n",
+      p.global_batch, p.micro_batch, p.micro_batches(), zero, p.tp, p.cp);
 }
 
 // Its degrees multiply to the GPUs. Less than weights in pieces is: weights that stay together once they were gathered.
-std::string torchtitan(const TrainingPlan& p) {
+std::string torchtitan(const Transformer& m, const TrainingPlan& p) {
   const double whole = p.shard == Shard::none ? p.dp : p.shard_ranks > 0 ? p.replicas() / p.shard_ranks : 1;
   const double pieces = p.dp / whole;
   // With stages it cuts the local batch into micro-batches; without, a local batch is one pass and steps accumulate.
   const std::uint32_t local = p.pp > 1 ? p.global_batch / p.dp : p.micro_batch;
+  // It counts the embedding and the head as a layer each.
+  const std::uint32_t parts = p.pp * p.vp;
+  const std::string per_stage =
+      p.pp > 1 ? fmt::format("pipeline_parallel_layers_per_stage = {}\n", (m.layers + 2 + parts - 1) / parts) : "";
   return fmt::format(
       "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n\n"
       "[parallelism]\ndata_parallel_replicate_degree = {:g}\ndata_parallel_shard_degree = {:g}\ntensor_parallel_degree = {}\n"
-      "context_parallel_degree = {}\npipeline_parallel_degree = {}\npipeline_parallel_schedule = \"{}\"\n"
+      "context_parallel_degree = {}\npipeline_parallel_degree = {}\npipeline_parallel_schedule = \"{}\"\n{}"
       "pipeline_parallel_microbatch_size = {}\nexpert_parallel_degree = {}\nfsdp_reshard_after_forward = "
       "\"{}\"\n\n[activation_checkpoint]\nmode = \"{}\"\n",
       local, p.global_batch, p.seq, whole, pieces, p.tp, p.cp, p.pp,
       p.zero_bubble ? "InterleavedZeroBubble"
       : p.vp > 1    ? "Interleaved1F1B"
                     : "1F1B",
-      p.micro_batch, p.ep, p.shard == Shard::weights ? "always" : "never",
+      per_stage, p.micro_batch, p.ep, p.shard == Shard::weights ? "always" : "never",
       p.recompute == Recompute::none   ? "none"
       : p.recompute == Recompute::full ? "full"
                                        : "selective");
@@ -270,10 +280,23 @@ Result<std::string> launch_text(Launcher launcher, const Transformer& model, con
                 "--launch torchtitan, or --schedule interleaved");
   if (plan.zero_bubble && plan.vp < 2)
     return fail(Code::bad_input, "torchtitan puts off the gradients of weights only with two pieces a stage or more", "--vp 2");
+  if (plan.dtype != Dtype::bf16 && launcher != Launcher::megatron)
+    return fail(
+        Code::bad_input,
+        fmt::format("only Megatron-LM's arguments are written for {}", names(Dtype{})[static_cast<std::size_t>(plan.dtype)]),
+        "--launch megatron, or --dtype bf16");
+  if (launcher == Launcher::torchtitan && plan.recompute_layers > 0)
+    return fail(Code::bad_input, "torchtitan computes all layers again or none",
+                "--recompute none, selective, or megatron's arguments");
+  if (launcher == Launcher::torchtitan && plan.ep > 1 && static_cast<std::uint32_t>(plan.pieces()) * plan.tp % plan.ep != 0)
+    return fail(Code::bad_input,
+                fmt::format("torchtitan wants {} expert ranks to divide the {:g} ranks that share one copy", plan.ep,
+                            plan.pieces() * plan.tp),
+                "fewer expert ranks (--ep), or megatron's arguments");
   switch (launcher) {
     case Launcher::megatron: return megatron(model, plan);
     case Launcher::deepspeed: return deepspeed(plan);
-    case Launcher::torchtitan: return torchtitan(plan);
+    case Launcher::torchtitan: return torchtitan(model, plan);
   }
   return {};
 }

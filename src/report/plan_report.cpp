@@ -65,6 +65,7 @@ Value run_of(const PlanReport& r) {
   o.number("gpu_hours", r.run->gpu_hours).number("mwh", r.run->mwh).text("ends", date(end_of(r, 1)));
   if (r.wish.price > 0) o.number("usd", usd(r));
   if (r.wish.by) o.text("by", date(*r.wish.by)).yes("late", r.late());
+  if (r.enough > 0) o.count("gpus_in_time", r.enough);
   if (r.wish.budget) o.number("budget_usd", *r.wish.budget).yes("over_budget", r.too_dear());
   return o.take();
 }
@@ -110,9 +111,9 @@ std::vector<std::string> say_run(const PlanReport& r) {
     if (!r.late()) {
       line += end_of(r, high(r)) > *r.wish.by ? "in time, if nothing goes wrong" : "in time";
     } else {
-      const double gpus = std::ceil(r.gpus * run.s / wanted / r.node_gpus) * r.node_gpus;
-      line += fmt::format("{} after {}; about {:.0f} GPUs would do, or {:.3g} tokens", render_duration(end_of(r, 1) - *r.wish.by),
-                          date(*r.wish.by), gpus, r.wish.tokens * wanted / run.s);
+      line += fmt::format("{} after {}; {}, or {:.3g} tokens", render_duration(end_of(r, 1) - *r.wish.by), date(*r.wish.by),
+                          r.enough > 0 ? fmt::format("{} GPUs would do", r.enough) : "more GPUs do not help at this batch",
+                          r.wish.tokens * wanted / run.s);
     }
     out.push_back(std::move(line));
   }

@@ -25,13 +25,13 @@ struct PlanReport {
   std::string model;
   std::string gpu;
   std::uint32_t gpus = 0;
-  double node_gpus = 8;
   std::vector<PlanRow> rows;  // the best first
   std::uint64_t candidates = 0, fit = 0;
   std::string basis;  // what the calibration is from
   RunWish wish;
   std::optional<design::WholeRun> run;  // of the best
   Time begin;                           // if it began now
+  std::uint32_t enough = 0;             // GPUs that would be in time, where these are not; 0: none that were tried
 
   bool late() const;
   bool too_dear() const;
