@@ -215,7 +215,8 @@ class Search {
           continue;  // gradients stay whole while micro-batches of other stages are under way
         p.shard = s;
         p.shard_ranks = 0;  // a copy among all replicas
-        if (a_.settled.shard_ranks == 0 || s != Shard::weights) one(p, micro, best);
+        const std::uint32_t asked = a_.settled.shard_ranks;
+        if (asked == 0 || asked >= p.dp * p.cp || s != Shard::weights) one(p, micro, best);
         if (s == Shard::weights) copies_of_few(p, micro, best);
       }
     }

@@ -71,6 +71,16 @@ check(told['gpus'] == 64 and (split['data'], split['pipeline'], split['micro_bat
 ran = run('plan', '--model', 'llama3-8b', '--gpu', 'h100', '--config', f'{STATE}/config.json')
 check(ran.code == 2 and 'no configuration of DeepSpeed' in ran.err and 'next:' in ran.err, 'nothing else is taken for one', ran)
 
+with open(f'{STATE}/fsdp.yaml', 'w') as f:
+    f.write('distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 16\nfsdp_config:\n'
+            '  fsdp_sharding_strategy: HYBRID_SHARD\n  fsdp_activation_checkpointing: true\n')
+for gpus, ranks in (('16', 8), ('8', None)):
+    ran = run('plan', '--model', 'llama3-8b', '--gpu', 'h100', '--gpus', gpus, '--seq', '4096', '--config', f'{STATE}/fsdp.yaml',
+              '-o', 'json')
+    split = json.loads(ran.out)['plans'][0]['split']
+    check((split.get('shard_ranks'), split['recompute'], split.get('recompute_layers')) == (ranks, 'full', None),
+          f'FSDP with a copy a node, on {gpus} GPUs', ran)
+
 RUN = ('plan', '--model', 'llama3-8b', *GPUS, '--tokens', '1T')
 ran = run(*RUN, '--by', '2200-01-31', '--price', '2', '--budget', '100', '--svg', f'{STATE}/p.svg', '-o', 'json')
 told = json.loads(ran.out)
