@@ -106,7 +106,6 @@ class Search {
     const std::vector<std::uint32_t> batches = divisors(a_.global_batch);
     for (p.tp = 1; p.tp <= a_.gpus; p.tp *= 2) {
       if (a_.gpus % p.tp != 0 || !heads_split(a_.model, p.tp) || !allows(a_.settled.tp, p.tp)) continue;
-      if (p.tp > a_.gpu.domain && a_.settled.tp == 0) continue;  // nobody sends every product through the network
       for (p.cp = 1; p.tp * p.cp <= a_.gpus; p.cp *= 2) {
         if (a_.gpus % (p.tp * p.cp) != 0 || (p.cp > 1 && a_.seq % (2 * p.cp) != 0) || !allows(a_.settled.cp, p.cp)) continue;
         for (p.ep = 1; p.ep <= std::max(1U, a_.model.experts); p.ep *= 2) {
