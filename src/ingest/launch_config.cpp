@@ -150,7 +150,9 @@ Result<LaunchConfig> parse_launch_config(std::string_view text, std::string_view
   if (text.size() > kMost) return fail(Code::bad_input, fmt::format("{}: no configuration is that large", where));
   const bool json = trim(text).starts_with('{');
   const auto value = json ? parse_json(text) : parse_yaml(text, where);
-  if (!value) return fail(Code::bad_input, json ? fmt::format("{}: {}", where, value.error().what) : value.error().what);
+  if (!value)
+    return fail(Code::bad_input, json ? fmt::format("{}: {}", where, value.error().what) : value.error().what,
+                "a configuration of DeepSpeed (JSON) or Accelerate (YAML)");
   std::string wrong;
   const Reader r(*value, where, wrong);
   const bool known = json ? r.has("zero_optimization") || r.has("train_batch_size") || r.has("train_micro_batch_size_per_gpu")

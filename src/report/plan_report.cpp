@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-
-#include "base/text.h"
 
 namespace muster::report {
 namespace {

@@ -70,6 +70,8 @@ check(told['gpus'] == 64 and (split['data'], split['pipeline'], split['micro_bat
       "DeepSpeed's configuration is planned as it is", told)
 ran = run('plan', '--model', 'llama3-8b', '--gpu', 'h100', '--config', f'{STATE}/config.json')
 check(ran.code == 2 and 'no configuration of DeepSpeed' in ran.err and 'next:' in ran.err, 'nothing else is taken for one', ran)
+ran = run('plan', '--model', 'llama3-8b', '--gpu', 'h100', '--config', __file__)
+check(ran.code == 2 and 'next:' in ran.err, 'nor is what is neither JSON nor YAML', ran)
 
 with open(f'{STATE}/fsdp.yaml', 'w') as f:
     f.write('distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 16\nfsdp_config:\n'
