@@ -205,8 +205,8 @@ Result<std::vector<CollectiveClass>> parse_collective_classes(std::string_view t
   std::vector<CollectiveClass> out;
   for (std::size_t i = 0; i < csv->rows.size(); ++i) {
     Cells c(*csv, i, where);
-    CollectiveClass one{c.text("class"), c.number("share"), c.number("start_us"), c.number("knee"), c.whole("rows")};
-    if (c.wrong.empty() && (one.name.empty() || !(one.share > 0 && one.share <= 1) || one.start_us <= 0 || one.knee > 100))
+    CollectiveClass one{c.text("class"), c.number("share"), c.number("start"), c.number("knee"), c.whole("rows")};
+    if (c.wrong.empty() && (one.name.empty() || !(one.share > 0 && one.share <= 1) || one.start <= 0 || one.knee > 100))
       c.wrong =
           fmt::format("{}:{}: a class needs a name, a share above 0 and at most 1, and a start above 0", where, csv->lines[i]);
     if (!c.wrong.empty()) return fail(Code::bad_input, c.wrong);

@@ -55,7 +55,7 @@ TEST(CollectiveRows, WhatIsWrongHasItsLine) {
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().what, "t.csv:2: nodes must be a number, is 'two'");
   EXPECT_FALSE(read("a,b\n1,2\n"));
-  EXPECT_FALSE(parse_collective_classes("class,share,start_us,knee,rows\nnvls,1.2,5,1,3\n")) << "no share above 1";
+  EXPECT_FALSE(parse_collective_classes("class,share,start,knee,rows\nnvls,1.2,5,1,3\n")) << "no share above 1";
   EXPECT_FALSE(parse_collective_spread("basis,low,high\ncalibrated,1.1,1.2\n"));
 }
 

@@ -47,10 +47,10 @@ struct CollectiveRow {
 
 // What exchanges of one kind get of the links they go over.
 struct CollectiveClass {
-  std::string name;      // "nvls", "nvlink", or a network's
-  double share = 0.9;    // of what the links could carry, for the largest
-  double start_us = 40;  // for the smallest; beyond NVLink: for each doubling of the domains that take part
-  double knee = 0.6;     // how much longer those between take than a start and the bytes
+  std::string name;    // "nvls", "nvlink", or a network's
+  double share = 0.9;  // of what the links could carry, for the largest
+  double start = 2;    // what the smallest take, in what NCCL's own table says of them
+  double knee = 1;     // how much longer those between take than a start and the bytes
   std::uint32_t rows = 0;
 
   bool operator==(const CollectiveClass&) const = default;

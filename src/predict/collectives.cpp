@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/math.h"
 #include "base/text.h"
+#include "predict/protocols.h"
 
 namespace muster::predict {
 namespace {
@@ -24,12 +25,6 @@ const GpuModel* gpu_of(const std::string& name, std::span<const GpuModel> gpus) 
 
 double groups(const CollectiveSetup& s) { return std::max(1.0, static_cast<double>(s.gpus) / std::max(1U, s.together)); }
 
-double median(std::vector<double> v) {
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
-
 // One for each size, in their order: in-place and out-of-place runs, and repeated ones, are one.
 std::vector<Point> by_size(const Rows& rows) {
   std::map<double, std::vector<double>> sizes;
@@ -44,7 +39,7 @@ std::vector<Point> by_size(const Rows& rows) {
 }
 
 constexpr std::size_t kOwnCurve = 4;  // sizes from which a set-up has a curve of its own
-constexpr double kSame = 0.75;        // of what NVLink gives: from there on it may be NVLink that limits
+constexpr double kSmaller = 4;        // times smaller than the smallest that was measured
 
 // The curve that is nearest to all the points, by steps along each parameter that grow shorter.
 CollectiveCurve fitted(const std::vector<Point>& points) {
@@ -79,9 +74,10 @@ CollectiveCurve fitted(const std::vector<Point>& points) {
   return best;
 }
 
-// What was measured over what the curve says, between two sizes by their logarithms; beyond the last as it is there.
-double correction(const CollectiveCurve& c, const std::vector<Point>& points, double bytes) {
-  const auto of = [&](const Point& p) { return det_log(p.s / c.at(p.bytes)); };
+// What was measured over what `expected` says, between two sizes by their logarithms; beyond the last as it is there.
+template <class Expected>
+double correction(const Expected& expected, const std::vector<Point>& points, double bytes) {
+  const auto of = [&](const Point& p) { return det_log(p.s / expected(p.bytes)); };
   if (bytes <= points.front().bytes) return det_exp(of(points.front()));
   if (bytes >= points.back().bytes) return det_exp(of(points.back()));
   const auto above = std::upper_bound(points.begin(), points.end(), bytes, [](double b, const Point& p) { return b < p.bytes; });
@@ -97,8 +93,6 @@ const CollectiveClass& class_of(std::span<const CollectiveClass> classes, const 
   return it == classes.end() ? kUsual : *it;
 }
 
-double doublings(const CollectiveSetup& s) { return groups(s) > 1 ? det_log(2 * groups(s)) / det_log(2.0) : 1; }
-
 struct WayCurve {
   CollectiveCurve curve;
   const CollectiveClass* limit = nullptr;
@@ -106,10 +100,10 @@ struct WayCurve {
 WayCurve curve_of(const CollectiveWay& way, std::span<const CollectiveClass> classes, const CollectiveSetup& s) {
   const CollectiveClass& near = class_of(classes, way.near);
   double bus = way.near_gb_s * near.share;
-  WayCurve out{{near.start_us * 1e-6, 0, near.knee}, &near};
+  WayCurve out{{near.start * way.start_us * 1e-6, 0, near.knee}, &near};
   if (!way.far.empty()) {
     const CollectiveClass& far = class_of(classes, way.far);
-    out.curve.start_s = far.start_us * 1e-6 * doublings(s);
+    out.curve.start_s = far.start * way.start_us * 1e-6;
     out.curve.knee = far.knee;
     if (way.far_gb_s * far.share < bus) {
       bus = way.far_gb_s * far.share;
@@ -118,6 +112,17 @@ WayCurve curve_of(const CollectiveWay& way, std::span<const CollectiveClass> cla
   }
   out.curve.bytes_per_s = bus * 1e9 / bus_factor(s.op, s.gpus);
   return out;
+}
+
+// By the fastest of the ways, as NCCL would choose with a true table.
+double soonest(std::span<const CollectiveWay> ways, std::span<const CollectiveClass> classes, const CollectiveSetup& s,
+               double bytes) {
+  double best = 0;
+  for (const CollectiveWay& way : ways) {
+    const double t = curve_of(way, classes, s).curve.at(bytes);
+    if (best == 0 || t < best) best = t;
+  }
+  return best;
 }
 
 // What was left of a prediction, as quantiles that eight of ten lie between.
@@ -147,6 +152,57 @@ struct Measured {
   }
 };
 
+// One set-up with the ways that it could go.
+struct Exchange {
+  CollectiveSetup setup;
+  std::vector<CollectiveWay> ways;
+  std::vector<Point> points;
+};
+
+constexpr std::uint32_t kFew = 3;  // rows that say nothing of others
+constexpr double kPrior = 0.3;     // measured sizes that would outweigh what is usual
+
+// The classes that are nearest to all of the measured sizes, by steps along each of their figures that grow shorter. A set-up
+// with many sizes counts for more than one with few, but by the root. Those before `first` stay.
+void fit_together(std::vector<CollectiveClass>& classes, std::size_t first, const std::vector<Exchange>& exchanges) {
+  const auto off = [&] {
+    double sum = 0;
+    for (const Exchange& e : exchanges) {
+      const double weight = 1 / std::sqrt(static_cast<double>(e.points.size()));
+      for (const Point& p : e.points) sum += weight * std::abs(det_log(soonest(e.ways, classes, e.setup, p.bytes) / p.s));
+    }
+    // What no row speaks of stays where it usually is.
+    for (const CollectiveClass& c : std::span(classes).subspan(first)) {
+      const CollectiveClass usual;
+      sum += kPrior * (std::abs(det_log(c.share / usual.share)) + std::abs(det_log(c.start / usual.start)) +
+                       std::abs(det_log(c.knee / usual.knee)));
+    }
+    return sum;
+  };
+  double now = off();
+  for (double step = 0.4; step > 5e-3;) {
+    bool better = false;
+    for (CollectiveClass& c : std::span(classes).subspan(first)) {
+      if (c.rows < kFew) continue;
+      for (double CollectiveClass::*value : {&CollectiveClass::share, &CollectiveClass::start, &CollectiveClass::knee}) {
+        for (const double factor : {1 + step, 1 / (1 + step)}) {
+          const CollectiveClass before = c;
+          c.*value *= factor;
+          c.share = std::min(1.0, c.share);
+          const double then = off();
+          if (then < now - 1e-9) {
+            now = then;
+            better = true;
+          } else {
+            c = before;
+          }
+        }
+      }
+    }
+    if (!better) step /= 2;
+  }
+}
+
 using Series = std::pair<std::string, std::string>;  // site, variant
 
 }  // namespace
@@ -171,36 +227,35 @@ std::vector<CollectiveWay> collective_ways(const CollectiveSetup& s, const GpuMo
   const double together = std::min<double>(s.gpus, s.together), apart = groups(s), factor = bus_factor(s.op, s.gpus);
   const double card = s.nic_gb_s * fabric_share, cards = together * card, nvlink = gpu.nvlink_gb_s;
   const bool adds = s.op == Collective::all_reduce && gpu.nvls && together > 2;
-  const auto add = [&](std::string_view algorithm, bool added, double beyond) {
-    CollectiveWay w{algorithm, added ? "nvls" : "nvlink", added ? nvlink * factor : nvlink};
-    if (apart > 1) {
-      w.far = s.network.empty() ? "infiniband" : s.network;
-      if (s.op == Collective::all_to_all) w.far += " pairs";  // many small messages to everybody get less of a network
-      w.far_gb_s = beyond;
-      if (beyond <= 0) return;
+  const auto add = [&](std::string_view algorithm, bool added, double beyond, double within) {
+    if (apart > 1 && beyond <= 0) return;
+    for (const ProtocolCost& p : protocol_costs(algorithm, s)) {
+      CollectiveWay w{algorithm, p.name, p.start_us, added ? "nvls" : "nvlink", within * p.bandwidth};
+      if (apart > 1) {
+        w.far = s.network.empty() ? "infiniband" : s.network;
+        if (s.op == Collective::all_to_all) w.far += " pairs";  // many small messages to everybody get less of a network
+        w.far_gb_s = beyond * p.bandwidth;
+      }
+      out.push_back(std::move(w));
     }
-    out.push_back(std::move(w));
   };
   switch (s.op) {
-    case Collective::send_recv:
-      add("direct", false, card);
-      if (!out.empty() && gpu.pair_gb_s > 0) out.back().near_gb_s = gpu.pair_gb_s;
-      break;
+    case Collective::send_recv: add("direct", false, card, gpu.pair_gb_s > 0 ? gpu.pair_gb_s : nvlink); break;
     case Collective::all_to_all:
       // Of what a rank sends, all but what stays in its domain leaves through its own card.
-      add("direct", false, card * (s.gpus - 1) / std::max(1.0, s.gpus - together));
+      add("direct", false, card * (s.gpus - 1) / std::max(1.0, s.gpus - together), nvlink);
       break;
     case Collective::all_reduce: {
       // A tree sends the whole once up and once down: of two domains that is each one's only exchange, of more it is as much as a
       // ring's.
       const double tree = cards * (apart <= 2 ? factor : 1);
-      add("Ring", false, cards);
-      if (apart > 1) add("Tree", false, tree);
-      if (adds) add(apart > 1 ? "NVLSTree" : "NVLS", true, tree);
-      if (in_network && apart > 1) add("CollNet", adds, cards * factor);
+      add("Ring", false, cards, nvlink);
+      if (apart > 1) add("Tree", false, tree, nvlink);
+      if (adds) add(apart > 1 ? "NVLSTree" : "NVLS", true, tree, nvlink * factor);
+      if (in_network && apart > 1) add("CollNet", adds, cards * factor, adds ? nvlink * factor : nvlink);
       break;
     }
-    default: add("Ring", false, cards);
+    default: add("Ring", false, cards, nvlink);
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const CollectiveWay& x, const CollectiveWay& y) { return x.most_gb_s() > y.most_gb_s(); });
@@ -217,49 +272,27 @@ std::vector<CollectiveClass> fit_collective_classes(std::span<const CollectiveRo
     if (it == all.end()) it = all.insert(it, {r.site, r.setup, {}});
     it->variants[r.variant].push_back(&r);
   }
-  struct Found {
-    std::vector<double> share, start, knee;
-    std::uint32_t rows = 0;
-  };
-  std::map<std::string, Found> found;
   std::vector<CollectiveClass> out;
-  // First what stays within a domain: only then can be told which of the two limits those that do not.
+  // First what stays within a domain: what does not goes over NVLink as well.
   for (const bool beyond : {false, true}) {
+    const std::size_t first = out.size();
+    std::vector<Exchange> exchanges;
     for (const Measured& m : all) {
-      const CollectiveSetup& setup = m.setup;
-      const auto& those = m.fastest();
-      const GpuModel* gpu = gpu_of(setup.gpu, gpus);
-      const auto ways = gpu == nullptr ? std::vector<CollectiveWay>{} : collective_ways(setup, *gpu);
+      const GpuModel* gpu = gpu_of(m.setup.gpu, gpus);
+      auto ways = gpu == nullptr ? std::vector<CollectiveWay>{} : collective_ways(m.setup, *gpu);
       if (ways.empty() || ways.front().far.empty() == beyond) continue;
-      const CollectiveWay& way = ways.front();
-      const std::vector<Point> points = by_size(those);
-      Found& f = found[beyond ? way.far : way.near];
-      f.rows += static_cast<std::uint32_t>(those.size());
-      double rate = 0;  // 0: none of them is large enough to tell
-      if (points.size() >= kOwnCurve) {
-        const CollectiveCurve c = fitted(points);
-        rate = c.bytes_per_s;
-        f.start.push_back(c.start_s * 1e6 / doublings(setup));
-        f.knee.push_back(c.knee);
-      } else if (points.back().bytes >= 1e9) {
-        rate = points.back().bytes / points.back().s;
+      exchanges.push_back({m.setup, std::move(ways), by_size(m.fastest())});
+      for (const CollectiveWay& w : exchanges.back().ways) {
+        const std::string& name = beyond ? w.far : w.near;
+        const bool known = std::any_of(out.begin(), out.end(), [&](const CollectiveClass& c) { return c.name == name; });
+        if (!known) out.push_back({.name = name, .share = name.ends_with(" pairs") ? 0.6 : 0.9});  // as in training steps
       }
-      const double bus = rate * bus_factor(setup.op, setup.gpus) / 1e9;
-      const bool by_near = beyond && bus > kSame * way.near_gb_s * class_of(out, way.near).share;
-      if (rate > 0 && !by_near) f.share.push_back(std::min(1.0, bus / (beyond ? way.far_gb_s : way.near_gb_s)));
+      CollectiveClass& likely = *std::find_if(out.begin(), out.end(), [&](const CollectiveClass& c) {
+        return c.name == (beyond ? exchanges.back().ways.front().far : exchanges.back().ways.front().near);
+      });
+      likely.rows += static_cast<std::uint32_t>(m.fastest().size());
     }
-    for (auto& [name, f] : found) {
-      CollectiveClass c;
-      c.name = name;
-      c.rows = f.rows;
-      constexpr std::uint32_t kFew = 3;             // rows that say nothing of others
-      if (name.ends_with(" pairs")) c.share = 0.6;  // as it is taken in training steps
-      if (!f.share.empty() && f.rows >= kFew) c.share = median(f.share);
-      if (!f.start.empty()) c.start_us = median(f.start);
-      if (!f.knee.empty()) c.knee = median(f.knee);
-      out.push_back(std::move(c));
-    }
-    found.clear();
+    fit_together(out, first, exchanges);
   }
   return out;
 }
@@ -277,7 +310,10 @@ CollectivePrediction Collectives::by_way(const CollectiveWay& way, const Collect
   out.bus_gb_s = bytes * bus_factor(setup.op, setup.gpus) / out.s / 1e9;
   out.by = way.far.empty() ? way.near : way.far;
   out.algorithm = way.algorithm;
-  out.limit = way.far.empty() || c.limit->name == way.near ? "NVLink" : "network cards";
+  out.protocol = way.protocol;
+  out.limit = c.curve.start_s > bytes / c.curve.bytes_per_s  ? "latency"
+              : way.far.empty() || c.limit->name == way.near ? "NVLink"
+                                                             : "network cards";
   return out;
 }
 
@@ -296,21 +332,24 @@ std::optional<CollectivePrediction> Collectives::measured(const CollectiveRow& r
   }
   if (best == nullptr) return {};
   const std::vector<Point> points = by_size(best->second);
-  CollectiveCurve curve;
-  if (points.size() >= kOwnCurve) {
-    curve = fitted(points);
-  } else {
-    const GpuModel* gpu = gpu_of(row.setup.gpu, gpus_);
-    const auto ways = gpu == nullptr ? std::vector<CollectiveWay>{} : collective_ways(row.setup, *gpu);
-    if (ways.empty()) return {};
-    curve = curve_of(ways.front(), classes_, row.setup).curve;
-  }
   CollectivePrediction out;
-  out.s = curve.at(row.bytes) * correction(curve, points, row.bytes);
-  out.low_s = out.s * spread_.low;
-  out.high_s = out.s * spread_.high;
+  // Of what is much smaller than anything that was measured, the curve through that says nothing.
+  const bool beyond = row.bytes < points.front().bytes / kSmaller;
+  const GpuModel* gpu = gpu_of(row.setup.gpu, gpus_);
+  const auto ways = gpu == nullptr ? std::vector<CollectiveWay>{} : collective_ways(row.setup, *gpu);
+  if (points.size() >= kOwnCurve && (!beyond || ways.empty())) {
+    const CollectiveCurve curve = fitted(points);
+    const auto expected = [&](double bytes) { return curve.at(bytes); };
+    out.s = expected(row.bytes) * correction(expected, points, row.bytes);
+  } else {
+    if (ways.empty()) return {};
+    const auto expected = [&](double bytes) { return soonest(ways, classes_, row.setup, bytes); };
+    out.s = expected(row.bytes) * correction(expected, points, row.bytes);
+  }
+  out.low_s = out.s * (beyond ? spread_.far_low : spread_.low);
+  out.high_s = out.s * (beyond ? spread_.far_high : spread_.high);
   out.bus_gb_s = row.bytes * bus_factor(row.setup.op, row.setup.gpus) / out.s / 1e9;
-  out.calibrated = true;
+  out.calibrated = !beyond;
   out.by = best->first.first;
   return out;
 }
@@ -367,6 +406,8 @@ double Collectives::as_neighbours(const CollectiveRow& row) const {
 
 CollectiveSpread collective_spread(std::span<const CollectiveRow> rows, std::span<const GpuModel> gpus) {
   std::vector<double> near, far;
+  std::vector<CollectiveClass> classes;  // without the site and the set-up of the row before
+  const CollectiveRow* without = nullptr;
   for (const CollectiveRow& r : rows) {
     if (r.time_s <= 0) continue;
     std::vector<CollectiveRow> others, elsewhere;
@@ -375,7 +416,10 @@ CollectiveSpread collective_spread(std::span<const CollectiveRow> rows, std::spa
       if (!same || o.bytes != r.bytes) others.push_back(o);
       if (o.site != r.site && !(o.setup == r.setup)) elsewhere.push_back(o);
     }
-    const auto classes = fit_collective_classes(elsewhere, gpus);
+    if (without == nullptr || without->site != r.site || !(without->setup == r.setup)) {
+      classes = fit_collective_classes(elsewhere, gpus);
+      without = &r;
+    }
     if (const auto p = Collectives(others, classes, gpus, {}).predict(r); p && p->calibrated) near.push_back(r.time_s / p->s);
     if (const auto p = Collectives(elsewhere, classes, gpus, {}).predict(r)) far.push_back(r.time_s / p->s);
   }

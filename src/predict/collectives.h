@@ -21,11 +21,12 @@ struct CollectiveCurve {
   double at(double bytes) const;
 };
 
-// One way to do it: the algorithm, and what the links could carry at most, in nccl-tests' bus bandwidth; the slower of the two,
-// when each gets its share of that, is what it gets.
+// One way to do it: the algorithm and the protocol, and what the links could carry at most under it, in nccl-tests' bus
+// bandwidth; the slower of the two, when each gets its share of that, is what it gets.
 struct CollectiveWay {
-  std::string_view algorithm;  // as NCCL calls it
-  std::string near;            // CollectiveClass::name: within an NVLink domain
+  std::string_view algorithm, protocol;  // as NCCL calls them
+  double start_us = 0;                   // of the smallest, by NCCL's own table
+  std::string near;                      // CollectiveClass::name: within an NVLink domain
   double near_gb_s = 0;
   std::string far;  // between domains; empty: there is one
   double far_gb_s = 0;
@@ -40,9 +41,9 @@ std::vector<CollectiveWay> collective_ways(const CollectiveSetup& setup, const G
 struct CollectivePrediction {
   double s = 0, low_s = 0, high_s = 0;
   double bus_gb_s = 0;
-  bool calibrated = false;            // the same set-up was measured at other sizes
-  std::string by;                     // the site, or the class
-  std::string_view algorithm, limit;  // empty where it was measured: the site's own choice
+  bool calibrated = false;                      // the same set-up was measured at other sizes
+  std::string by;                               // the site, or the class
+  std::string_view algorithm, protocol, limit;  // empty where it was measured: the site's own choice
 
   CollectivePrediction times(double slower) const;
 };

@@ -43,8 +43,9 @@ Table collective_table(std::span<const PredictedCollective> all) {
     size.raw = render_number(one.bytes);
     size.key = one.bytes;
     t.rows.push_back({std::move(size), time_cell(p.s), time_cell(p.low_s), time_cell(p.high_s),
-                      Cell(fmt::format("{:.1f}", p.bus_gb_s)), words(p.algorithm), words(p.limit),
-                      Cell(fmt::format("{} {}", p.calibrated ? "measured at" : "extrapolated from", p.by))});
+                      Cell(fmt::format("{:.1f}", p.bus_gb_s)),
+                      words(p.protocol.empty() ? std::string(p.algorithm) : fmt::format("{}/{}", p.algorithm, p.protocol)),
+                      words(p.limit), Cell(fmt::format("{} {}", p.calibrated ? "measured at" : "extrapolated from", p.by))});
   }
   return t;
 }
@@ -99,9 +100,9 @@ std::string render_collectives(std::span<const CollectiveRow> rows) {
 }
 
 std::string render_collective_classes(std::span<const CollectiveClass> classes) {
-  std::string out = "class,share,start_us,knee,rows\n";
+  std::string out = "class,share,start,knee,rows\n";
   for (const CollectiveClass& c : classes)
-    out += fmt::format("{},{:.4f},{:.4g},{:.4f},{}\n", c.name, c.share, c.start_us, c.knee, c.rows);
+    out += fmt::format("{},{:.4f},{:.4g},{:.4f},{}\n", c.name, c.share, c.start, c.knee, c.rows);
   return out;
 }
 
