@@ -1,4 +1,4 @@
-// muster design fabric, muster predict fabric: networks from a few numbers, and what a network gives to traffic.
+// muster design fabric, muster predict fabric and congestion: networks from a few numbers, and what they give to traffic.
 #include <fmt/format.h>
 
 #include "commands.h"
@@ -48,6 +48,33 @@ int run_predict_fabric(const PredictFabricOptions& o) {
   if (!pairs) return say_error(pairs.error());
   t.pairs = *pairs;
   const report::Table table = report::traffic_table(t);
+  put(o.format == report::Format::csv ? report::render_csv(table, true)
+                                      : report::render_table(table, {.colour = colour_wanted()}));
+  return finish_output();
+}
+
+int run_predict_congestion(const PredictCongestionOptions& o) {
+  std::vector<report::Incast> all;
+  const auto add = [&](const char* name, const predict::Dcqcn& control) -> Result<void> {
+    predict::IncastAsk a = o.ask;
+    a.control = control;
+    const auto f = predict::incast(a);
+    if (!f) return tl::unexpected(f.error());
+    all.push_back({name, *f});
+    return {};
+  };
+  if (auto ok = add("DCQCN", o.ask.control); !ok) return say_error(ok.error());
+  predict::Dcqcn off = o.ask.control;
+  off.on = false;
+  if (auto ok = add("pauses alone", off); !ok) return say_error(ok.error());
+  if (o.tune) {
+    const auto best = predict::tuned(o.ask);
+    if (!best) return say_error(best.error());
+    if (auto ok = add("DCQCN tuned", *best); !ok) return say_error(ok.error());
+    say(fmt::format("tuned: --kmin {:g} --kmax {:g} --pmax {:g} --timer {:g} --ai {:g} --hai {:g}", best->kmin_kb, best->kmax_kb,
+                    100 * best->pmax, best->rate_us, 1000 * best->ai_gb_s, 1000 * best->hai_gb_s));
+  }
+  const report::Table table = report::incast_table(all);
   put(o.format == report::Format::csv ? report::render_csv(table, true)
                                       : report::render_table(table, {.colour = colour_wanted()}));
   return finish_output();

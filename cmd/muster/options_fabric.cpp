@@ -54,7 +54,39 @@ void Parser::add_fabric() {
         [&p](const std::string& s) { p.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
   add_format(sub, p.format, {Format::table, Format::csv});
   chosen(sub, predict_fabric_);
+  add_predict_congestion(*predict);
   add_predict_collective(*predict);
+}
+
+void Parser::add_predict_congestion(CLI::App& predict) {
+  auto* sub = command(predict, "congestion", "Many senders that meet at one Ethernet port: DCQCN against pauses alone", nullptr,
+                      "  muster predict congestion --senders 16 --mb 16 --kmin 150 --kmax 450 --pmax 20\n"
+                      "  muster predict congestion --senders 32 --tune");
+  PredictCongestionOptions& o = predict_congestion_;
+  predict::IncastAsk& a = o.ask;
+  value(sub, "--senders", "N", "That start at once [8]",
+        [&a](const std::string& s) { a.senders = static_cast<std::uint32_t>(checked(parse_count("--senders", s, 1, 4096))); });
+  const auto number = [&](const char* flag, const char* unit, const char* about, double& to, double min, double max,
+                          double times = 1) {
+    value(sub, flag, unit, about,
+          [flag, &to, min, max, times](const std::string& s) { to = checked(parse_quantity(flag, s, min, max)) * times; });
+  };
+  predict::Dcqcn& c = a.control;
+  number("--mb", "MB", "That each sends [16]", a.mb, 0.001, 10'000);
+  number("--rate", "GB/S", "Of a port, bytes one way: 50 is 400G [50]", a.line_gb_s, 0.1, 1000);
+  number("--rtt", "US", "Until what a port marks is felt [8]", a.rtt_us, 1, 1000);
+  number("--xoff", "KB", "Of a port's queue, from where it pauses senders (PFC) [2000]", a.xoff_kb, 1, 1e6);
+  number("--kmin", "KB", "Of the queue, from where packets are marked [150]", c.kmin_kb, 1, 1e6);
+  number("--kmax", "KB", "From where all of them are [450]", c.kmax_kb, 1, 1e6);
+  number("--pmax", "PCT", "That are marked just below that [20]", c.pmax, 0.001, 100, 0.01);
+  number("--timer", "US", "Between a sender's steps up [300]", c.rate_us, 1, 100'000);
+  number("--ai", "MB/S", "Such a step, beyond the rate before [5]", c.ai_gb_s, 0.001, 100'000, 0.001);
+  number("--hai", "MB/S", "When many of them went well [50]", c.hai_gb_s, 0.001, 100'000, 0.001);
+  flag(sub, "--tune", o.tune, "And the settings near these with which the last is done soonest");
+  value(sub, "--seed", "N", "Of which packets are marked [1]",
+        [&a](const std::string& s) { a.seed = checked(parse_count("--seed", s, 0, UINT64_MAX)); });
+  add_format(sub, o.format, {Format::table, Format::csv});
+  chosen(sub, o);
 }
 
 }  // namespace muster::cmd

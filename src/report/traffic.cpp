@@ -19,4 +19,23 @@ Table traffic_table(const Traffic& t) {
   return out;
 }
 
+Table incast_table(std::span<const Incast> all) {
+  Table out;
+  out.columns = {{"CONTROL"},        {"FIRST MS", true},   {"LAST MS", true}, {"AT BEST MS", true}, {"PORT USED", true},
+                 {"QUEUE KB", true}, {"AT MOST KB", true}, {"PAUSED", true},  {"FAIRNESS", true}};
+  for (const Incast& one : all) {
+    const predict::IncastFigures& f = one.figures;
+    const auto number = [](const char* format, double v) {
+      Cell c(fmt::format(fmt::runtime(format), v));
+      c.raw = fmt::format("{:.6g}", v);
+      return c;
+    };
+    out.rows.push_back({Cell(one.control), number("{:.3f}", f.first_s * 1e3), number("{:.3f}", f.last_s * 1e3),
+                        number("{:.3f}", f.ideal_s * 1e3), number("{:.0f} %", 100 * f.port_used()),
+                        number("{:.0f}", f.mean_queue_kb), number("{:.0f}", f.most_queue_kb), number("{:.1f} %", 100 * f.paused),
+                        number("{:.3f}", f.fairness)});
+  }
+  return out;
+}
+
 }  // namespace muster::report

@@ -1,6 +1,8 @@
 // What a fabric gives to patterns of traffic, as a table.
 #pragma once
+#include <span>
 
+#include "predict/congestion.h"
 #include "predict/traffic.h"
 #include "report/table.h"
 
@@ -12,5 +14,11 @@ struct Traffic {
 };
 
 Table traffic_table(const Traffic& t);
+
+struct Incast {
+  const char* control;
+  predict::IncastFigures figures;
+};
+Table incast_table(std::span<const Incast> all);
 
 }  // namespace muster::report
