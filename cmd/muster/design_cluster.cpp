@@ -33,6 +33,7 @@ int run_design_cluster(const DesignClusterOptions& o) {
     ask.prices = std::move(*read);
   }
   ask.classes = shipped_collective_classes();
+  ask.stores = store_kinds();
   std::vector<std::string> wanted = o.gpus;
   if (wanted.empty()) {
     for (const GpuModel& g : gpu_models()) {

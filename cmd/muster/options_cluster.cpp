@@ -35,6 +35,11 @@ void Parser::add_design_cluster(CLI::App& design) {
   for (const auto name : names(design::Cooling{})) coolings.emplace_back(name);
   choice(sub, "--cooling", "BY", join(coolings, ", ") + " [air]", coolings,
          [&a](std::size_t i) { a.cooling = static_cast<design::Cooling>(i); });
+  words(sub, "--store", "KIND", "What checkpoints are written to: lustre, gpfs, weka [the cheapest that does]", a.store);
+  value(sub, "--feed", "GB/S", "What each GPU reads of data; text needs next to nothing, images 1 to 4 [0.05]",
+        [&a](const std::string& s) { a.feed_gb_s = checked(parse_quantity("--feed", s, 0, 100)); });
+  value(sub, "--checkpoint", "SECONDS", "Until a checkpoint must be durable [60]",
+        [&a](const std::string& s) { a.checkpoint_s = checked(parse_quantity("--checkpoint", s, 1, 86'400)); });
   value(sub, "--years", "N", "That it is kept [4]",
         [&a](const std::string& s) { a.years = checked(parse_quantity("--years", s, 0.5, 20)); });
   count("--show", "One of them, line by line", o.show, 1000);

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "design/fabrics.h"
+#include "design/storage.h"
 #include "design/whole_run.h"
 #include "model/calibration.h"
 #include "model/gpu_model.h"
@@ -19,8 +20,8 @@
 
 namespace muster::design {
 
-enum class Cooling : std::uint8_t { air, liquid };
-constexpr std::array<std::string_view, 2> names(Cooling) { return {"air", "liquid"}; }
+enum class Cooling : std::uint8_t { air, rear_door, liquid };
+constexpr std::array<std::string_view, 3> names(Cooling) { return {"air", "rear_door", "liquid"}; }
 
 struct GpuChoice {
   GpuModel gpu;
@@ -42,6 +43,17 @@ struct ClusterAsk {
   std::uint32_t radix = 64;
   Cooling cooling = Cooling::air;
   double years = 4;
+  std::vector<StoreKind> stores;
+  std::string store;         // that is wanted; empty: the cheapest that does
+  double feed_gb_s = 0.05;   // that each GPU reads
+  double checkpoint_s = 60;  // until one is durable
+};
+
+// What there is to buy when it grows.
+struct GrowthStep {
+  std::uint32_t gpus = 0;  // then
+  std::uint32_t nodes = 0, switches = 0, cables = 0;
+  double usd = 0;
 };
 
 struct Cables {
@@ -55,22 +67,26 @@ struct ClusterDesign {
   FabricAsk fabric;
   std::uint32_t switches = 0, leaves = 0, transceivers = 0;
   Cables cables;
-  double hops = 0;           // switches between two cards, mean over all pairs
-  double bisection = 0;      // of the cards' rate, when all of it crosses the narrowest tier
-  double one_down = 0;       // the same share with one spine gone
-  double all_reduce_s = 0;   // of 1 GiB among all
-  double it_mw = 0, mw = 0;  // machines at their limit; with cooling
-  double write_gb_s = 0;     // of the store, so that a checkpoint is durable in a minute
-  double read_gb_s = 0;      // so that data never wait
-  double flash_pb = 0, object_pb = 0;
-  double servers_usd = 0, network_usd = 0, storage_usd = 0;  // to buy
-  double yearly_usd = 0;                                     // hall and people
-  std::optional<TrainingPlan> plan;                          // of the named run
+  double hops = 0;                 // switches between two cards, mean over all pairs
+  double bisection = 0;            // of the cards' rate, when all of it crosses the narrowest tier
+  double one_down = 0;             // the same share with one spine gone
+  double all_reduce_s = 0;         // of 1 GiB among all
+  double it_mw = 0, mw = 0;        // machines at their limit; with cooling
+  double write_gb_s = 0;           // of the store, so that a checkpoint is durable in time
+  double read_gb_s = 0;            // so that data never wait
+  std::vector<SizedStore> stores;  // that would do, the one that is bought first
+  SizedStore objects;              // the cold tier
+  StorageNetwork storage_network;
+  std::uint32_t spare_nodes = 0, spare_cables = 0;
+  double servers_usd = 0, network_usd = 0, storage_usd = 0, spares_usd = 0;  // to buy
+  double yearly_usd = 0;                                                     // hall and people
+  std::optional<GrowthStep> growth;
+  std::optional<TrainingPlan> plan;  // of the named run
   std::optional<WholeRun> run;
   double step_s = 0;
   bool front = false;  // no other is better in one of capital, yearly cost and days, and worse in none
 
-  double capital_usd() const { return servers_usd + network_usd + storage_usd; }
+  double capital_usd() const { return servers_usd + network_usd + storage_usd + spares_usd; }
 };
 
 struct ClusterDesigns {

@@ -39,8 +39,11 @@ ClusterAsk ask() {
   a.prices.copper_cable = 150;
   a.prices.active_cable = 600;
   a.prices.fibre = 60;
-  a.prices.flash_pb = 250000;
-  a.prices.object_pb = 60000;
+  a.prices.store_pb = {{"files", 250000}, {"better", 400000}, {"objects", 60000}};
+  a.prices.storage_switch = 36000;
+  a.stores = {{"files", false, 90, 60, 0.25, 2, 2, 8, 2, ""},
+              {"better", false, 90, 60, 0.25, 2, 2, 8, 2, ""},
+              {"objects", true, 10, 5, 0.5, 1, 2, 2, 8, ""}};
   a.prices.hall_kw_month = 200;
   a.prices.people_year = 1e6;
   return a;
@@ -67,6 +70,12 @@ TEST(ClusterDesign, PartsAddUp) {
     EXPECT_LE(d.hops, 5);
     EXPECT_LE(d.one_down, d.bisection + 0.02);
     EXPECT_GT(d.all_reduce_s, 2.0 * (1 << 30) / 450e9);
+    ASSERT_EQ(d.stores.size(), 2U);
+    EXPECT_EQ(d.stores[0].kind.name, "files") << "the cheaper of two alike";
+    EXPECT_GE(d.stores[0].write_gb_s(), d.write_gb_s);
+    EXPECT_GE(d.stores[0].read_gb_s(), d.read_gb_s);
+    EXPECT_EQ(d.spare_nodes, 4U) << "ten days of 41 failures a year";
+    EXPECT_NEAR(d.capital_usd(), d.servers_usd + d.network_usd + d.storage_usd + d.spares_usd, 1);
   }
   EXPECT_LT(found->designs[0].capital_usd(), found->designs[1].capital_usd() + 1) << "cheapest first";
   const auto narrow = std::find_if(found->designs.begin(), found->designs.end(),
@@ -112,6 +121,20 @@ TEST(ClusterDesign, LiquidCoolingCostsLess) {
   EXPECT_EQ(design_clusters(a)->designs[0].cooling, Cooling::liquid) << "a rack of 72 is not cooled by air";
 }
 
+TEST(ClusterDesign, TheStoreThatIsWanted) {
+  ClusterAsk a = ask();
+  a.gpus = 1024;
+  a.store = "better";
+  const auto found = design_clusters(a);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->designs[0].stores[0].kind.name, "better");
+  EXPECT_EQ(found->designs[0].stores.size(), 2U) << "with what it could have been";
+  a.feed_gb_s = 2;
+  EXPECT_GE(design_clusters(a)->designs[0].stores[0].read_gb_s(), 2048);
+  a.store = "tape";
+  EXPECT_EQ(design_clusters(a).error().what, "no store of the kind tape is known");
+}
+
 TEST(ClusterDesign, RoomToGrow) {
   ClusterAsk a = ask();
   a.gpus = 1024;
@@ -121,6 +144,11 @@ TEST(ClusterDesign, RoomToGrow) {
   ASSERT_TRUE(now && later) << later.error().what;
   EXPECT_EQ(now->designs.front().fabric.levels, 0U);
   EXPECT_EQ(later->designs.front().fabric.levels, 3U) << "a third level from the start, so that no cable is pulled twice";
+  EXPECT_FALSE(now->designs.front().growth);
+  ASSERT_TRUE(later->designs.front().growth);
+  EXPECT_EQ(later->designs.front().growth->nodes, (16384U - 1024) / 8);
+  EXPECT_GT(later->designs.front().growth->usd, 15360 * 38750.0);
+  EXPECT_GT(later->designs.front().growth->switches, 100U);
 }
 
 TEST(ClusterDesign, ContradictionsAreSaid) {

@@ -26,6 +26,11 @@ class RowReader {
       wrong_ = fmt::format("{}:{}: {} must be a number of 0 or more, is '{}'", where_, csv_.lines[row_], column, printable(cell));
     return 0;
   }
+  double positive(std::string_view column) {
+    const double n = number(column);
+    if (n <= 0 && !wrong_) wrong_ = fmt::format("{}:{}: {} must be above 0", where_, csv_.lines[row_], column);
+    return n;
+  }
   std::uint32_t whole(std::string_view column) {
     const double n = number(column);
     if (n != static_cast<double>(static_cast<std::uint32_t>(n)) && !wrong_) {
@@ -59,6 +64,21 @@ GpuModel gpu_of(RowReader& r) {
   g.tdp_w = r.number("tdp_w");
   g.source = r.text("source");
   return g;
+}
+
+StoreKind store_of(RowReader& r) {
+  StoreKind s;
+  s.name = r.text("name");
+  s.objects = r.text("tier") == "object";
+  s.read_gb_s = r.positive("read_gb_s");
+  s.write_gb_s = r.positive("write_gb_s");
+  s.usable_pb = r.positive("usable_pb");
+  s.kw = r.number("kw");
+  s.rack_units = r.whole("rack_units");
+  s.ports = r.whole("ports");
+  s.least = r.whole("least");
+  s.source = r.text("source");
+  return s;
 }
 
 Transformer transformer_of(RowReader& r) {
@@ -116,6 +136,10 @@ Result<std::vector<Transformer>> parse_transformers(std::string_view csv, std::s
   return parse_all<Transformer>(csv, where, transformer_of);
 }
 
+Result<std::vector<StoreKind>> parse_stores(std::string_view csv, std::string_view where) {
+  return parse_all<StoreKind>(csv, where, store_of);
+}
+
 namespace {
 
 Result<HardwarePrices> priced(std::string_view text, std::string_view where, HardwarePrices out) {
@@ -125,8 +149,7 @@ Result<HardwarePrices> priced(std::string_view text, std::string_view where, Har
       {"copper cable", &HardwarePrices::copper_cable},
       {"active cable", &HardwarePrices::active_cable},
       {"fibre", &HardwarePrices::fibre},
-      {"flash storage", &HardwarePrices::flash_pb},
-      {"object storage", &HardwarePrices::object_pb},
+      {"storage switch", &HardwarePrices::storage_switch},
       {"hall", &HardwarePrices::hall_kw_month},
       {"people", &HardwarePrices::people_year},
   };
@@ -141,9 +164,13 @@ Result<HardwarePrices> priced(std::string_view text, std::string_view where, Har
       out.gpu[item.substr(4)] = usd;
       continue;
     }
+    if (item.starts_with("store ")) {
+      out.store_pb[item.substr(6)] = usd;
+      continue;
+    }
     const auto known = std::find_if(std::begin(kItems), std::end(kItems), [&](const auto& k) { return k.first == item; });
     if (known == std::end(kItems)) {
-      std::vector<std::string> names = {"gpu NAME"};
+      std::vector<std::string> names = {"gpu NAME", "store NAME"};
       for (const auto& [name, to] : kItems) names.emplace_back(name);
       return fail(Code::bad_input,
                   fmt::format("{}:{}: nothing is bought by the name '{}'", where, csv->lines[i], printable(item)),
@@ -172,6 +199,15 @@ const HardwarePrices& hardware_prices() {
 const std::vector<GpuModel>& gpu_models() {
   static const std::vector<GpuModel> all = [] {
     auto read = parse_gpu_models(embedded_file("hardware/gpus.csv").value_or(""));
+    MUSTER_CHECK(read.has_value());
+    return std::move(*read);
+  }();
+  return all;
+}
+
+const std::vector<StoreKind>& store_kinds() {
+  static const std::vector<StoreKind> all = [] {
+    auto read = parse_stores(embedded_file("hardware/stores.csv").value_or(""));
     MUSTER_CHECK(read.has_value());
     return std::move(*read);
   }();

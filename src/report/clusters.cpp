@@ -16,6 +16,26 @@ std::string network_words(const design::FabricAsk& f) {
                      f.oversubscription > 1 ? fmt::format(" {:g}:1", f.oversubscription) : "");
 }
 
+void say_storage(const design::ClusterDesign& d, std::vector<std::string>& out) {
+  if (d.stores.empty()) return;
+  const design::SizedStore& s = d.stores.front();
+  out.push_back(fmt::format(
+      "storage: {} blocks of {} with {:.2f} PB ({} asks for so many: {:.0f} GB/s written for a checkpoint in time, {:.0f} GB/s "
+      "read), {:.2f} PB of objects on {}; {:.1f} million USD with their network",
+      s.blocks, s.kind.name, s.pb(), s.bound, d.write_gb_s, d.read_gb_s, d.objects.pb(), d.objects.blocks, d.storage_usd / 1e6));
+  for (std::size_t i = 1; i < d.stores.size(); ++i) {
+    const design::SizedStore& o = d.stores[i];
+    out.push_back(
+        fmt::format("  or {} blocks of {}: {:.2f} PB, {:.0f} GB/s written, {:.0f} read, {:.1f} kW; {:.2f} million USD "
+                    "instead of {:.2f}",
+                    o.blocks, o.kind.name, o.pb(), o.write_gb_s(), o.read_gb_s(), o.kw(), o.usd / 1e6, s.usd / 1e6));
+  }
+  const design::StorageNetwork& n = d.storage_network;
+  out.push_back(fmt::format("their network: {} ports of nodes and blocks, {} switches{}, {:.1f} million USD", n.ports, n.switches,
+                            n.oversubscription > 1 ? fmt::format(", {:g}:1 towards its spines", n.oversubscription) : "",
+                            n.usd / 1e6));
+}
+
 }  // namespace
 
 Table cluster_table(std::span<const design::ClusterDesign> designs) {
@@ -43,8 +63,9 @@ Table cluster_table(std::span<const design::ClusterDesign> designs) {
       {{"HOPS", true, true}, "{:.2f}", [](D d) { return d.hops; }},
       {{"ONE DOWN", true, true}, "{:.1f} %", [](D d) { return 100 * d.one_down; }},
       {{"ALLREDUCE MS", true, true}, "{:.2f}", [](D d) { return d.all_reduce_s * 1e3; }},
-      {{"FLASH PB", true, true}, "{:.2f}", [](D d) { return d.flash_pb; }},
-      {{"OBJECT PB", true, true}, "{:.2f}", [](D d) { return d.object_pb; }},
+      {{"FLASH PB", true, true}, "{:.2f}", [](D d) { return d.stores.empty() ? kNone : d.stores.front().pb(); }},
+      {{"OBJECT PB", true, true}, "{:.2f}", [](D d) { return d.objects.pb(); }},
+      {{"SPARE NODES", true, true}, "{:.0f}", [](D d) { return static_cast<double>(d.spare_nodes); }},
       {{"WRITE GB/S", true, true}, "{:.0f}", [](D d) { return d.write_gb_s; }},
       {{"READ GB/S", true, true}, "{:.0f}", [](D d) { return d.read_gb_s; }},
       {{"STEP S", true, true}, "{:.3f}", [](D d) { return d.run ? d.step_s : kNone; }},
@@ -81,14 +102,19 @@ std::vector<std::string> say_cluster(const design::ClusterDesign& d, double year
       "it crosses {:.2f} switches on average; its narrowest tier carries {:.0f} % of the cards' rate, {:.1f} % with one switch "
       "gone; 1 GiB is all-reduced in about {:.1f} ms",
       d.hops, 100 * d.bisection, 100 * d.one_down, d.all_reduce_s * 1e3));
-  out.push_back(
-      fmt::format("storage: {:.2f} PB of flash ({:.0f} GB/s written, so that a checkpoint is durable in a minute; {:.0f} GB/s "
-                  "read), {:.2f} PB of objects; {:.1f} million USD",
-                  d.flash_pb, d.write_gb_s, d.read_gb_s, d.object_pb, d.storage_usd / 1e6));
+  say_storage(d, out);
+  out.push_back(fmt::format("on the shelf: {} nodes for those away for repair, {} cables and a switch; {:.1f} million USD",
+                            d.spare_nodes, d.spare_cables, d.spares_usd / 1e6));
   out.push_back(fmt::format(
       "power: {:.2f} MW of machines, {:.2f} MW with cooling; hall and people {:.1f} million USD a year, {:.0f} million "
       "USD in {:g} years with what is bought",
       d.it_mw, d.mw, d.yearly_usd / 1e6, (d.capital_usd() + d.yearly_usd * years) / 1e6, years));
+  if (d.growth) {
+    out.push_back(
+        fmt::format("to {} GPUs later: {} nodes, {} switches and {} cables more, with as much more storage; {:.1f} "
+                    "million USD at today's prices",
+                    d.growth->gpus, d.growth->nodes, d.growth->switches, d.growth->cables, d.growth->usd / 1e6));
+  }
   if (d.run && d.plan) {
     out.push_back(fmt::format("the run: {}; a step of {:.2f} s, {:.1f} days, about {:.0f} interruptions", say_plan(*d.plan),
                               d.step_s, d.run->s / 86'400, d.run->interruptions));
