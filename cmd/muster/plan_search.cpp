@@ -32,7 +32,8 @@ struct Machine {
 
 // What neither a flag nor a configuration says is usual.
 Result<PlanOptions> completed(PlanOptions o) {
-  constexpr std::uint32_t kBatch = 1024, kNodeGpus = 8;
+  constexpr std::uint32_t kBatch = 1024, kSeq = 8192, kNodeGpus = 8;
+  design::Settled& s = o.settled;
   if (!o.config.empty()) {
     const auto text = read_file(o.config);
     if (!text) return tl::unexpected(text.error());
@@ -41,12 +42,13 @@ Result<PlanOptions> completed(PlanOptions o) {
     const auto settle = [](std::uint32_t& flag, std::uint32_t told) { flag = flag > 0 ? flag : told; };
     settle(o.gpus, c->gpus);
     settle(o.batch, c->batch);
-    design::Settled& s = o.settled;
+    settle(o.seq, c->seq);
     settle(s.micro_batch, c->micro_batch);
     settle(s.tp, c->tp);
     settle(s.cp, c->cp);
-    settle(s.pp, 1);  // neither framework takes stages from its configuration
-    settle(s.vp, 1);
+    settle(s.pp, c->pp);
+    settle(s.vp, c->vp);
+    settle(s.ep, c->ep);
     if (!s.shard) s.shard = c->shard;
     if (!s.recompute) s.recompute = c->recompute;
     s.recompute_all = c->recompute == Recompute::full;  // frameworks wrap every layer
@@ -54,7 +56,17 @@ Result<PlanOptions> completed(PlanOptions o) {
     if (c->copies > 1 && o.gpus > 0) s.shard_ranks = o.gpus / std::max(1U, s.tp) / c->copies;
     if (c->copy_a_node) s.shard_ranks = kNodeGpus / std::max(1U, s.tp);
     if (!o.dtype) o.dtype = c->dtype;
+    if (c->half) say("fp16 is planned as bf16: products are as fast and numbers as large");
   }
+  // Only what the framework can be told to do.
+  if (o.launch == report::Launcher::torchtitan) s.recompute_all = true;
+  if (o.launch == report::Launcher::deepspeed) {
+    for (std::uint32_t design::Settled::*of : {&design::Settled::pp, &design::Settled::vp, &design::Settled::ep}) {
+      if (s.*of == 0) s.*of = 1;
+    }
+    if (!s.recompute) s.recompute = Recompute::none;
+  }
+  if (o.seq == 0) o.seq = kSeq;
   if (o.batch == 0) o.batch = kBatch;
   if (!o.dtype) o.dtype = Dtype::bf16;
   return o;

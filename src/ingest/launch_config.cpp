@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
+#include "ingest/arguments.h"
 #include "ingest/json.h"
 #include "ingest/yaml.h"
 
@@ -86,7 +88,8 @@ LaunchConfig deepspeed(const Reader& r) {
   }
   if (const std::uint32_t n = r.inner("tensor_parallel").count("autotp_size"); n > 0) out.tp = n;
   if (const std::uint32_t n = r.count("sequence_parallel_size"); n > 0) out.cp = n;
-  if (r.inner("fp16").yes("enabled").value_or(false) || r.inner("bf16").yes("enabled").value_or(false)) out.dtype = Dtype::bf16;
+  out.half = r.inner("fp16").yes("enabled").value_or(false);
+  if (out.half || r.inner("bf16").yes("enabled").value_or(false)) out.dtype = Dtype::bf16;
   if (out.batch > 0 && out.micro_batch > 0 && times > 0) {
     const std::uint64_t each = std::uint64_t{out.micro_batch} * times;
     if (out.batch % each != 0) {
@@ -120,7 +123,8 @@ LaunchConfig accelerate(const Reader& r) {
   LaunchConfig out;
   out.gpus = r.count("num_processes");
   const std::string precision = lower(r.text("mixed_precision"));
-  if (precision == "bf16" || precision == "fp16") out.dtype = Dtype::bf16;
+  out.half = precision == "fp16";
+  if (precision == "bf16" || out.half) out.dtype = Dtype::bf16;
   if (precision == "fp8") out.dtype = Dtype::fp8;
   if (r.has("fsdp_config")) {
     out.framework = "FSDP";
@@ -143,22 +147,69 @@ LaunchConfig accelerate(const Reader& r) {
   return out;
 }
 
+// What a script leaves out is as Megatron-LM has it.
+Result<LaunchConfig> megatron(const Arguments& a, std::string_view where) {
+  LaunchConfig out;
+  out.framework = "Megatron";
+  std::string wrong;
+  const auto count = [&](const char* name, std::uint32_t otherwise) {
+    const auto n = a.number(name);
+    if (!n) return otherwise;
+    if (*n >= 1 && *n <= 1e8 && *n == std::floor(*n)) return static_cast<std::uint32_t>(*n);
+    if (wrong.empty())
+      wrong = fmt::format("{}: --{} must be a whole number above 0, is '{}'", where, name, printable(a.text(name)));
+    return otherwise;
+  };
+  out.batch = count("global-batch-size", 0);
+  out.micro_batch = count("micro-batch-size", 0);
+  out.seq = count("seq-length", 0);
+  out.tp = count("tensor-model-parallel-size", 1);
+  out.cp = count("context-parallel-size", 1);
+  out.pp = count("pipeline-model-parallel-size", 1);
+  out.ep = count("expert-model-parallel-size", a.has("num-experts") ? 1 : 0);
+  out.vp = count("num-virtual-stages-per-pipeline-rank", 1);
+  if (const std::uint32_t each = count("num-layers-per-virtual-pipeline-stage", 0); each > 0) {
+    const std::uint32_t layers = count("num-layers", 0);
+    const std::uint32_t counted = layers % out.pp == 0 ? layers : layers + 2;  // with the embedding and the head
+    if (wrong.empty() && (layers == 0 || counted % (out.pp * each) != 0)) {
+      wrong = fmt::format("{}: {} layers in {} stages are no pieces of {}", where, layers, out.pp, each);
+    }
+    out.vp = std::max(1U, counted / out.pp / each);
+  }
+  out.shard = a.has("use-distributed-optimizer") ? Shard::optimizer : Shard::none;
+  if (a.has("use-megatron-fsdp") || a.has("use-custom-fsdp"))
+    out.shard = a.text("data-parallel-sharding-strategy") == "optim_grads" ? Shard::gradients : Shard::weights;
+  const std::string granularity = a.text("recompute-granularity");
+  out.recompute = a.has("recompute-activations") || granularity == "selective" ? Recompute::selective
+                  : granularity == "full"                                      ? Recompute::full
+                                                                               : Recompute::none;
+  out.half = a.has("fp16");
+  if (out.half || a.has("bf16")) out.dtype = Dtype::bf16;
+  if (a.has("fp8-format")) out.dtype = a.text("fp8-recipe") == "mxfp8" ? Dtype::mxfp8 : Dtype::fp8;
+  if (!wrong.empty()) return fail(Code::bad_input, wrong, "mend the script, or leave it out and use flags");
+  return out;
+}
+
 }  // namespace
 
 Result<LaunchConfig> parse_launch_config(std::string_view text, std::string_view where) {
   constexpr std::size_t kMost = 1 << 20;
   if (text.size() > kMost) return fail(Code::bad_input, fmt::format("{}: no configuration is that large", where));
   const bool json = trim(text).starts_with('{');
+  if (!json) {
+    const Arguments a(text);
+    if (a.has("micro-batch-size") || a.has("tensor-model-parallel-size") || a.has("num-layers")) return megatron(a, where);
+  }
   const auto value = json ? parse_json(text) : parse_yaml(text, where);
   if (!value)
     return fail(Code::bad_input, json ? fmt::format("{}: {}", where, value.error().what) : value.error().what,
-                "a configuration of DeepSpeed (JSON) or Accelerate (YAML)");
+                "a configuration of DeepSpeed (JSON) or Accelerate (YAML), or a script with Megatron-LM's arguments");
   std::string wrong;
   const Reader r(*value, where, wrong);
   const bool known = json ? r.has("zero_optimization") || r.has("train_batch_size") || r.has("train_micro_batch_size_per_gpu")
                           : r.has("fsdp_config") || r.has("deepspeed_config");
   if (!known)
-    return fail(Code::bad_input, fmt::format("{}: this is no configuration of DeepSpeed or Accelerate", where),
+    return fail(Code::bad_input, fmt::format("{}: this is no configuration of DeepSpeed, Accelerate or Megatron-LM", where),
                 json ? "one with zero_optimization or train_batch_size" : "one with fsdp_config or deepspeed_config");
   LaunchConfig out = json ? deepspeed(r) : accelerate(r);
   if (!wrong.empty()) return fail(Code::bad_input, wrong, "mend the file, or leave it out and use flags");

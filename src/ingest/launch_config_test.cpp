@@ -17,6 +17,30 @@ TEST(LaunchConfig, DeepSpeedSaysHowManyReplicasThereAre) {
   EXPECT_EQ(c->dtype, Dtype::bf16);
 }
 
+TEST(LaunchConfig, AMegatronScript) {
+  const std::string head = "TP=8\nARGS=\"--num-layers 126 --tensor-model-parallel-size $TP --pipeline-model-parallel-size 16 ";
+  const auto c = parse_launch_config(
+      head +
+          "--num-layers-per-virtual-pipeline-stage 1 --micro-batch-size 1 --global-batch-size 2048 \\\n --seq-length 8192 "
+          "--use-distributed-optimizer --recompute-activations --fp16\"\n",
+      "run.sh");
+  ASSERT_TRUE(c) << c.error().what;
+  EXPECT_EQ(c->framework, "Megatron");
+  EXPECT_EQ(c->tp, 8U);
+  EXPECT_EQ(c->pp, 16U);
+  EXPECT_EQ(c->vp, 8U) << "126 layers, the embedding and the head in 128 pieces";
+  EXPECT_EQ(c->ep, 0U);
+  EXPECT_EQ(c->batch, 2048U);
+  EXPECT_EQ(c->seq, 8192U);
+  EXPECT_EQ(c->shard, Shard::optimizer);
+  EXPECT_EQ(c->recompute, Recompute::selective);
+  EXPECT_TRUE(c->half);
+  EXPECT_EQ(parse_launch_config(head + "--num-layers-per-virtual-pipeline-stage 3\"", "r").error().what,
+            "r: 126 layers in 16 stages are no pieces of 3");
+  EXPECT_EQ(parse_launch_config("--num-layers 4 --micro-batch-size many", "r").error().what,
+            "r: --micro-batch-size must be a whole number above 0, is 'many'");
+}
+
 TEST(LaunchConfig, AutoIsLeftOpen) {
   const auto c = parse_launch_config(
       R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}})", "ds.json");
@@ -65,8 +89,8 @@ TEST(LaunchConfig, WhatCannotBeIsSaid) {
             "x: a batch of 100 is no multiple of micro-batches of 3 times 2");
   EXPECT_EQ(why(R"({"train_batch_size": -5})"), "x: train_batch_size must be a whole number above 0, or \"auto\"");
   EXPECT_EQ(why(R"({"zero_optimization": {"stage": 7}})"), "x: stage must be 0, 1, 2 or 3");
-  EXPECT_EQ(why(R"({"hidden_size": 5})"), "x: this is no configuration of DeepSpeed or Accelerate");
-  EXPECT_EQ(why("a: 1\n"), "x: this is no configuration of DeepSpeed or Accelerate");
+  EXPECT_EQ(why(R"({"hidden_size": 5})"), "x: this is no configuration of DeepSpeed, Accelerate or Megatron-LM");
+  EXPECT_EQ(why("a: 1\n"), "x: this is no configuration of DeepSpeed, Accelerate or Megatron-LM");
 }
 
 }  // namespace

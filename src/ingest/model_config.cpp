@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/text.h"
+#include "ingest/arguments.h"
 #include "ingest/json.h"
 
 namespace muster {
@@ -55,6 +54,10 @@ class JsonSource : public Source {
     const Value* v = value_.find(name);
     return v != nullptr && v->string() != nullptr ? *v->string() : std::string();
   }
+  std::optional<bool> yes(std::string_view name) const {
+    const Value* v = value_.find(name);
+    return v != nullptr && v->boolean() != nullptr ? std::optional(*v->boolean()) : std::nullopt;
+  }
 
  protected:
   std::optional<double> find(std::string_view name) const override {
@@ -69,50 +72,46 @@ class JsonSource : public Source {
   const Value& value_;
 };
 
-// "--name value", "--name=value" or "--name" anywhere in the text, a backslash at the end of a line between them or not.
 class ArgumentSource : public Source {
  public:
-  ArgumentSource(std::string_view text, std::string_view where) : Source(where) {
-    std::vector<std::string_view> words;
-    for (const std::string_view line : split(text, '\n')) {
-      if (trim(line).starts_with('#')) continue;
-      for (std::string_view word : split(line, ' ')) {
-        word = trim(word);
-        while (!word.empty() && (word.back() == '\\' || word.back() == ')' || word.back() == '"')) word.remove_suffix(1);
-        while (!word.empty() && (word.front() == '(' || word.front() == '"')) word.remove_prefix(1);
-        if (!word.empty()) words.push_back(word);
-      }
-    }
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (!words[i].starts_with("--")) continue;
-      const auto equals = words[i].find('=');
-      std::string_view value = equals == std::string_view::npos ? std::string_view() : words[i].substr(equals + 1);
-      if (value.empty() && i + 1 < words.size() && !words[i + 1].starts_with("--")) value = words[i + 1];
-      arguments_.emplace(words[i].substr(2, equals == std::string_view::npos ? equals : equals - 2), value);
-    }
-  }
+  ArgumentSource(std::string_view text, std::string_view where) : Source(where), arguments_(text) {}
 
-  bool has(std::string_view name) const { return arguments_.count(std::string(name)) > 0; }
-  std::string text(std::string_view name) const {
-    const auto it = arguments_.find(std::string(name));
-    return it == arguments_.end() ? std::string() : it->second;
-  }
+  bool has(std::string_view name) const { return arguments_.has(name); }
+  std::string text(std::string_view name) const { return arguments_.text(name); }
 
  protected:
-  std::optional<double> find(std::string_view name) const override {
-    const auto it = arguments_.find(std::string(name));
-    return it == arguments_.end() ? std::nullopt : std::optional(parse_double(it->second).value_or(NAN));
-  }
+  std::optional<double> find(std::string_view name) const override { return arguments_.number(name); }
 
  private:
-  std::map<std::string, std::string> arguments_;
+  Arguments arguments_;
 };
 
+// What a family's code takes where its configuration leaves it out.
+struct Family {
+  std::string_view prefix;  // of model_type
+  std::uint32_t heads, kv_heads, head_dim, vocab, window_each;
+  bool tied;
+};
+constexpr Family kFamilies[] = {{"gemma3", 8, 4, 256, 262'208, 6, true},    {"gemma2", 8, 4, 256, 256'000, 2, true},
+                                {"gemma", 16, 16, 256, 256'000, 0, true},   {"gpt2", 12, 0, 0, 50'257, 0, true},
+                                {"gpt_bigcode", 12, 0, 0, 50'257, 0, true}, {"falcon", 71, 0, 0, 65'024, 0, true},
+                                {"RefinedWeb", 71, 0, 0, 65'024, 0, true},  {"opt", 12, 0, 0, 50'272, 0, true},
+                                {"bloom", 8, 0, 0, 250'880, 0, true}};
+
+const Family& family_of(std::string_view type) {
+  static constexpr Family kNone{"", 0, 0, 0, 0, 0, false};
+  for (const Family& f : kFamilies) {
+    if (type.starts_with(lower(f.prefix))) return f;
+  }
+  return kNone;
+}
+std::optional<std::uint32_t> given(std::uint32_t n) { return n > 0 ? std::optional(n) : std::nullopt; }
+
 void read_heads(Source& s, Transformer& m, std::initializer_list<std::string_view> kv,
-                std::initializer_list<std::string_view> dim) {
-  m.kv_heads = s.whole(kv, m.heads);
+                std::initializer_list<std::string_view> dim, std::uint32_t usual_kv = 0, std::uint32_t usual_dim = 0) {
+  m.kv_heads = s.whole(kv, usual_kv > 0 ? usual_kv : m.heads);
   if (m.heads == 0 || m.hidden == 0 || m.layers == 0) return s.fail_with("a model without layers, heads or width");
-  m.head_dim = s.whole(dim, m.kv_rank > 0 ? m.v_dim : m.hidden / m.heads);
+  m.head_dim = s.whole(dim, m.kv_rank > 0 ? m.v_dim : usual_dim > 0 ? usual_dim : m.hidden / m.heads);
   if (m.kv_heads == 0 || m.head_dim == 0) return s.fail_with("heads of no size");
   if (m.heads % m.kv_heads != 0)
     s.fail_with(fmt::format("{} heads cannot share {} heads of keys and values evenly", m.heads, m.kv_heads));
@@ -121,7 +120,7 @@ void read_heads(Source& s, Transformer& m, std::initializer_list<std::string_vie
 // Layers that see a window only: named one by one, in turn by the family's pattern, or all of them.
 void read_window(JsonSource& s, Transformer& m) {
   m.window = s.whole({"sliding_window"}, 0);
-  if (const Value* v = s.member("use_sliding_window"); v != nullptr && v->boolean() != nullptr && !*v->boolean()) m.window = 0;
+  if (s.yes("use_sliding_window") == false) m.window = 0;
   if (m.window == 0 || m.layers == 0) return;
   m.windowed = 1;
   const Value* types = s.member("layer_types");
@@ -129,7 +128,7 @@ void read_window(JsonSource& s, Transformer& m) {
     double with = 0;
     for (const Value& t : *types->array()) with += t.string() != nullptr && *t.string() == "sliding_attention" ? 1 : 0;
     m.windowed = std::min(1.0, with / m.layers);
-  } else if (const std::uint32_t each = s.whole({"sliding_window_pattern"}, m.name == "gemma2" ? 2 : 0); each > 0) {
+  } else if (const std::uint32_t each = s.whole({"sliding_window_pattern"}, family_of(m.name).window_each); each > 0) {
     m.windowed = 1 - 1.0 / each;  // every so many-th sees all
   }
 }
@@ -139,9 +138,11 @@ Transformer from_hugging_face(JsonSource& s) {
   m.name = lower(s.text("model_type").empty() ? "model" : s.text("model_type"));
   m.layers = s.whole({"num_hidden_layers", "n_layer", "num_layers"});
   m.hidden = s.whole({"hidden_size", "n_embd", "d_model"});
-  m.heads = s.whole({"num_attention_heads", "n_head", "num_heads"});
-  m.vocab = s.whole({"vocab_size", "padded_vocab_size"});
+  const Family& family = family_of(m.name);
+  m.heads = s.whole({"num_attention_heads", "n_head", "num_heads"}, given(family.heads));
+  m.vocab = s.whole({"vocab_size", "padded_vocab_size"}, given(family.vocab));
   m.ffn = s.whole({"intermediate_size", "n_inner", "ffn_hidden_size"}, 4 * m.hidden);
+  m.tied = s.yes("tie_word_embeddings").value_or(family.tied);
   const std::string act = s.text("hidden_act").empty() ? s.text("hidden_activation") : s.text("hidden_act");
   m.gated = act == "silu" || act == "swiglu" || m.name.starts_with("gemma");
   m.experts = s.whole({"n_routed_experts", "num_local_experts", "num_experts"}, 0);
@@ -160,7 +161,10 @@ Transformer from_hugging_face(JsonSource& s) {
     m.nope_dim = s.whole({"qk_nope_head_dim"});
     m.v_dim = s.whole({"v_head_dim"});
   }
-  read_heads(s, m, {"num_key_value_heads", "num_kv_heads"}, {"head_dim"});
+  // One head of keys and values for all, where a family says so by a flag; newer code of it counts them.
+  const bool one = s.yes("multi_query").value_or(false) && !s.yes("new_decoder_architecture").value_or(false);
+  read_heads(s, m, {"num_key_value_heads", "num_kv_heads"}, {"head_dim"}, one ? 1 : family.kv_heads, family.head_dim);
+  if (one) m.kv_heads = 1;
   read_window(s, m);
   if (m.experts > 0 && (m.top_k == 0 || m.top_k > m.experts))
     s.fail_with(fmt::format("a token cannot go to {} of {} experts", m.top_k, m.experts));
@@ -205,6 +209,7 @@ Transformer from_megatron(ArgumentSource& s) {
   m.heads = s.whole({"num-attention-heads"});
   m.vocab = s.whole({"padded-vocab-size", "vocab-size"}, 128'256);  // the tokenizer has it
   m.gated = s.has("swiglu");
+  m.tied = !s.has("untie-embeddings-and-output-weights");
   m.ffn = s.whole({"ffn-hidden-size"}, 4 * m.hidden);
   m.experts = s.whole({"num-experts"}, 0);
   if (m.experts > 0) {

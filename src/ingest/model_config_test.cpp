@@ -65,10 +65,50 @@ TEST(ModelConfig, MegatronsArguments) {
   const auto m = parse_model_config(
       "#!/bin/bash\n# --num-layers 3 is not it\nARGS=(\n  --num-layers 80 --hidden-size 8192 \\\n  --num-attention-heads=64 "
       "--swiglu\n"
-      "  --group-query-attention --num-query-groups 8 --ffn-hidden-size 28672\n  --seq-length 8192 --vocab-size 128256)\n",
+      "  --group-query-attention --num-query-groups 8 --ffn-hidden-size 28672\n  --seq-length 8192 --vocab-size 128256 "
+      "--untie-embeddings-and-output-weights)\n",
       "run.sh");
   ASSERT_TRUE(m) << m.error().what;
   expect_same(*m, *find_transformer("llama3-70b"));
+}
+
+TEST(ModelConfig, FamiliesLeaveOutWhatTheirCodeKnows) {
+  const auto gemma = parse_model_config(
+      R"({"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": {"hidden_size": 2560,
+      "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34, "sliding_window": 1024}})",
+      "c");
+  ASSERT_TRUE(gemma) << gemma.error().what;
+  EXPECT_EQ(gemma->heads, 8U);
+  EXPECT_EQ(gemma->kv_heads, 4U);
+  EXPECT_EQ(gemma->head_dim, 256U);
+  EXPECT_TRUE(gemma->gated && gemma->tied);
+  EXPECT_NEAR(gemma->params() / 3.88e9, 1, 0.01) << "4B is 3.88 billion without its eyes";
+  EXPECT_NEAR(gemma->windowed, 5.0 / 6, 1e-9);
+  const auto falcon = parse_model_config(
+      R"({"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71, "multi_query": true,
+      "new_decoder_architecture": false, "num_kv_heads": 71, "vocab_size": 65024})",
+      "c");
+  ASSERT_TRUE(falcon) << falcon.error().what;
+  EXPECT_EQ(falcon->kv_heads, 1U);
+  EXPECT_NEAR(falcon->params() / 6.92e9, 1, 0.01);
+  const auto loose = parse_model_config(
+      R"({"model_type": "gemma2", "hidden_size": 64, "num_hidden_layers": 2, "tie_word_embeddings": false, "vocab_size": 1000})",
+      "c");
+  EXPECT_FALSE(loose->tied) << "what the file says wins";
+}
+
+TEST(ModelConfig, AScriptsOwnVariables) {
+  const auto m = parse_model_config(
+      "#!/bin/bash\nexport LAYERS=80\nHIDDEN=${HIDDEN:-8192}\nGPT_ARGS=\"--num-layers $LAYERS\t--hidden-size ${HIDDEN} \\\n"
+      "  --num-attention-heads ${HEADS:-64} # as ever\n  --swiglu --untie-embeddings-and-output-weights\"\n",
+      "run.sh");
+  ASSERT_TRUE(m) << m.error().what;
+  EXPECT_EQ(m->layers, 80U);
+  EXPECT_EQ(m->hidden, 8192U);
+  EXPECT_EQ(m->heads, 64U);
+  EXPECT_TRUE(m->gated);
+  EXPECT_EQ(parse_model_config("--num-layers $N --hidden-size 64 --num-attention-heads 4", "f").error().what,
+            "f: num-layers must be a whole number");
 }
 
 TEST(ModelConfig, WhatIsNotPlannedIsSaid) {

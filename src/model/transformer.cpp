@@ -19,7 +19,7 @@ double Transformer::shared_params() const { return (gated ? 3.0 : 2.0) * hidden 
 double Transformer::params() const {
   const double moe = moe_layers(), dense = layers - moe;
   return layers * attention_params() + dense * mlp_params() + moe * (experts * expert_params() + shared_params()) +
-         2 * embedding_params();
+         (tied ? 1 : 2) * embedding_params();
 }
 
 double Transformer::attention_share(double seq) const {

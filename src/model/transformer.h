@@ -15,6 +15,7 @@ struct Transformer {
   std::uint32_t ffn = 0;  // of a dense layer; 0: all layers have experts
   bool gated = false;     // SwiGLU: three matrices instead of two
   std::uint32_t vocab = 0;
+  bool tied = false;         // the head is the embedding's own matrix
   std::uint32_t window = 0;  // tokens back that a layer with a window sees; 0: there are none
   double windowed = 0;       // share of the layers that have it
 
@@ -39,7 +40,7 @@ struct Transformer {
   double mlp_params() const;                                                       // of one dense layer
   double expert_params() const;                                                    // of one expert
   double shared_params() const;                                                    // of the shared expert of one layer
-  double embedding_params() const { return static_cast<double>(vocab) * hidden; }  // once; the head has as many
+  double embedding_params() const { return static_cast<double>(vocab) * hidden; }  // once; the head has as many, or is it
   double params() const;                                                           // all of it, with embedding and head
   // Operations of the model itself for one token of a sequence of `seq`, forward and backward, without recomputation: what MFU
   // counts. Half of the attention matrix is masked and not counted.

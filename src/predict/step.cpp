@@ -50,7 +50,7 @@ StageParams stage_params(const Transformer& m, const TrainingPlan& p) {
   StageParams out;
   const double shared = m.layers * m.attention_params() + dense * m.mlp_params() + moe * m.shared_params();
   const double stage = static_cast<double>(p.stage_layers(m.layers)) / m.layers;  // share of all layers
-  out.shared = shared * stage / p.tp + m.embedding_params() / p.tp * (p.pp > 1 ? 1 : 2);
+  out.shared = shared * stage / p.tp + m.embedding_params() / p.tp * (p.pp > 1 || m.tied ? 1 : 2);
   out.experts = moe * stage * m.experts * m.expert_params() / p.ep;
   return out;
 }

@@ -182,7 +182,7 @@ std::string megatron(const Transformer& m, const TrainingPlan& p) {
   }
   if (m.kv_rank == 0 && m.head_dim * m.heads != m.hidden) line(fmt::format("--kv-channels {}", m.head_dim));
   if (m.gated) line("--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear");
-  line(fmt::format("--vocab-size {} --untie-embeddings-and-output-weights", m.vocab));
+  line(fmt::format("--vocab-size {}{}", m.vocab, m.tied ? "" : " --untie-embeddings-and-output-weights"));
   line(fmt::format("--seq-length {} --max-position-embeddings {}", p.seq, p.seq));
   line(fmt::format("--micro-batch-size {} --global-batch-size {}", p.micro_batch, p.global_batch));
   line(fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", p.tp, p.pp));
