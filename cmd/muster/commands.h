@@ -34,6 +34,7 @@ int run_calibrate_runs(const CalibrateRunsOptions& options);
 int run_design_fabric(const DesignFabricOptions& options);
 int run_design_cluster(const DesignClusterOptions& options);
 int run_predict_fabric(const PredictFabricOptions& options);
+int run_predict_congestion(const PredictCongestionOptions& options);
 int run_predict_collective(const PredictCollectiveOptions& options);
 int run_calibrate_collectives(const CalibrateCollectivesOptions& options);
 int run_bench_collectives(const BenchCollectivesOptions& options);

@@ -48,6 +48,7 @@ struct Dispatch {
   int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
   int operator()(const DesignClusterOptions& o) const { return run_design_cluster(o); }
   int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }
+  int operator()(const PredictCongestionOptions& o) const { return run_predict_congestion(o); }
   int operator()(const PredictCollectiveOptions& o) const { return run_predict_collective(o); }
   int operator()(const CalibrateCollectivesOptions& o) const { return run_calibrate_collectives(o); }
   int operator()(const BenchCollectivesOptions& o) const { return run_bench_collectives(o); }

@@ -13,6 +13,7 @@
 #include "design/fabrics.h"
 #include "model/collective.h"
 #include "model/upgrade.h"
+#include "predict/congestion.h"
 #include "predict/traffic.h"
 #include "report/format.h"
 #include "report/plan_report.h"
@@ -197,9 +198,9 @@ struct PlanOptions {
   std::string cluster;  // or gpu and gpus
   std::string gpu;
   std::uint32_t gpus = 0;
-  std::string config;       // of DeepSpeed or Accelerate; flags win over it
+  std::string config;       // of DeepSpeed, Accelerate or Megatron-LM; flags win over it
   std::uint32_t batch = 0;  // 0: by the configuration, else 1024
-  std::uint32_t seq = 8192;
+  std::uint32_t seq = 0;    // 0: by the configuration, else 8192
   std::optional<Dtype> dtype;
   std::string software;     // empty: the best known
   std::string calibration;  // a file of `muster calibrate`; empty: what ships
@@ -242,6 +243,12 @@ struct PredictFabricOptions {
   std::uint64_t seed = 1;
   std::uint32_t cut = 0;  // cables between switches
   predict::Conditions conditions;
+  report::Format format = report::Format::table;  // table or csv
+};
+
+struct PredictCongestionOptions {
+  predict::IncastAsk ask;
+  bool tune = false;
   report::Format format = report::Format::table;  // table or csv
 };
 
@@ -300,6 +307,7 @@ struct BenchKernelsOptions {
 struct BenchAccuracyOptions {
   std::string data;
   bool choices = false;  // what it costs to go by them
+  bool rows = false;     // each run
   report::Format format = report::Format::table;  // table or csv
 };
 
@@ -557,8 +565,8 @@ using Command =
                  BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
                  BenchKernelsOptions, CalibrateGpuOptions, BenchAccuracyOptions, BenchClaimsOptions,
                  PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions, DesignClusterOptions,
-                 PredictFabricOptions, PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions,
-                 UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,
+                 PredictFabricOptions, PredictCongestionOptions, PredictCollectiveOptions, CalibrateCollectivesOptions,
+                 BenchCollectivesOptions, UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,
                  JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.

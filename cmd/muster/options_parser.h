@@ -259,6 +259,7 @@ class Parser {
   void add_plan_flags(CLI::App* sub, PlanOptions& options);
   void add_fabric();
   void add_design_cluster(CLI::App& design);
+  void add_predict_congestion(CLI::App& predict);
   void add_predict_collective(CLI::App& predict);
   void add_calibrate_collectives(CLI::App& calibrate);
   void add_bench_collectives(CLI::App& bench);
@@ -339,6 +340,7 @@ class Parser {
   DesignFabricOptions design_fabric_;
   DesignClusterOptions design_cluster_;
   PredictFabricOptions predict_fabric_;
+  PredictCongestionOptions predict_congestion_;
   PredictCollectiveOptions predict_collective_;
   CalibrateCollectivesOptions calibrate_collectives_;
   BenchCollectivesOptions bench_collectives_;

@@ -30,8 +30,11 @@ void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {
       to = static_cast<std::uint32_t>(checked(parse_count(flag, s, 1, max)));
     });
   };
-  words(plan, "--config", "FILE", "Settle what this settles: a configuration of DeepSpeed, or of Accelerate with FSDP; flags win",
-        o.config, {WordKind::file, {}});
+  words(
+      plan, "--config", "FILE",
+      "Settle what this settles: a configuration of DeepSpeed or of Accelerate with FSDP, or a script with Megatron's arguments; "
+      "flags win",
+      o.config, {WordKind::file, {}});
   plan->get_option("--gpu")->excludes(cluster);
   count("--gpus", "GPUs of the run [the configuration's, else all of the cluster]", o.gpus, 1'000'000);
   count("--batch", "Sequences a step [1024]", o.batch, 10'000'000);
@@ -80,8 +83,8 @@ void Parser::add_plan() {
   words(plan, "--svg", "FILE", "Draw here what each one's step goes into", o.svg, {WordKind::file, {}});
   Words launchers;
   for (const auto name : names(report::Launcher{})) launchers.emplace_back(name);
-  choice(plan, "--launch", "FOR", "Print only the best one's launch arguments, for " + join(launchers, ", "), launchers,
-         [&o](std::size_t i) { o.launch = static_cast<report::Launcher>(i); });
+  choice(plan, "--launch", "FOR", "Of what this can do: print only the best one's launch arguments, for " + join(launchers, ", "),
+         launchers, [&o](std::size_t i) { o.launch = static_cast<report::Launcher>(i); });
   add_format(plan, o.format, {Format::table, Format::wide, Format::json, Format::csv});
   plan->callback([this, plan] {
     if (plan->get_subcommands().empty()) command_ = plan_;
@@ -138,6 +141,8 @@ void Parser::add_bench_accuracy(CLI::App& bench) {
   add_training_data(sub, bench_accuracy_.data);
   flag(sub, "--choices", bench_accuracy_.choices,
        "Instead, of all runs: what is lost by taking the one predicted to be fastest of each model and number of GPUs");
+  flag(sub, "--rows", bench_accuracy_.rows, "Each run instead, those that were fitted too");
+  sub->get_option("--rows")->excludes(sub->get_option("--choices"));
   add_format(sub, bench_accuracy_.format, {Format::table, Format::csv});
   chosen(sub, bench_accuracy_);
 

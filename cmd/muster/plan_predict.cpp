@@ -45,10 +45,11 @@ int run_bench_accuracy(const BenchAccuracyOptions& o) {
   if (!rows) return say_error(rows.error());
   std::vector<report::Scored> scored;
   for (const TrainingRow& r : *rows) {
-    if (predict::teaches(r) && !o.choices) continue;
+    if (predict::teaches(r) && !o.choices && !o.rows) continue;
     if (auto p = predicted(r)) scored.push_back({&r, *p});
   }
   if (o.choices) return put_table(report::choice_table(report::choices(scored)), o.format);
+  if (o.rows) return put_table(report::scored_table(scored), o.format);
   return put_table(report::accuracy_table(scored), o.format);
 }
 

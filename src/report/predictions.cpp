@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "model/fields.h"
+#include "report/plan.h"
 
 namespace muster::report {
 namespace {
@@ -120,6 +121,20 @@ Table accuracy_table(std::span<const Scored> scored) {
                       s.row->step_s >= s.prediction.low_s && s.row->step_s <= s.prediction.high_s});
   }
   return error_table("SOFTWARE", errors);
+}
+
+Table scored_table(std::span<const Scored> scored) {
+  Table t;
+  t.columns = {{"SOFTWARE"},     {"RELEASE"},         {"MODEL"},           {"GPU"}, {"FORMAT"}, {"GPUS", true}, {"PLAN"},
+               {"STEP_S", true}, {"PREDICTED", true}, {"ERROR_PCT", true}, {"WAS"}};
+  for (const Scored& s : scored) {
+    const TrainingRow& r = *s.row;
+    t.rows.push_back({Cell(r.software), Cell(r.release), Cell(r.model.name), Cell(r.gpu),
+                      Cell(std::string(name_of(r.plan.dtype))), number(r.plan.gpus, 0), Cell(say_plan(r.plan)),
+                      number(r.step_s, 4), number(s.prediction.step_s, 4), number(error_pct(r, s.prediction), 1),
+                      Cell(predict::teaches(r) ? "fitted" : "kept back")});
+  }
+  return t;
 }
 
 std::vector<Choice> choices(std::span<const Scored> scored) {

@@ -42,6 +42,8 @@ struct Scored {
 
 // One line for each software: rows that nothing was fitted on, their errors, and the share that lies within the intervals.
 Table accuracy_table(std::span<const Scored> scored);
+// One line for each run, and whether it was fitted.
+Table scored_table(std::span<const Scored> scored);
 
 // Of runs of one model on as many GPUs: what it costs to take the one that is predicted to be fastest (a sequence) rather than
 // the one that was. Models of one run say nothing.
