@@ -86,6 +86,11 @@ int run_predict_collective(const PredictCollectiveOptions& o) {
     s.network = o.network;
     s.nic_gb_s = o.nic_gb_s > 0 ? o.nic_gb_s : gpu->nic_gb_s;
   }
+  if (o.in_network && s.network != "infiniband")
+    return say_error({Code::bad_input,
+                      fmt::format("--sharp is of InfiniBand's switches, which {} has not",
+                                  s.network.empty() ? "one NVLink domain" : s.network),
+                      "--network infiniband with GPUs of several domains, or no --sharp"});
   const auto share = fabric_share(o, s);
   if (!share) return say_error(share.error());
   const predict::Collectives model = shipped();
@@ -100,13 +105,21 @@ int run_predict_collective(const PredictCollectiveOptions& o) {
   std::vector<report::PredictedCollective> all;
   for (const double bytes : sizes) {
     row.bytes = bytes;
-    if (auto p = o.in_network || *share < 1 ? std::nullopt : model.predict(row); p && p->calibrated) {
+    const auto p = o.in_network || *share < 1 ? std::nullopt : model.predict(row);
+    if (p && p->calibrated) {
       all.push_back({bytes, *p});
       if (!o.all) continue;
     }
     std::vector<report::PredictedCollective> by;
-    const double slower = o.in_network || *share < 1 ? 1 : model.as_neighbours(row);
-    for (const predict::CollectiveWay& way : ways) by.push_back({bytes, model.by_way(way, s, bytes).times(slower)});
+    double soonest = 0;
+    for (const predict::CollectiveWay& way : ways) {
+      by.push_back({bytes, model.by_way(way, s, bytes)});
+      soonest = soonest == 0 ? by.back().prediction.s : std::min(soonest, by.back().prediction.s);
+    }
+    // What was measured of others like it moves all ways alike.
+    if (p && !p->calibrated) {
+      for (report::PredictedCollective& one : by) one.prediction = one.prediction.times(p->s / soonest);
+    }
     std::stable_sort(by.begin(), by.end(), [](const auto& x, const auto& y) { return x.prediction.s < y.prediction.s; });
     if (!o.all) by.resize(1);
     all.insert(all.end(), by.begin(), by.end());

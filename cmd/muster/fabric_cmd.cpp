@@ -74,6 +74,9 @@ int run_predict_congestion(const PredictCongestionOptions& o) {
     say(fmt::format("tuned: --kmin {:g} --kmax {:g} --pmax {:g} --timer {:g} --ai {:g} --hai {:g}", best->kmin_kb, best->kmax_kb,
                     100 * best->pmax, best->rate_us, 1000 * best->ai_gb_s, 1000 * best->hai_gb_s));
   }
+  constexpr double kBufferKb = 64'000;  // of a large switch, all of it
+  if (all.front().figures.most_queue_kb > kBufferKb)
+    say("no switch holds such a queue: packets would be lost before pauses act on so many senders");
   const report::Table table = report::incast_table(all);
   put(o.format == report::Format::csv ? report::render_csv(table, true)
                                       : report::render_table(table, {.colour = colour_wanted()}));

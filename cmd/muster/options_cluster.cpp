@@ -28,7 +28,9 @@ void Parser::add_design_cluster(CLI::App& design) {
   choice(sub, "--dtype", "FORMAT", join(dtypes, ", ") + " [bf16]", dtypes,
          [&a](std::size_t i) { a.dtype = static_cast<Dtype>(i); });
   value(sub, "--gpu", "NAME,...", "GPUs to choose from [all that have a price]", [&o](const std::string& s) {
-    for (const auto name : split(s, ',')) o.gpus.emplace_back(trim(name));
+    for (const auto name : split(s, ',')) {
+      if (std::find(o.gpus.begin(), o.gpus.end(), trim(name)) == o.gpus.end()) o.gpus.emplace_back(trim(name));
+    }
   });
   words(sub, "--prices", "FILE", "Prices of one's own, as data/hardware/prices.csv", o.prices, {WordKind::file, {}});
   count("--radix", "Ports of a switch [64]", a.radix, 254);

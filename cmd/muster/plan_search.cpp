@@ -52,7 +52,11 @@ Result<PlanOptions> completed(PlanOptions o) {
     if (!s.shard) s.shard = c->shard;
     if (!s.recompute) s.recompute = c->recompute;
     s.recompute_all = c->recompute == Recompute::full;  // frameworks wrap every layer
+    s.recompute_layers = c->recompute_layers;
+    s.recompute_all = s.recompute_all && c->recompute_layers == 0;
+    s.sequence_parallel = c->sequence_parallel;
     s.shard_ranks = c->shard_ranks;
+    s.one_copy = c->shard && c->shard_ranks == 0 && c->copies <= 1 && !c->copy_a_node;
     if (c->copies > 1 && o.gpus > 0) s.shard_ranks = o.gpus / std::max(1U, s.tp) / c->copies;
     if (c->copy_a_node) s.shard_ranks = kNodeGpus / std::max(1U, s.tp);
     if (!o.dtype) o.dtype = c->dtype;
@@ -75,8 +79,8 @@ Result<PlanOptions> completed(PlanOptions o) {
 Result<Machine> machine(const PlanOptions& o) {
   Machine m;
   if (o.cluster.empty()) {
-    if (o.gpu.empty() || o.gpus == 0)
-      return fail(Code::bad_input, "on which GPUs?", "--cluster NAME|FILE, or --gpu NAME --gpus N");
+    if (o.gpu.empty()) return fail(Code::bad_input, "on which GPUs?", "--cluster NAME|FILE, or --gpu NAME --gpus N");
+    if (o.gpus == 0) return fail(Code::bad_input, fmt::format("on how many {}?", printable(o.gpu)), "--gpus N");
     auto gpu = chosen_gpu(o.gpu);
     if (!gpu) return tl::unexpected(gpu.error());
     m.gpu = *gpu;
@@ -89,8 +93,10 @@ Result<Machine> machine(const PlanOptions& o) {
   auto gpu = chosen_gpu(site->gpu_model);
   if (!gpu) return tl::unexpected(gpu.error());
   m.gpu = *gpu;
-  m.network = {static_cast<double>(site->gpus_per_node), site->link_gbps / 8};
   m.gpus = o.gpus > 0 ? o.gpus : site->gpus();
+  // Beyond one leaf all are taken to cross the narrowest tier.
+  const bool beyond = site->leaves > 0 && m.gpus > site->gpus() / site->leaves;
+  m.network = {static_cast<double>(site->gpus_per_node), site->link_gbps / 8 / (beyond ? site->oversubscription : 1)};
   m.storage_gb_s = site->storage_write_gbs;
   if (m.gpus > site->gpus()) {
     return fail(Code::bad_input, fmt::format("--gpus {}: {} has {}", m.gpus, site->name, site->gpus()),
@@ -228,7 +234,8 @@ int run_plan(const PlanOptions& given) {
     return say_error({Code::bad_input,
                       fmt::format("no way to spread it: {} GPUs, a batch of {} and {} layers have no such divisors in common",
                                   on->gpus, o.batch, model->layers),
-                      "a batch that is a multiple of the replicas, a number of GPUs that is a power of two times a node's"});
+                      fmt::format("a batch that is a multiple of the replicas, as {}{}", on->gpus,
+                                  o.launch ? "; or without --launch: the framework cannot be told all ways" : "")});
   }
   if (found->best.empty()) return no_room(ask, *found);
   if (o.explain) return explain(o, ask, found->best.front(), chosen->words);
@@ -237,6 +244,7 @@ int run_plan(const PlanOptions& given) {
     const auto text = report::launch_text(*o.launch, ask.model, rows.front().candidate.plan);
     if (!text) return say_error(text.error());
     put(*text);
+    say("of the model this has its shape: what its family has of biases, norms, activations and routers is to be added");
     return finish_output();
   }
   report::PlanReport all{.model = ask.model.name,

@@ -10,6 +10,7 @@
 #include "design/search.h"
 #include "model/fields.h"
 #include "predict/routes.h"
+#include "predict/traffic.h"
 
 namespace muster::design {
 namespace {
@@ -176,7 +177,11 @@ class Designer {
           leave_out(c, one.error());
           continue;
         }
-        if (one->run && a_.days > 0 && one->run->s > a_.days * 86'400) continue;  // this network is too slow for it
+        if (one->run && a_.days > 0 && one->run->s > a_.days * 86'400) {
+          left_out_.push_back(fmt::format("{} with {} {:g}:1 is left out: it would take {:.1f} days", c.gpu.name, name_of(kind),
+                                          over, one->run->s / 86'400));
+          continue;
+        }
         out_.push_back(std::move(*one));
       }
     }
@@ -303,7 +308,7 @@ class Designer {
             Code::bad_input,
             fmt::format("{} cannot be spread over {} {}: {}", a_.model.name, gpus, c.gpu.name,
                         found->candidates == 0 ? "they, its layers and the batch have no divisors in common" : "it does not fit"),
-            "another number of GPUs, as a power of two; or GPUs with more memory");
+            fmt::format("--batch with a multiple of {}, or another number of GPUs; or GPUs with more memory", unit(c.gpu)));
       }
       d.plan = found->best.front().plan;
       d.step_s = found->best.front().step_s;
@@ -315,6 +320,14 @@ class Designer {
   Result<void> store(ClusterDesign& d) const {
     d.write_gb_s = write_gb_s();
     d.read_gb_s = a_.feed_gb_s * d.gpus;
+    const double most = kStoragePorts * d.fabric.gb_s / d.node_gpus;
+    if (a_.feed_gb_s > most) {
+      return fail(
+          Code::bad_input,
+          fmt::format("{:g} GB/s a GPU do not come through the {} ports of {:g} GB/s that a node of {} has towards its store",
+                      a_.feed_gb_s, kStoragePorts, d.fabric.gb_s, d.node_gpus),
+          fmt::format("--feed {:g} or less", most));
+    }
     const double hot =
         a_.tokens > 0 ? a_.model.params() * kCheckpointBytes * kCheckpointsKept / 1e15 : kFlashTbAGpu * d.gpus / 1e3;
     auto files = size_stores(a_.stores, false, {d.read_gb_s, d.write_gb_s, hot}, a_.prices);
@@ -400,7 +413,12 @@ class Designer {
     }
     row.bytes = 1 << 30;
     const GpuModel known[] = {c.gpu};
-    if (const auto p = predict::Collectives({}, a_.classes, known, {}).predict(row, d.bisection)) d.all_reduce_s = p->s;
+    // One ring over all, as it lies in the network: it leaves a leaf only where the next node is under another.
+    constexpr std::uint32_t kRing = 8192;  // longer ones get what this one does
+    predict::Router adaptive(fabric, predict::Routing::adaptive);
+    const auto ring = predict::ring_traffic(fabric, adaptive, std::min(d.gpus, kRing), std::min(d.node_gpus, row.setup.together));
+    const double share = ring && row.setup.gpus > row.setup.together ? std::min(1.0, ring->slowest_mean) : 1;
+    if (const auto p = predict::Collectives({}, a_.classes, known, {}).predict(row, share)) d.all_reduce_s = p->s;
   }
 
   void mark_front() {

@@ -131,6 +131,9 @@ TEST(ClusterDesign, TheStoreThatIsWanted) {
   EXPECT_EQ(found->designs[0].stores.size(), 2U) << "with what it could have been";
   a.feed_gb_s = 2;
   EXPECT_GE(design_clusters(a)->designs[0].stores[0].read_gb_s(), 2048);
+  a.feed_gb_s = 20;
+  EXPECT_EQ(design_clusters(a).error().next, "--feed 12.5 or less") << "two ports of 50 GB/s for eight GPUs";
+  a.feed_gb_s = 2;
   a.store = "tape";
   EXPECT_EQ(design_clusters(a).error().what, "no store of the kind tape is known");
 }

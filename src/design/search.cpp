@@ -62,6 +62,12 @@ Result<void> check_settled(const SearchAsk& a) {
   if (s.vp > 1 && s.pp > 1 && a.model.layers % (s.pp * s.vp) != 0 && (a.model.layers + 2) % (s.pp * s.vp) != 0)
     return bad(fmt::format("{} layers do not make {} stages of {} equal pieces", a.model.layers, s.pp, s.vp),
                "pieces that divide a stage's layers");
+  if (s.pp > 1 && s.shard && *s.shard >= Shard::gradients)
+    return bad(fmt::format("with {} stages gradients and weights stay whole: other micro-batches are under way", s.pp),
+               "--shard optimizer or none, or --pp 1");
+  if (s.sequence_parallel == true && s.tp > 1 && a.seq % (std::uint64_t{s.tp} * std::max(1U, s.cp)) != 0)
+    return bad(fmt::format("{} tokens do not split among {} tensor and {} context ranks", a.seq, s.tp, std::max(1U, s.cp)),
+               "a sequence length that is a multiple, or no sequence parallelism");
   if (s.micro_batch > 0 && a.global_batch % s.micro_batch != 0)
     return bad(fmt::format("a batch of {} is no multiple of micro-batches of {}", a.global_batch, s.micro_batch),
                "a divisor of the batch");
@@ -162,7 +168,8 @@ class Search {
       if (!allows(a_.settled.micro_batch, micro)) continue;
       p.micro_batch = micro;
       for (const bool sp : {false, true}) {
-        if (sp && p.tp == 1) continue;
+        if (sp && (p.tp == 1 || a_.seq % (std::uint64_t{p.tp} * p.cp) != 0)) continue;
+        if (a_.settled.sequence_parallel && p.tp > 1 && *a_.settled.sequence_parallel != sp) continue;
         p.sequence_parallel = sp;
         Timed timed;
         for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -191,6 +198,7 @@ class Search {
       p.recompute = r;
       const std::uint32_t most = r == Recompute::full ? p.stage_layers(a_.model.layers) : 1;
       for (std::uint32_t k = a_.settled.recompute_all ? most : 1; k <= most; ++k) {
+        if (r == Recompute::full && a_.settled.recompute_layers > 0 && std::min(most, a_.settled.recompute_layers) != k) continue;
         p.recompute_layers = r == Recompute::full && k < most ? k : 0;
         const double share = p.recomputed(a_.model.layers);
         const predict::MicroTime& all = *timed[static_cast<std::size_t>(r)];
@@ -216,7 +224,7 @@ class Search {
         p.shard_ranks = 0;  // a copy among all replicas
         const std::uint32_t asked = a_.settled.shard_ranks;
         if (asked == 0 || asked >= p.dp * p.cp || s != Shard::weights) one(p, micro, best);
-        if (s == Shard::weights) copies_of_few(p, micro, best);
+        if (s == Shard::weights && !a_.settled.one_copy) copies_of_few(p, micro, best);
       }
     }
     p.vp = 1;

@@ -20,9 +20,12 @@ struct Settled {
   std::uint32_t tp = 0, cp = 0, pp = 0, vp = 0, ep = 0, micro_batch = 0;
   std::optional<Recompute> recompute;
   std::optional<Shard> shard;
-  std::optional<Schedule> schedule;  // none: one that every framework has
-  std::uint32_t shard_ranks = 0;     // replicas that share one copy of the weights, where those are in pieces
-  bool recompute_all = false;        // where layers are computed again: all of them
+  std::optional<Schedule> schedule;       // none: one that every framework has
+  std::uint32_t shard_ranks = 0;          // replicas that share one copy of the weights, where those are in pieces
+  bool recompute_all = false;             // where layers are computed again: all of them
+  std::uint32_t recompute_layers = 0;     // or so many of a stage
+  bool one_copy = false;                  // weights in pieces are among all replicas
+  std::optional<bool> sequence_parallel;  // none: where it is faster
 };
 
 struct SearchAsk {

@@ -132,6 +132,32 @@ TEST(Search, WhatIsSettledStays) {
   EXPECT_GE(found->best.front().step_s, free.step_s / 1.002);
 }
 
+TEST(Search, SequenceParallelismAndSomeLayersAgainAsSettled) {
+  SearchAsk a = gpt3(1024);
+  a.settled.tp = 8;
+  a.settled.sequence_parallel = false;
+  a.settled.recompute = Recompute::full;
+  a.settled.recompute_layers = 2;
+  const auto found = search(a);
+  ASSERT_TRUE(found);
+  ASSERT_FALSE(found->best.empty());
+  for (const Candidate& c : found->best) {
+    EXPECT_FALSE(c.plan.sequence_parallel);
+    EXPECT_EQ(c.plan.recompute_layers, c.plan.stage_layers(96) <= 2 ? 0U : 2U);
+  }
+  a.settled.sequence_parallel.reset();
+  a.seq = 2052;  // no multiple of eight
+  const auto odd = search(a);
+  ASSERT_TRUE(odd);
+  for (const Candidate& c : odd->best) EXPECT_FALSE(c.plan.sequence_parallel);
+  a.settled.sequence_parallel = true;
+  EXPECT_EQ(search(a).error().what, "2052 tokens do not split among 8 tensor and 1 context ranks");
+  a = gpt3(1024);
+  a.settled.pp = 8;
+  a.settled.shard = Shard::weights;
+  EXPECT_EQ(search(a).error().next, "--shard optimizer or none, or --pp 1");
+}
+
 TEST(Search, WhatCannotBeSettledSoIsSaid) {
   const auto why = [](const Settled& s) {
     SearchAsk ask = gpt3(1024);

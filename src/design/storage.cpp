@@ -10,8 +10,6 @@
 namespace muster::design {
 namespace {
 
-constexpr std::uint32_t kNodePorts = 2;
-
 std::uint32_t at_least(double need, double each) { return static_cast<std::uint32_t>(std::ceil(need / each - 1e-9)); }
 
 }  // namespace
@@ -43,7 +41,7 @@ Result<std::vector<SizedStore>> size_stores(std::span<const StoreKind> kinds, bo
 StorageNetwork storage_network(std::uint32_t nodes, std::span<const SizedStore> stores, double gb_s, std::uint32_t radix,
                                double port_gb_s, const HardwarePrices& prices) {
   StorageNetwork out;
-  out.ports = nodes * kNodePorts;
+  out.ports = nodes * kStoragePorts;
   for (const SizedStore& s : stores) out.ports += s.blocks * s.kind.ports;
   if (out.ports <= radix) {
     out.switches = 2;  // one may fail

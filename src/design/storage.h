@@ -39,6 +39,7 @@ struct StorageNetwork {
 };
 // Two ports a node, so that a cable may fail; as narrow towards the spines as carries what is read and written at once with a
 // spine gone.
+constexpr std::uint32_t kStoragePorts = 2;
 StorageNetwork storage_network(std::uint32_t nodes, std::span<const SizedStore> stores, double gb_s, std::uint32_t radix,
                                double port_gb_s, const HardwarePrices& prices);
 

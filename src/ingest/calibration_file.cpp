@@ -76,6 +76,7 @@ Result<std::vector<Software>> parse_software(std::string_view text, std::string_
     auto c = r.calibration(i);
     if (!c) return tl::unexpected(c.error());
     Software s{std::move(*c), {}, r.text(i, "by_release")};
+    if (const std::string own = r.text(i, "own"); !own.empty()) s.own = own;
     if (!parse_name(r.text(i, "usual_for"), s.usual_for))
       return r.bad(i, fmt::format("usual_for must be dense, experts or nothing, is '{}'", printable(r.text(i, "usual_for"))));
     const auto known = [](std::string_view name) {
@@ -87,6 +88,7 @@ Result<std::vector<Software>> parse_software(std::string_view text, std::string_
       if (!known(name)) return r.bad(i, fmt::format("free: '{}' is no parameter", printable(name)));
       s.free.emplace_back(name);
     }
+    if (!known(s.own)) return r.bad(i, fmt::format("own: '{}' is no parameter", printable(s.own)));
     if (!s.by_release.empty() && !known(s.by_release))
       return r.bad(i, fmt::format("by_release: '{}' is no parameter", printable(s.by_release)));
     out.push_back(std::move(s));

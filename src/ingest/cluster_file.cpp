@@ -254,6 +254,7 @@ Result<Site> parse_cluster(std::string_view text, std::string_view file, const R
   form.text("gpu", site.gpu_model, kNameMax);
   form.whole("gpus_per_node", site.gpus_per_node, 1, kSlotsMax);
   form.number("link_gbps", site.link_gbps, 1, 100'000);
+  form.number("oversubscription", site.oversubscription, 1, 64);
   form.number("power_limit_kw", site.power_limit_kw, 0, 10'000'000);
   form.whole("racks_per_row", layout.racks_per_row, 0, 1024);
   form.number("rack_power_kw", site.rack_kw, 0, 10'000);

@@ -123,10 +123,16 @@ LaunchConfig accelerate(const Reader& r) {
   LaunchConfig out;
   out.gpus = r.count("num_processes");
   const std::string precision = lower(r.text("mixed_precision"));
+  if (precision == "no") r.fail_with("mixed_precision no is training in 32 bits, which is not planned");
   out.half = precision == "fp16";
   if (precision == "bf16" || out.half) out.dtype = Dtype::bf16;
   if (precision == "fp8") out.dtype = Dtype::fp8;
-  if (r.has("fsdp_config")) {
+  // What is there of another way to spread it does not count.
+  const std::string how = lower(r.text("distributed_type"));
+  if (how == "multi_gpu" || how == "no") {
+    out.framework = "DDP";
+    out.shard = Shard::none;
+  } else if (how == "fsdp" || (how != "deepspeed" && r.has("fsdp_config"))) {
     out.framework = "FSDP";
     fsdp(r.inner("fsdp_config"), out);
   } else {
@@ -183,6 +189,19 @@ Result<LaunchConfig> megatron(const Arguments& a, std::string_view where) {
   out.recompute = a.has("recompute-activations") || granularity == "selective" ? Recompute::selective
                   : granularity == "full"                                      ? Recompute::full
                                                                                : Recompute::none;
+  if (granularity == "full" && a.text("recompute-method") == "block")
+    out.recompute_layers = count("recompute-num-layers", 1) * out.vp;  // it counts them in each piece of a stage
+  out.sequence_parallel = a.has("sequence-parallel");
+  // As torchrun and srun are told.
+  for (const char* each : {"nproc_per_node", "nproc-per-node", "gpus-per-node", "ntasks-per-node"}) {
+    for (const char* nodes : {"nnodes", "nodes"}) {
+      if (out.gpus == 0 && a.has(each) && a.has(nodes)) out.gpus = count(each, 0) * count(nodes, 0);
+    }
+  }
+  if (const std::uint32_t copies = count("num-distributed-optimizer-instances", 1); copies > 1) out.copies = copies;
+  const std::uint64_t ranks = std::uint64_t{out.tp} * out.pp * out.cp;
+  if (out.batch == 0 && out.micro_batch > 0 && out.gpus > 0 && out.gpus % ranks == 0)
+    out.batch = static_cast<std::uint32_t>(out.micro_batch * (out.gpus / ranks));  // one micro-batch each, as Megatron-LM has it
   out.half = a.has("fp16");
   if (out.half || a.has("bf16")) out.dtype = Dtype::bf16;
   if (a.has("fp8-format")) out.dtype = a.text("fp8-recipe") == "mxfp8" ? Dtype::mxfp8 : Dtype::fp8;
@@ -207,7 +226,7 @@ Result<LaunchConfig> parse_launch_config(std::string_view text, std::string_view
   std::string wrong;
   const Reader r(*value, where, wrong);
   const bool known = json ? r.has("zero_optimization") || r.has("train_batch_size") || r.has("train_micro_batch_size_per_gpu")
-                          : r.has("fsdp_config") || r.has("deepspeed_config");
+                          : r.has("fsdp_config") || r.has("deepspeed_config") || r.has("distributed_type");
   if (!known)
     return fail(Code::bad_input, fmt::format("{}: this is no configuration of DeepSpeed, Accelerate or Megatron-LM", where),
                 json ? "one with zero_optimization or train_batch_size" : "one with fsdp_config or deepspeed_config");

@@ -28,6 +28,8 @@ struct LaunchConfig {
   std::uint32_t copies = 0;       // instead: how many there are
   bool copy_a_node = false;       // instead: one on each node
   std::optional<Recompute> recompute;
+  std::uint32_t recompute_layers = 0;     // of a stage; 0: all
+  std::optional<bool> sequence_parallel;  // none: the framework has no such
   std::optional<Dtype> dtype;
   bool half = false;  // fp16, which is planned as bf16: it is as fast and as large
 };

@@ -41,6 +41,30 @@ TEST(LaunchConfig, AMegatronScript) {
             "r: --micro-batch-size must be a whole number above 0, is 'many'");
 }
 
+TEST(LaunchConfig, WhatAScriptLeavesOutIsAsMegatronHasIt) {
+  const std::string head =
+      "torchrun --nproc_per_node 8 --nnodes 4 pretrain.py --num-layers 40 --tensor-model-parallel-size 4 "
+      "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --micro-batch-size 2 ";
+  const auto c =
+      parse_launch_config(head + "--recompute-granularity full --recompute-method block --recompute-num-layers 3", "r");
+  ASSERT_TRUE(c) << c.error().what;
+  EXPECT_EQ(c->gpus, 32U);
+  EXPECT_EQ(c->batch, 8U) << "a micro-batch for each of four replicas";
+  EXPECT_EQ(c->recompute_layers, 6U) << "three of each of two pieces";
+  EXPECT_EQ(c->sequence_parallel, false);
+  EXPECT_EQ(c->shard, Shard::none);
+  EXPECT_EQ(parse_launch_config(head + "--sequence-parallel", "r")->sequence_parallel, true);
+}
+
+TEST(LaunchConfig, AccelerateGoesByItsType) {
+  const std::string more = "num_processes: 8\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n";
+  EXPECT_EQ(parse_launch_config("distributed_type: FSDP\n" + more, "a")->shard, Shard::weights);
+  EXPECT_EQ(parse_launch_config("distributed_type: MULTI_GPU\n" + more, "a")->shard, Shard::none)
+      << "what is left over does not count";
+  EXPECT_EQ(parse_launch_config("distributed_type: FSDP\nmixed_precision: 'no'\n" + more, "a").error().what,
+            "a: mixed_precision no is training in 32 bits, which is not planned");
+}
+
 TEST(LaunchConfig, AutoIsLeftOpen) {
   const auto c = parse_launch_config(
       R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}})", "ds.json");

@@ -112,6 +112,8 @@ void read_heads(Source& s, Transformer& m, std::initializer_list<std::string_vie
   m.kv_heads = s.whole(kv, usual_kv > 0 ? usual_kv : m.heads);
   if (m.heads == 0 || m.hidden == 0 || m.layers == 0) return s.fail_with("a model without layers, heads or width");
   m.head_dim = s.whole(dim, m.kv_rank > 0 ? m.v_dim : usual_dim > 0 ? usual_dim : m.hidden / m.heads);
+  if (m.kv_rank == 0 && usual_dim == 0 && m.head_dim == m.hidden / m.heads && m.hidden % m.heads != 0)
+    return s.fail_with(fmt::format("a width of {} does not split among {} heads", m.hidden, m.heads));
   if (m.kv_heads == 0 || m.head_dim == 0) return s.fail_with("heads of no size");
   if (m.heads % m.kv_heads != 0)
     s.fail_with(fmt::format("{} heads cannot share {} heads of keys and values evenly", m.heads, m.kv_heads));
@@ -137,7 +139,7 @@ Transformer from_hugging_face(JsonSource& s) {
   Transformer m;
   m.name = lower(s.text("model_type").empty() ? "model" : s.text("model_type"));
   m.layers = s.whole({"num_hidden_layers", "n_layer", "num_layers"});
-  m.hidden = s.whole({"hidden_size", "n_embd", "d_model"});
+  m.hidden = s.whole({"hidden_size", "n_embd", "n_embed", "d_model"});
   const Family& family = family_of(m.name);
   m.heads = s.whole({"num_attention_heads", "n_head", "num_heads"}, given(family.heads));
   m.vocab = s.whole({"vocab_size", "padded_vocab_size"}, given(family.vocab));
@@ -210,6 +212,15 @@ Transformer from_megatron(ArgumentSource& s) {
   m.vocab = s.whole({"padded-vocab-size", "vocab-size"}, 128'256);  // the tokenizer has it
   m.gated = s.has("swiglu");
   m.tied = !s.has("untie-embeddings-and-output-weights");
+  // "1023,0": so many tokens back, and none ahead.
+  if (const std::string window = s.text("window-size"); !window.empty()) {
+    const auto back = parse_uint(trim(std::string_view(window).substr(0, window.find(','))));
+    if (!back || *back > 1'000'000'000)
+      s.fail_with(fmt::format("--window-size {}: so many tokens back, a comma, and 0", printable(window)));
+    m.window = static_cast<std::uint32_t>(back.value_or(0)) + 1;
+    const std::uint32_t each = s.whole({"window-attn-skip-freq"}, 0);
+    m.windowed = each > 0 ? 1 - 1.0 / each : 1;
+  }
   m.ffn = s.whole({"ffn-hidden-size"}, 4 * m.hidden);
   m.experts = s.whole({"num-experts"}, 0);
   if (m.experts > 0) {

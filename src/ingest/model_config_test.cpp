@@ -143,7 +143,7 @@ TEST(ModelConfig, WhatIsMissingOrCannotBeIsSaid) {
   EXPECT_EQ(what("--num-layers 2 --hidden-size 64"), "f: num-attention-heads is missing");
   EXPECT_EQ(what("--num-layers two --hidden-size 64 --num-attention-heads 4"), "f: num-layers must be a whole number");
   EXPECT_EQ(what("--num-layers 2 --hidden-size 64 --num-attention-heads 0"), "f: a model without layers, heads or width");
-  EXPECT_EQ(what("--num-layers 2 --hidden-size 64 --num-attention-heads 6 --group-query-attention --num-query-groups 4"),
+  EXPECT_EQ(what("--num-layers 2 --hidden-size 96 --num-attention-heads 6 --group-query-attention --num-query-groups 4"),
             "f: 6 heads cannot share 4 heads of keys and values evenly");
   EXPECT_EQ(what("{\"a\": }").substr(0, 7), "f: byte");
   EXPECT_EQ(what("hello"), "f: num-layers is missing");

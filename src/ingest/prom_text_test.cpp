@@ -240,9 +240,9 @@ TEST(PromText, LabelsSeenBeforeAreReadAsTheFirstTime) {
   std::vector<std::string> labels;
   for (int g = 0; g < 8; ++g)
     labels.push_back(fmt::format("gpu=\"{0}\",UUID=\"GPU-{0}\",pci_bus_id=\"0000:{1}:00.0\",device=\"nvidia{0}\"", g, pci[g]));
-  labels.push_back(labels[1] + ",x=\"1\"");         // begins like another
-  labels.push_back("gpu=\"1\"");                    // the beginning of another
-  labels.push_back("gpu=\"1\",pci_bus_id=\"bad\"");  // falls back to the index
+  labels.push_back(labels[1] + ",x=\"1\"");                                                     // begins like another
+  labels.push_back("gpu=\"1\"");                                                                // the beginning of another
+  labels.push_back("gpu=\"1\",pci_bus_id=\"bad\"");                                             // falls back to the index
   for (int i = 0; i < 16; ++i) labels.push_back(fmt::format("gpu=\"{}\",y=\"{}\"", i % 8, i));  // more than are remembered
   const char* const series[] = {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_SM_CLOCK"};
   std::string page;

@@ -16,6 +16,7 @@ const std::vector<CalibrationField>& calibration_fields() {
       {"score_passes", &C::score_passes, 0, 20},
       {"hbm", &C::hbm, 0.1, 1},
       {"cast_passes", &C::cast_passes, 0, 8},
+      {"expert_us", &C::expert_us, 0, 200},
       {"layer_host_us", &C::layer_host_us, 0, 5000},
       {"nvlink", &C::nvlink, 0.1, 1},
       {"nvlink_us", &C::nvlink_us, 0, 60},

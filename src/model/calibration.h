@@ -29,6 +29,7 @@ struct Calibration {
   double score_passes = 0;      // over the matrix of scores, where they do
   double hbm = 0.8;             // of the memory's rate
   double cast_passes = 1;       // over what is multiplied in fewer than 16 bits, to bring it there
+  double expert_us = 0;         // for each expert in a product of many: sorting tokens, filling tiles, waiting for the fullest
   double layer_host_us = 70;    // the host needs so long to launch one layer forward: kernels that are shorter wait for it
 
   // Communication.
@@ -63,9 +64,10 @@ constexpr std::array<std::string_view, 3> names(UsualFor) { return {"", "dense",
 
 struct Software {
   Calibration start;
-  std::vector<std::string> free;           // shared by all its GPUs and number formats, but for `gemm`, which each has for itself
+  std::vector<std::string> free;           // shared by all its GPUs and number formats, but for `own`
   std::string by_release;                  // the parameter that differs from release to release; empty: none
   UsualFor usual_for = UsualFor::nothing;  // models that are taken to run on it where nobody says on what
+  std::string own = "gemm";                // which each GPU and format has for itself; if another, large products go as elsewhere
 };
 
 // A parameter by name, its physical range, and where it is kept.

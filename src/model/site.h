@@ -38,6 +38,7 @@ struct Site {
   std::uint32_t pods = 0;
   std::uint32_t domains = 0;
   double link_gbps = 400;              // one NIC per GPU
+  double oversubscription = 1;         // of what NICs could send, over what the narrowest tier above their leaves carries
   double storage_write_gbs = 0;        // shared checkpoint store, GB/s in all
   double power_limit_kw = 0;           // whole site; 0: none
   std::vector<NodeSpec> nodes;

@@ -73,36 +73,45 @@ struct Own {
   const GpuModel* gpu;
   Dtype dtype;
   Rows rows;
+  double gemm = 0;  // as other software has it there; 0: to be fitted
 };
 
 // What one run more would weigh: a family that differs from others, or a release, must have more than one to say so.
 constexpr double kPrior = 1.0;
 constexpr double kGemmPrior = 0.05;  // the same of the rate of products where nothing else is known of it
 
-// The rate of products that suits these families best; `pull` runs speak for `expected`.
-double best_gemm(const Calibration& c, std::span<const Own* const> all, double expected, double pull, int steps) {
-  return least(0.1, 1, steps, [&](double gemm) {
-    Calibration x = c;
-    x.gemm = gemm;
-    double sum = pull * std::abs(det_log(gemm / expected));
-    for (const Own* own : all) sum += off(own->rows, *own->gpu, x);
+using Field = double Calibration::*;
+
+// The share of the peak, or the time, that suits these families best; `pull` runs speak for `expected`.
+double best_own(const Calibration& c, Field field, std::span<const Own* const> all, double expected, double pull, int steps) {
+  const bool share_of = field == &Calibration::gemm;
+  return least(share_of ? 0.1 : 0.2, share_of ? 1 : 200, steps, [&](double share) {
+    double sum = pull * std::abs(det_log(share / expected));
+    for (const Own* own : all) {
+      Calibration x = c;
+      if (own->gemm > 0) x.gemm = own->gemm;
+      x.*field = share;
+      sum += off(own->rows, *own->gpu, x);
+    }
     return sum;
   });
 }
 
-// One calibration for each family: its own rate of products, near to that of its number format on other GPUs.
-std::vector<Calibration> by_family(const Calibration& common, const std::vector<Own>& all, int steps) {
+// One calibration for each family: its own share, near to that of its number format on other GPUs.
+std::vector<Calibration> by_family(const Calibration& common, Field field, const std::vector<Own>& all, int steps) {
   std::map<Dtype, std::vector<const Own*>> formats;
   for (const Own& own : all) formats[own.dtype].push_back(&own);
   std::map<Dtype, double> expected;
-  for (const auto& [dtype, those] : formats) expected[dtype] = best_gemm(common, those, common.gemm, kGemmPrior, steps);
+  for (const auto& [dtype, those] : formats) expected[dtype] = best_own(common, field, those, common.*field, kGemmPrior, steps);
   std::vector<Calibration> out;
   for (const Own& own : all) {
     Calibration c = common;
     c.gpu = own.gpu->name;
     c.dtype = own.dtype;
+    if (own.gemm > 0) c.gemm = own.gemm;
     const Own* alone[] = {&own};
-    c.gemm = formats[own.dtype].size() == 1 ? expected[own.dtype] : best_gemm(common, alone, expected[own.dtype], kPrior, steps);
+    c.*field =
+        formats[own.dtype].size() == 1 ? expected[own.dtype] : best_own(common, field, alone, expected[own.dtype], kPrior, steps);
     c.rows = static_cast<std::uint32_t>(own.rows.size());
     out.push_back(std::move(c));
   }
@@ -111,7 +120,7 @@ std::vector<Calibration> by_family(const Calibration& common, const std::vector<
 
 // Parameters that all GPUs and number formats of a software share, fitted to all its rows at once; each has its own rate of
 // products.
-Calibration shared(const Software& s, const std::vector<Own>& all, std::size_t rows) {
+Calibration shared(const Software& s, Field field, const std::vector<Own>& all, std::size_t rows) {
   std::vector<std::string> free = affordable(s.free, rows);
   if (all.size() == 1) {
     Calibration start = s.start;
@@ -121,7 +130,7 @@ Calibration shared(const Software& s, const std::vector<Own>& all, std::size_t r
                   return off(all.front().rows, *all.front().gpu, c) / static_cast<double>(rows);
                 }});
   }
-  std::erase(free, "gemm");
+  std::erase(free, s.own);
   if (free.empty()) return s.start;
   constexpr int kRough = 8;
   return fit({.start = s.start,
@@ -129,11 +138,25 @@ Calibration shared(const Software& s, const std::vector<Own>& all, std::size_t r
               .loss =
                   [&](const Calibration& c) {
                     double sum = 0;
-                    const std::vector<Calibration> each = by_family(c, all, kRough);
+                    const std::vector<Calibration> each = by_family(c, field, all, kRough);
                     for (std::size_t i = 0; i < all.size(); ++i) sum += off(all[i].rows, *all[i].gpu, each[i]);
                     return sum / static_cast<double>(rows);
                   },
               .starts = 2});
+}
+
+// A share by what was fitted before: on this GPU in this format, else in the middle of the format.
+std::optional<double> as_elsewhere(std::span<const Calibration> fitted, Field field, const std::string& gpu, Dtype dtype) {
+  std::vector<double> here, anywhere;
+  for (const Calibration& c : fitted) {
+    if (c.dtype != dtype || !c.release.empty() || c.attention <= 0) continue;  // before attention was fused, all was otherwise
+    if (field == &Calibration::expert_us && c.expert_us <= 0) continue;        // of models that have none
+    (c.gpu == gpu ? here : anywhere).push_back(c.*field);
+  }
+  auto& of = here.empty() ? anywhere : here;
+  if (of.empty()) return {};
+  std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2), of.end());
+  return of[of.size() / 2];
 }
 
 // By how much a release's own parameter differs from what all of them share, on all GPUs alike.
@@ -192,8 +215,14 @@ std::vector<Calibration> calibrate(std::span<const TrainingRow> rows, std::span<
     if (count == 0) continue;
     std::vector<Own> all;
     for (auto& [key, own] : families) all.push_back(std::move(own));
-    const Calibration common = shared(s, all, count);
-    std::vector<Calibration> base = all.size() == 1 ? std::vector{common} : by_family(common, all, 30);
+    const auto own_field = std::find_if(calibration_fields().begin(), calibration_fields().end(),
+                                        [&](const CalibrationField& f) { return f.name == s.own; });
+    const Field of_each = own_field == calibration_fields().end() ? &Calibration::gemm : own_field->value;
+    if (of_each != &Calibration::gemm) {
+      for (Own& o : all) o.gemm = as_elsewhere(out, &Calibration::gemm, o.gpu->name, o.dtype).value_or(s.start.gemm);
+    }
+    const Calibration common = shared(s, of_each, all, count);
+    std::vector<Calibration> base = all.size() == 1 ? std::vector{common} : by_family(common, of_each, all, 30);
     if (all.size() == 1) base.front().rows = static_cast<std::uint32_t>(count);
     out.insert(out.end(), base.begin(), base.end());
     const auto field = std::find_if(calibration_fields().begin(), calibration_fields().end(),
@@ -261,27 +290,7 @@ std::optional<RunPrediction> predict_run(const TrainingRow& row, std::span<const
   return out;
 }
 
-namespace {
-
-// The share of the peak that products in this number format usually get, of the same kind of models: shares differ more between
-// formats than between GPUs.
-std::optional<double> usual_gemm(std::span<const Calibration> calibrations, std::span<const Software> software, Dtype dtype,
-                                 bool experts) {
-  const auto of_experts = [&](const Calibration& c) {
-    return std::any_of(software.begin(), software.end(),
-                       [&](const Software& s) { return s.start.software == c.software && s.usual_for == UsualFor::experts; });
-  };
-  std::vector<double> shares;
-  for (const Calibration& c : calibrations) {
-    const bool fused = c.attention > 0;  // else it is of the time before
-    if (c.dtype == dtype && c.release.empty() && fused && of_experts(c) == experts) shares.push_back(c.gemm);
-  }
-  if (shares.empty()) return {};
-  std::nth_element(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2), shares.end());
-  return shares[shares.size() / 2];
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibrations, std::span<const Software> software,
                                              std::span<const GpuModel> gpus, const GpuModel& gpu, Dtype dtype,
@@ -334,7 +343,10 @@ Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibr
     if (best->gpu != gpu.name) far.push_back(same_chip(best->gpu) ? "another GPU with the same chip" : "another GPU");
     if (best->dtype != dtype) {
       far.push_back("another number format");
-      if (const auto usually = usual_gemm(calibrations, software, dtype, experts)) out.calibration.gemm = *usually;
+      for (const Field share : {&Calibration::gemm, &Calibration::expert_us}) {
+        if (share == &Calibration::expert_us && best->expert_us <= 0) continue;
+        if (const auto usually = as_elsewhere(calibrations, share, gpu.name, dtype)) out.calibration.*share = *usually;
+      }
     }
     if (!far.empty()) {
       out.words += ": extrapolated to " + join(far, " and ");

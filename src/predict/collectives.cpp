@@ -225,7 +225,9 @@ std::vector<CollectiveWay> collective_ways(const CollectiveSetup& s, const GpuMo
   std::vector<CollectiveWay> out;
   if (s.gpus < 2) return out;
   const double together = std::min<double>(s.gpus, s.together), apart = groups(s), factor = bus_factor(s.op, s.gpus);
-  const double card = s.nic_gb_s * fabric_share, cards = together * card, nvlink = gpu.nvlink_gb_s;
+  const double card = s.nic_gb_s * fabric_share, cards = together * card;
+  // Where each two have a link of their own, fewer GPUs have fewer of them.
+  const double nvlink = gpu.pair_gb_s > 0 ? std::min(gpu.nvlink_gb_s, gpu.pair_gb_s * (together - 1)) : gpu.nvlink_gb_s;
   const bool adds = s.op == Collective::all_reduce && gpu.nvls && together > 2;
   const auto add = [&](std::string_view algorithm, bool added, double beyond, double within) {
     if (apart > 1 && beyond <= 0) return;

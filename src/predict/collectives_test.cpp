@@ -82,6 +82,8 @@ TEST(Collectives, AlgorithmsAreWhatTheHardwareHas) {
   CollectiveSetup send = setup(2);
   send.op = Collective::send_recv;
   EXPECT_DOUBLE_EQ(collective_ways(send, meshed).front().most_gb_s(), 64) << "one link joins two of them";
+  EXPECT_DOUBLE_EQ(collective_ways(setup(2), meshed).front().most_gb_s(), 64) << "for whatever they do";
+  EXPECT_DOUBLE_EQ(collective_ways(setup(4), meshed).front().most_gb_s(), 192);
 }
 
 TEST(Collectives, ProtocolsGoByTheSize) {

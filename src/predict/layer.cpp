@@ -22,6 +22,14 @@ class Listing {
     all.push_back({name, gemm_s(e_, g) + cast_s(g.groups * g.m * g.k), inputs + weights + cast_s(g.groups * g.m * g.n), g.flops(),
                    weights});
   }
+  void grouped(std::string_view name, const Gemm& g) {
+    gemm(name, g);
+    if (all.empty() || all.back().name != name) return;
+    const double one = g.groups * e_.calibration->expert_us * 1e-6;
+    all.back().forward_s += one;
+    all.back().backward_s += 2 * one;
+    all.back().weights_s += one;
+  }
   void stream(std::string_view name, double bytes) {
     const double t = stream_s(e_, bytes);
     all.push_back({name, t, kBackwardStream * t, 0});
@@ -94,9 +102,9 @@ void experts(Listing& list, const Transformer& m, const TrainingPlan& p) {
   const double kept = static_cast<double>(m.experts) / p.ep, each = sent / kept;
   list.gemm("router", {sent / m.top_k, static_cast<double>(m.experts), h});
   list.stream("permute", kHalf * sent * h * 6);
-  list.gemm("experts up", {each, (m.gated ? 2 : 1) * f, h, kept});
+  list.grouped("experts up", {each, (m.gated ? 2 : 1) * f, h, kept});
   list.stream("expert activation", kHalf * sent * f * (m.gated ? 3 : 2));
-  list.gemm("experts down", {each, h, f, kept});
+  list.grouped("experts down", {each, h, f, kept});
   if (m.shared_ffn > 0) {
     const double s = m.shared_ffn, t = tokens(p);
     list.gemm("shared up", {t, (m.gated ? 2 : 1) * s / p.tp, h});

@@ -134,9 +134,10 @@ std::string render_cluster_file(const design::ClusterDesign& d) {
   return fmt::format(
       "# {} {}, {}\nname: {}-{}\ngpu: {}\nnodes: {}\ngpus_per_node: {}\nnodes_per_rack: {}\nnodes_per_leaf: {}\nleaves_per_pod: "
       "{}\n"
-      "nvlink_domain: {}\nlink_gbps: {:g}\nstorage_write_gbs: {:.0f}\n",
+      "nvlink_domain: {}\nlink_gbps: {:g}\noversubscription: {:.3g}\nstorage_write_gbs: {:.0f}\n",
       d.gpus, upper(d.gpu), network_words(d.fabric), d.gpu, d.gpus, upper(d.gpu), d.nodes, d.node_gpus, d.nodes_per_rack,
-      per_leaf, std::min(groups, 8U), rack_domain ? "rack" : "node", d.fabric.gb_s * 8, std::max(5.0, d.write_gb_s));
+      per_leaf, std::min(groups, 8U), rack_domain ? "rack" : "node", d.fabric.gb_s * 8,
+      d.bisection > 0 ? std::max(1.0, 1 / d.bisection) : 1, std::max(5.0, d.write_gb_s));
 }
 
 }  // namespace muster::report

@@ -20,10 +20,12 @@ TEST(ClusterReport, TheTwinCanReadIt) {
       d.nodes_per_rack = per_rack;
       d.fabric = {kind, nodes, node_gpus, 64, 0, 1, 50};
       d.write_gb_s = 80;
+      d.bisection = 0.375;
       const std::string text = render_cluster_file(d);
       const auto site = parse_cluster(text, "c.yaml");
       ASSERT_TRUE(site) << site.error().what << "\n" << text;
       EXPECT_EQ(site->gpus(), d.gpus);
+      EXPECT_NEAR(site->oversubscription, 1 / 0.375, 0.01);
     }
   }
 }

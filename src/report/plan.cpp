@@ -181,6 +181,10 @@ std::string megatron(const Transformer& m, const TrainingPlan& p) {
     if (m.q_rank > 0) line(fmt::format("--q-lora-rank {}", m.q_rank));
   }
   if (m.kv_rank == 0 && m.head_dim * m.heads != m.hidden) line(fmt::format("--kv-channels {}", m.head_dim));
+  if (m.window > 0 && m.windowed > 0) {
+    line(fmt::format("--window-size {},0", m.window - 1));
+    if (m.windowed < 1) line(fmt::format("--window-attn-skip-freq {:.0f}", 1 / (1 - m.windowed)));
+  }
   if (m.gated) line("--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear");
   line(fmt::format("--vocab-size {}{}", m.vocab, m.tied ? "" : " --untie-embeddings-and-output-weights"));
   line(fmt::format("--seq-length {} --max-position-embeddings {}", p.seq, p.seq));
