@@ -31,6 +31,7 @@ int run_bench_accuracy(const BenchAccuracyOptions& options);
 int run_plan(const PlanOptions& options);
 int run_plan_predict(const PlanPredictOptions& options);
 int run_calibrate_runs(const CalibrateRunsOptions& options);
+int run_diagnose(const DiagnoseOptions& options);
 int run_design_fabric(const DesignFabricOptions& options);
 int run_design_cluster(const DesignClusterOptions& options);
 int run_predict_fabric(const PredictFabricOptions& options);

@@ -1,18 +1,15 @@
 // `muster explain --file`: the events of a kernel log, streamed, so that a log of any size needs no more memory than a short one;
 // or the problems in a tool's report, which is kept whole, up to a limit.
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "commands.h"
-#include "files.h"
 #include "ingest/documents.h"
 #include "ingest/gunzip.h"
 #include "ingest/log_events.h"
+#include "input.h"
 #include "report/fault_view.h"
 #include "report/table.h"
 #include "say.h"
@@ -22,34 +19,6 @@ namespace muster::cmd {
 namespace {
 
 using report::Format;
-
-// Descriptor 0, or a file's, closed on every way out.
-class Input {
- public:
-  explicit Input(const std::string& path)
-      : path_(path), fd_(path == "-" ? 0 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)), why_(fd_ < 0 ? errno : 0) {}
-  ~Input() {
-    if (fd_ > 0) ::close(fd_);
-  }
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
-
-  // The next bytes; empty at the end.
-  Result<std::string_view> next() {
-    if (fd_ < 0) return tl::unexpected<Error>(file_error("read", path_, why_));
-    while (true) {
-      const ssize_t n = ::read(fd_, buffer_.data(), buffer_.size());
-      if (n >= 0) return std::string_view(buffer_.data(), static_cast<std::size_t>(n));
-      if (errno != EINTR) return tl::unexpected<Error>(file_error("read", path_, errno));
-    }
-  }
-
- private:
-  std::string path_;
-  int fd_;
-  int why_;
-  std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
-};
 
 class Listing {
  public:

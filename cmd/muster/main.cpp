@@ -45,6 +45,7 @@ struct Dispatch {
   int operator()(const PlanOptions& o) const { return run_plan(o); }
   int operator()(const PlanPredictOptions& o) const { return run_plan_predict(o); }
   int operator()(const CalibrateRunsOptions& o) const { return run_calibrate_runs(o); }
+  int operator()(const DiagnoseOptions& o) const { return run_diagnose(o); }
   int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
   int operator()(const DesignClusterOptions& o) const { return run_design_cluster(o); }
   int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }

@@ -218,6 +218,12 @@ struct PlanPredictOptions {
   report::Format format = report::Format::table;  // table or csv
 };
 
+struct DiagnoseOptions {
+  std::vector<std::string> files;
+  bool accounting = false;
+  report::Format format = report::Format::table;  // table, json or csv
+};
+
 struct DesignFabricOptions {
   design::FabricAsk ask;
 };
@@ -558,8 +564,9 @@ struct ShowText {
 };
 
 using Command =
-    std::variant<ShowText, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions, FleetEmitOptions, PauseOptions,
-                 ResumeOptions, GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions,
+    std::variant<ShowText, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions, FleetEmitOptions,
+                 PauseOptions, ResumeOptions, GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions,
+                 SubmitOptions,
                  CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions,
                  TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
                  BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,

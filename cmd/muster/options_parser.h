@@ -97,6 +97,7 @@ class Parser {
     add_approve(approve_);
     reject_.reject = true;
     add_approve(reject_);
+    add_diagnose();
     add_journal();
     add_self();
   }
@@ -259,6 +260,7 @@ class Parser {
   void add_plan_flags(CLI::App* sub, PlanOptions& options);
   void add_fabric();
   void add_design_cluster(CLI::App& design);
+  void add_diagnose();
   void add_predict_congestion(CLI::App& predict);
   void add_predict_collective(CLI::App& predict);
   void add_calibrate_collectives(CLI::App& calibrate);
@@ -337,6 +339,7 @@ class Parser {
   PlanOptions plan_, plan_explain_;
   PlanPredictOptions plan_predict_;
   CalibrateRunsOptions calibrate_runs_;
+  DiagnoseOptions diagnose_;
   DesignFabricOptions design_fabric_;
   DesignClusterOptions design_cluster_;
   PredictFabricOptions predict_fabric_;

@@ -1,0 +1,176 @@
+#include "diagnose/hang.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace muster::diagnose {
+namespace {
+
+// Of these ranks have different shapes by right: unequal pieces, or a root that has what others have not.
+bool shapes_differ(const std::string& op) {
+  if (op.find("all_to_all") != std::string::npos || op.find("alltoall") != std::string::npos) return true;
+  return op == "gather" || op == "scatter" || op.find("coalesced") != std::string::npos;
+}
+
+std::string signature(const ExchangeCall& c) {
+  return shapes_differ(c.op) ? fmt::format("{} {}", c.op, c.dtype) : fmt::format("{} {} -> {} {}", c.op, c.in, c.out, c.dtype);
+}
+
+std::string ranks_words(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kShown = 8;
+  std::string out;
+  for (std::size_t i = 0; i < ranks.size() && i < kShown; ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  if (ranks.size() > kShown) out += fmt::format(" and {} more", ranks.size() - kShown);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + out;
+}
+
+// One rank's part in one group.
+struct Part {
+  std::uint64_t enqueued = 0, started = 0, completed = 0;
+  std::map<std::uint64_t, const ExchangeCall*> calls;  // that are not sends or receives
+};
+
+struct Together {
+  std::string what;
+  std::set<std::uint32_t> members;
+  std::map<std::uint32_t, Part> parts;  // of those that left a dump
+};
+
+std::map<std::string, Together> by_group(std::span<const FlightRecord> records) {
+  std::map<std::string, Together> out;
+  for (const FlightRecord& r : records) {
+    for (std::uint32_t i = 0; i < r.groups.size(); ++i) {
+      const ExchangeGroup& g = r.groups[i];
+      Together& t = out[g.name];
+      if (t.what.empty()) t.what = g.what;
+      t.members.insert(g.ranks.begin(), g.ranks.end());
+      Part p{g.enqueued, g.started, g.completed, {}};
+      for (const ExchangeCall& c : r.calls) {
+        if (c.group != i || c.pair) continue;
+        p.calls[c.seq] = &c;
+        p.enqueued = std::max(p.enqueued, c.seq);
+        if (c.state != ExchangeState::scheduled) p.started = std::max(p.started, c.seq);
+        if (c.state == ExchangeState::completed) p.completed = std::max(p.completed, c.seq);
+      }
+      const bool takes_part = g.ranks.empty() || std::find(g.ranks.begin(), g.ranks.end(), r.rank) != g.ranks.end();
+      if (p.enqueued > 0 || !p.calls.empty() || (takes_part && !g.ranks.empty())) {
+        t.members.insert(r.rank);
+        t.parts[r.rank] = std::move(p);
+      }
+    }
+  }
+  return out;
+}
+
+// Ranks that wait in an exchange that has not ended.
+std::set<std::uint32_t> waiting(const std::map<std::string, Together>& groups) {
+  std::set<std::uint32_t> out;
+  for (const auto& [name, t] : groups) {
+    for (const auto& [rank, p] : t.parts) {
+      if (p.enqueued > p.completed) out.insert(rank);
+    }
+  }
+  return out;
+}
+
+struct Standing {
+  std::map<std::string, std::vector<std::uint32_t>> called;  // what, by whom
+  std::vector<std::uint32_t> absent, silent, not_started;
+};
+
+void conclude(Hang& out, const Together& t, const Standing& s) {
+  const auto most = std::max_element(s.called.begin(), s.called.end(),
+                                     [](const auto& x, const auto& y) { return x.second.size() < y.second.size(); });
+  if (most != s.called.end()) out.collective = most->first;
+  if (s.called.size() > 1) {
+    out.kind = HangKind::mismatch;
+    for (const auto& [what, ranks] : s.called) {
+      if (what != most->first) out.culprits.insert(out.culprits.end(), ranks.begin(), ranks.end());
+      out.evidence.push_back(fmt::format("{} called {} as number {} of the group", ranks_words(ranks), what, out.seq));
+    }
+    const bool even = std::any_of(s.called.begin(), s.called.end(), [&](const auto& x) {
+      return x.first != most->first && x.second.size() == most->second.size();
+    });
+    out.certain = out.certain && !even;
+  } else if (!s.absent.empty() || !s.silent.empty()) {
+    out.kind = HangKind::missing;
+    out.culprits = s.absent;
+    out.culprits.insert(out.culprits.end(), s.silent.begin(), s.silent.end());
+    if (!s.absent.empty())
+      out.evidence.push_back(fmt::format("{} never called number {} of the group", ranks_words(s.absent), out.seq));
+    if (!s.silent.empty()) out.evidence.push_back(fmt::format("{} left no dump", ranks_words(s.silent)));
+    if (most != s.called.end()) out.evidence.push_back(fmt::format("{} wait in it", ranks_words(most->second)));
+  } else {
+    out.kind = HangKind::stuck;
+    out.culprits = s.not_started;
+    if (s.not_started.empty()) {
+      for (const std::uint32_t rank : t.members) out.culprits.push_back(rank);
+      out.evidence.push_back("all called it and it began everywhere: the network, or a GPU that does not answer");
+      out.certain = false;
+    } else {
+      out.evidence.push_back(fmt::format("all called it; on {} it never began: a stream there waits for something else",
+                                         ranks_words(s.not_started)));
+    }
+  }
+  std::sort(out.culprits.begin(), out.culprits.end());
+}
+
+std::optional<Hang> judge(const std::string& name, const Together& t) {
+  std::uint64_t furthest = 0;
+  for (const auto& [rank, p] : t.parts) furthest = std::max(furthest, p.enqueued);
+  if (t.parts.empty() || furthest == 0) return {};
+  bool waits = false;
+  for (const auto& [rank, p] : t.parts) waits = waits || p.enqueued > p.completed;
+  if (!waits) return {};
+  Hang out;
+  out.group = t.what.empty() ? name : fmt::format("{} ({})", name, t.what);
+  // The first exchange that somebody is in and that has not ended for all.
+  out.seq = furthest;
+  for (const auto& [rank, p] : t.parts) {
+    if (p.enqueued > p.completed) out.seq = std::min(out.seq, p.completed + 1);
+  }
+  Standing s;
+  for (const std::uint32_t rank : t.members) {
+    const auto part = t.parts.find(rank);
+    if (part == t.parts.end()) {
+      s.silent.push_back(rank);
+      continue;
+    }
+    const Part& p = part->second;
+    if (p.enqueued < out.seq) {
+      s.absent.push_back(rank);
+    } else if (const auto c = p.calls.find(out.seq); c != p.calls.end()) {
+      s.called[signature(*c->second)].push_back(rank);
+    } else {
+      out.certain = false;  // it has fallen out of the buffer
+    }
+    if (p.enqueued >= out.seq && p.started < out.seq) s.not_started.push_back(rank);
+  }
+  conclude(out, t, s);
+  return out;
+}
+
+}  // namespace
+
+std::optional<Hang> find_hang(std::span<const FlightRecord> records) {
+  const auto groups = by_group(records);
+  const std::set<std::uint32_t> waits = waiting(groups);
+  // Where several groups wait, one is the cause and the others wait for its ranks: a call that differs says most, then ranks that
+  // wait nowhere themselves.
+  std::optional<Hang> best;
+  const auto weight = [&](const Hang& h) {
+    const bool free = std::none_of(h.culprits.begin(), h.culprits.end(), [&](std::uint32_t r) { return waits.count(r) > 0; });
+    return std::tuple(h.kind == HangKind::mismatch, h.kind == HangKind::missing && free, h.kind == HangKind::missing, h.certain);
+  };
+  for (const auto& [name, t] : groups) {
+    auto h = judge(name, t);
+    if (h && (!best || weight(*h) > weight(*best))) best = std::move(h);
+  }
+  return best;
+}
+
+}  // namespace muster::diagnose

@@ -1,0 +1,102 @@
+#include "diagnose/hang.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace muster::diagnose {
+namespace {
+
+// Eight ranks, pairs of tensor ranks and two groups of replicas, each of which has called and ended `done` of each.
+std::vector<FlightRecord> job(std::uint64_t done) {
+  std::vector<FlightRecord> out;
+  for (std::uint32_t r = 0; r < 8; ++r) {
+    FlightRecord f;
+    f.rank = r;
+    f.groups = {{fmt::format("tp{}", r / 2), "tp", {r / 2 * 2, r / 2 * 2 + 1}}, {fmt::format("dp{}", r % 2), "dp", {}}};
+    for (std::uint32_t i = r % 2; i < 8; i += 2) f.groups[1].ranks.push_back(i);
+    for (std::uint64_t seq = 1; seq <= done; ++seq) {
+      for (const std::uint32_t g : {0U, 1U})
+        f.calls.push_back({g, seq, g == 0 ? "all_reduce" : "reduce_scatter", "[8]", "[2]", "BFloat16", ExchangeState::completed});
+    }
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+void call(FlightRecord& f, std::uint32_t group, std::uint64_t seq, ExchangeState state, const char* op = "reduce_scatter") {
+  f.calls.push_back({group, seq, op, "[8]", "[2]", "BFloat16", state});
+}
+
+TEST(Hang, NobodyWaits) {
+  EXPECT_FALSE(find_hang(job(20)));
+  EXPECT_FALSE(find_hang({}));
+}
+
+TEST(Hang, ARankThatNeverCalled) {
+  auto all = job(20);
+  for (const std::uint32_t r : {1U, 3U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  const auto h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::missing);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5});
+  EXPECT_EQ(h->seq, 21U);
+  EXPECT_EQ(h->group, "dp1 (dp)");
+  EXPECT_EQ(h->collective, "reduce_scatter [8] -> [2] BFloat16");
+}
+
+TEST(Hang, OthersWaitForThoseWhoWait) {
+  auto all = job(20);
+  // Rank 5 is away; its replicas wait for it, and their tensor ranks for them.
+  for (const std::uint32_t r : {1U, 3U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  for (const std::uint32_t r : {0U, 2U, 4U, 6U}) call(all[r], 0, 21, ExchangeState::started, "all_reduce");
+  const auto h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5}) << "the one that waits for nobody";
+}
+
+TEST(Hang, ARankWithoutADump) {
+  auto all = job(20);
+  for (const std::uint32_t r : {1U, 3U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  all.erase(all.begin() + 5);
+  const auto h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::missing);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5});
+  EXPECT_EQ(h->evidence.front(), "rank 5 left no dump");
+}
+
+TEST(Hang, ARankThatCalledAnother) {
+  auto all = job(20);
+  for (const std::uint32_t r : {1U, 5U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  call(all[3], 1, 21, ExchangeState::started, "all_gather");
+  const auto h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::mismatch);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{3});
+  EXPECT_TRUE(h->certain);
+}
+
+TEST(Hang, UnequalPiecesAreNoMismatch) {
+  auto all = job(20);
+  for (const std::uint32_t r : {1U, 3U, 5U, 7U}) {
+    call(all[r], 1, 21, ExchangeState::started, "all_to_all_single");
+    all[r].calls.back().in = fmt::format("[{}]", r);
+  }
+  EXPECT_EQ(find_hang(all)->kind, HangKind::stuck);
+}
+
+TEST(Hang, ATransferThatDoesNotEnd) {
+  auto all = job(20);
+  for (const std::uint32_t r : {1U, 3U, 5U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  auto h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::stuck);
+  EXPECT_EQ(h->culprits.size(), 4U);
+  EXPECT_FALSE(h->certain);
+  all[5].calls.back().state = ExchangeState::scheduled;
+  h = find_hang(all);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5}) << "there it never began";
+}
+
+}  // namespace
+}  // namespace muster::diagnose

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Profiles and dumps as their users meet them: what came of each nanosecond, equal to figures worked out independently of Muster
+where public profiles are at hand ($MUSTER_DATA/kineto), which rank a job waits for, and clear words for what is neither."""
+import glob
+import gzip
+import json
+import os
+import pickle
+
+from checks import STATE, check, finish, run
+
+STEPS = [{'ph': 'X', 'cat': 'user_annotation', 'name': f'ProfilerStep#{n}', 'pid': 1, 'tid': 1, 'ts': 1000 * n, 'dur': 1000}
+         for n in range(3)]
+
+
+def kernel(n, name, start, length):
+    return [{'ph': 'X', 'cat': 'cuda_runtime', 'name': 'cudaLaunchKernel', 'pid': 1, 'tid': 1, 'ts': start - 5, 'dur': 2,
+             'args': {'correlation': n}},
+            {'ph': 'X', 'cat': 'kernel', 'name': name, 'pid': 0, 'tid': 7, 'ts': start, 'dur': length,
+             'args': {'correlation': n, 'stream': 7, 'device': 0}}]
+
+
+EVENTS = STEPS + kernel(1, 'gemm', 100, 500.5) + kernel(2, 'ncclDevKernel_AllReduce', 400, 400) + kernel(3, 'gemm', 2500, 100)
+path = f'{STATE}/rank2.json.gz'
+with gzip.open(path, 'wt') as f:
+    json.dump({'distributedInfo': {'rank': 2, 'world_size': 4}, 'traceEvents': EVENTS}, f)
+ran = run('diagnose', '--accounting', '-o', 'json', path)
+a = json.loads(ran.out)['2'] if ran.code == 0 else {}
+check(a.get('file') == 'rank2.json.gz' and a['all_events']['n_gpu_events'] == 3, 'a profile is accounted by its rank', ran)
+check(a['all_events']['comm_compute_overlap_ns'] == 200500 and a['all_events']['exposed_comm_ns'] == 199500,
+      'to the nanosecond', a)
+check(a['drop_last_step']['n_gpu_events'] == 2 and a['drop_last_step']['span_ns'] == 700000, 'and without the last step', a)
+ran = run('diagnose', '--accounting', path)
+check(ran.code == 0 and 'EXPOSED' in ran.out and 'rank2.json.gz' in ran.out, 'a table has shares', ran)
+
+with open(f'{STATE}/cut.json', 'w') as f:
+    f.write(json.dumps({'traceEvents': EVENTS})[:-60])
+ran = run('diagnose', '--accounting', f'{STATE}/cut.json')
+check(ran.code == 0 and 'ends in the middle' in ran.err, 'a file that was cut off says what it says', ran)
+whole = open(path, 'rb').read()
+with open(f'{STATE}/cut.gz', 'wb') as f:
+    f.write(whole[:len(whole) - 20])
+ran = run('diagnose', '--accounting', f'{STATE}/cut.gz')
+check(ran.code in (0, 1, 2) and ('middle' in ran.err or 'error' in ran.err), 'packed or not', ran)
+
+for name, text, part in (('empty', '', 'no traceEvents'), ('none.json', '{"traceEvents": []}', 'no events'),
+                         ('words', 'hello there', 'nothing that Muster knows'),
+                         ('et.json', '{"schema": "1.0", "nodes": []}', 'nothing that Muster knows')):
+    with open(f'{STATE}/{name}', 'w') as f:
+        f.write(text)
+    ran = run('diagnose', '--accounting', f'{STATE}/{name}')
+    check(ran.code == 2 and part in ran.err and name in ran.err, f'{name} is refused with the reason', ran)
+ran = run('diagnose', '--accounting', f'{STATE}/absent.json')
+check(ran.code == 3 and 'absent.json' in ran.err, 'a file that is not there', ran)
+with gzip.open(f'{STATE}/bomb.gz', 'wb') as f:  # half a gigabyte of brackets in half a megabyte
+    f.write(b'{"traceEvents": [')
+    for _ in range(512):
+        f.write(b'[' * 2**20)
+ran = run('diagnose', '--accounting', f'{STATE}/bomb.gz')
+check(ran.code == 2 and '64 MiB' in ran.err, 'brackets without end come to an end', ran)
+
+# ---- a job that hangs
+GROUPS = {'0': {'name': '0', 'desc': 'dp', 'ranks': '[0, 1, 2]'}}
+
+
+def dump(rank, calls, op='nccl:all_reduce'):
+    entries = [{'record_id': n, 'pg_id': 0, 'process_group': ['0', 'dp'], 'collective_seq_id': n + 1, 'p2p_seq_id': 0,
+                'is_p2p': False,
+                'profiling_name': op if n == 4 else 'nccl:all_reduce', 'time_created_ns': 10**18 + n, 'input_sizes': [[1024]],
+                'output_sizes': [[1024]], 'input_dtypes': ['Float'], 'output_dtypes': ['Float'],
+                'state': 'started' if n == 4 else 'completed'} for n in range(calls)]
+    return {'version': '2.10', 'pg_config': GROUPS, 'pg_status': {}, 'entries': entries}
+
+
+folder = f'{STATE}/fr'
+os.makedirs(folder, exist_ok=True)
+
+
+def hang(form, dumps):
+    for old in glob.glob(f'{folder}/*'):
+        os.unlink(old)
+    for rank, d in dumps.items():
+        with open(f'{folder}/nccl_trace_rank_{rank}', 'wb') as f:
+            f.write(pickle.dumps(d, protocol=2) if form == 'pickle' else json.dumps(d).encode())
+    return run('diagnose', '-o', 'json', *sorted(glob.glob(f'{folder}/*')))
+
+
+for form in ('pickle', 'JSON'):
+    ran = hang(form, {0: dump(0, 5), 1: dump(1, 5), 2: dump(2, 4)})
+    h = json.loads(ran.out)['hang'] if ran.code == 6 else {}
+    check(h.get('kind') == 'missing' and h['culprit_ranks'] == [2] and h['seq'] == 5, f'a rank that never called, from {form}',
+          ran)
+    ran = hang(form, {0: dump(0, 5), 1: dump(1, 5), 2: dump(2, 5, 'nccl:broadcast')})
+    h = json.loads(ran.out)['hang'] if ran.code == 6 else {}
+    check(h.get('kind') == 'mismatch' and h['culprit_ranks'] == [2], f'a rank that called another, from {form}', ran)
+    ran = hang(form, {0: dump(0, 5), 1: dump(1, 5)})
+    h = json.loads(ran.out)['hang'] if ran.code == 6 else {}
+    check(h.get('kind') == 'missing' and h['culprit_ranks'] == [2], f'a rank without a dump, from {form}', ran)
+    ran = hang(form, {r: dump(r, 4) for r in range(3)})
+    check(ran.code == 0 and json.loads(ran.out)['hang'] is None, f'nothing hangs, from {form}', ran)
+
+
+class Evil:
+    def __reduce__(self):
+        return (os.system, ('touch /tmp/should_not_be',))
+
+
+with open(f'{folder}/nccl_trace_rank_0', 'wb') as f:
+    f.write(pickle.dumps({'entries': [Evil()]}, protocol=2))
+ran = run('diagnose', f'{folder}/nccl_trace_rank_0')
+check(ran.code == 2 and 'would name or call something' in ran.err and not os.path.exists('/tmp/should_not_be'),
+      'a pickle that would run something is refused', ran)
+
+data = os.environ.get('MUSTER_DATA')
+if data and os.path.isdir(f'{data}/flight_recorder'):
+    for name, kind, culprits in (('missing_rank5', 'missing', [5]), ('type_mismatch_rank3', 'mismatch', [3]), ('ok', None, None)):
+        for ending in ('', '.json'):
+            files = [f'{data}/flight_recorder/{name}/nccl_trace_rank_{r}{ending}' for r in range(8)]
+            ran = run('diagnose', '-o', 'json', *files)
+            h = json.loads(ran.out)['hang'] if ran.code in (0, 6) else {'kind': ran.err}
+            check(h is None if kind is None else h['kind'] == kind and h['culprit_ranks'] == culprits, f'{name}{ending}', ran)
+    rest = [f for f in glob.glob(f'{data}/flight_recorder/missing_rank5/*.json') if 'rank_5' not in f]
+    ran = run('diagnose', '-o', 'json', *rest)
+    check(json.loads(ran.out)['hang']['culprit_ranks'] == [5], 'and with its file missing', ran)
+if not data or not os.path.isdir(f'{data}/kineto/golden'):
+    print('skip - the golden accountings of $MUSTER_DATA/kineto are not there')
+    finish()
+ALIASES = {'benchmark_result_2869224_1695835535_trace.json.gz': 'alexnet.json.gz',
+           'rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz': 'ns_resolution_rank0.json.gz'}
+seen = 0
+for golden in sorted(glob.glob(f'{data}/kineto/golden/*.ns.json')):
+    want = json.load(open(golden))
+    files = [ALIASES.get(v['file'], v['file'].replace('tests__traces__', '')) for v in want.values()]
+    ran = run('diagnose', '--accounting', '-o', 'json', *[f'{data}/kineto/{f}' for f in files])
+    got = json.loads(ran.out) if ran.code == 0 else {}
+    for rank, v in want.items():
+        for mode in ('all_events', 'drop_last_step'):
+            mine = got.get(rank, {}).get(mode, {})
+            wrong = {k: (mine.get(k), x) for k, x in v[mode].items() if mine.get(k) != x}
+            check(not wrong, f'{os.path.basename(golden)} rank {rank}, {mode}, equal to the nanosecond', wrong or ran.err)
+            seen += 1
+check(seen >= 20, 'all of them were compared', seen)
+finish()
