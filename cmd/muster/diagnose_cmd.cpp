@@ -8,9 +8,11 @@
 #include "commands.h"
 #include "ingest/flight_recorder.h"
 #include "ingest/kineto.h"
+#include "ingest/op_trace.h"
 #include "input.h"
 #include "report/accounting.h"
 #include "report/hang.h"
+#include "report/stragglers.h"
 #include "say.h"
 
 namespace muster::cmd {
@@ -19,24 +21,29 @@ namespace {
 constexpr int kFindingsPresent = 6;
 constexpr std::size_t kDumpBytesMax = std::size_t{512} << 20;
 
+struct Text {
+  std::string name, text;
+};
 struct Material {
   std::vector<report::AccountedTrace> traces;
   std::vector<FlightRecord> records;
+  std::vector<Text> operations, descriptions;  // of one job
 };
 
-// Told apart by content: a profile is read as it comes, a dump is kept whole.
+// Told apart by content: a profile is read as it comes, everything else is kept whole.
 Result<void> read_one(const std::string& path, Material& into) {
   const std::string name = std::filesystem::path(path).filename().string();
   KinetoReader reader;
   std::string dump;
-  bool first = true, is_dump = false;
+  bool first = true, is_dump = false;  // a dump, a table or a description
   const auto read = read_unpacked(path, [&](std::string_view text) -> Result<void> {
     if (std::exchange(first, false)) {
       const bool profile = looks_like_kineto(text);  // which tells of process groups as well
-      is_dump = !profile && looks_like_flight_record(text);
+      is_dump = !profile && (looks_like_flight_record(text) || looks_like_op_trace(text) || looks_like_job_meta(text));
       if (!is_dump && !profile) {
         return fail(Code::bad_input, "this is nothing that Muster knows",
-                    "what torch.profiler exported (JSON, or that in gzip), or a dump of PyTorch's flight recorder");
+                    "what torch.profiler exported (JSON, or that in gzip), a dump of PyTorch's flight recorder, or a table of "
+                    "operations");
       }
     }
     if (!is_dump) return reader.feed(text);
@@ -48,6 +55,14 @@ Result<void> read_one(const std::string& path, Material& into) {
   });
   // A file that was cut off while it was written still says what it says.
   if (!read && (is_dump || read.error().what.find("ends too early") == std::string::npos)) return read;
+  if (is_dump && looks_like_op_trace(dump)) {
+    into.operations.push_back({name, std::move(dump)});
+    return {};
+  }
+  if (is_dump && looks_like_job_meta(dump)) {
+    into.descriptions.push_back({name, std::move(dump)});
+    return {};
+  }
   if (is_dump) {
     auto record = parse_flight_record(dump, name);
     if (!record) return tl::unexpected(record.error());
@@ -81,6 +96,26 @@ int tell_hang(const DiagnoseOptions& o, std::vector<FlightRecord> records) {
   return written != 0 ? written : hang ? kFindingsPresent : 0;
 }
 
+int tell_stragglers(const DiagnoseOptions& o, const Material& all) {
+  if (all.operations.size() != 1 || all.descriptions.size() > 1)
+    return say_error(
+        {Code::bad_input, "operations are told of one job at a time", "one table, and its description if there is one"});
+  const auto trace = parse_op_trace(all.operations.front().text, all.operations.front().name);
+  if (!trace) return say_error(trace.error());
+  for (const Text& d : all.descriptions) {
+    if (auto ok = check_job_meta(d.text, d.name, *trace); !ok) return say_error(ok.error());
+  }
+  const auto found = diagnose::find_stragglers(*trace);
+  if (!found) return say_error(found.error());
+  if (o.format == report::Format::json) {
+    put(report::stragglers_json(*found));
+  } else {
+    for (const std::string& line : report::say_stragglers(*found)) put(line + "\n");
+  }
+  const int written = finish_output();
+  return written != 0 ? written : found->cause == diagnose::StragglerCause::none ? 0 : kFindingsPresent;
+}
+
 }  // namespace
 
 int run_diagnose(const DiagnoseOptions& o) {
@@ -93,9 +128,14 @@ int run_diagnose(const DiagnoseOptions& o) {
       return say_error(e);
     }
   }
-  if (!all.records.empty() && !all.traces.empty())
+  const int kinds = (all.records.empty() ? 0 : 1) + (all.traces.empty() ? 0 : 1) + (all.operations.empty() ? 0 : 1);
+  if (kinds != 1) {
     return say_error(
-        {Code::bad_input, "profiles and dumps of a flight recorder are told of one at a time", "only the one or the other"});
+        {Code::bad_input,
+         kinds == 0 ? "a description alone says nothing" : "profiles, dumps and tables of operations are told of one at a time",
+         kinds == 0 ? "with the table of operations that it describes" : "files of one kind"});
+  }
+  if (!all.operations.empty()) return tell_stragglers(o, all);
   if (!all.records.empty()) return tell_hang(o, std::move(all.records));
   std::vector<report::AccountedTrace>& traces = all.traces;
   std::stable_sort(traces.begin(), traces.end(), [](const auto& x, const auto& y) {

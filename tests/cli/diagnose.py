@@ -9,6 +9,7 @@ import pickle
 
 from checks import STATE, check, finish, run
 
+SLOWER = 3  # a machine that is shared may take so many times as long
 STEPS = [{'ph': 'X', 'cat': 'user_annotation', 'name': f'ProfilerStep#{n}', 'pid': 1, 'tid': 1, 'ts': 1000 * n, 'dur': 1000}
          for n in range(3)]
 
@@ -111,7 +112,40 @@ ran = run('diagnose', f'{folder}/nccl_trace_rank_0')
 check(ran.code == 2 and 'would name or call something' in ran.err and not os.path.exists('/tmp/should_not_be'),
       'a pickle that would run something is refused', ran)
 
+# ---- a job with a worker that is slow: two replicas, one stage, what each computes and what they sum
+table = 'dp_rank,stage,rank,step,optype,start_ts,duration,seq_id\n'
+for step in range(4):
+    for dp, length in ((0, 1.0), (1, 1.5)):
+        table += f'{dp},0,{dp},{step},forward-compute,0,{length},0\n'
+        table += f'{dp},0,{dp},{step},grads-reduce-scatter,{length},{1.6 - length},0\n'
+with gzip.open(f'{STATE}/trace.csv.gz', 'wt') as f:
+    f.write(table)
+with open(f'{STATE}/meta.yaml', 'w') as f:
+    f.write('trial_name: X\ndp_size: 2\npp_size: 1\n')
+ran = run('diagnose', '-o', 'json', f'{STATE}/trace.csv.gz', f'{STATE}/meta.yaml')
+s = json.loads(ran.out)['straggler'] if ran.code == 6 else {}
+check(s.get('cause') == 'worker' and s['workers'][0]['dp_rank'] == 1 and abs(s['slowdown'] - 1.6 / 1.35) < 1e-6,
+      'a worker that is slow, and by how much', ran)
+ran = run('diagnose', f'{STATE}/trace.csv.gz')
+check(ran.code == 6 and 'replica 1 in stage 0' in ran.out, 'in words', ran)
+with open(f'{STATE}/meta.yaml', 'w') as f:
+    f.write('dp_size: 3\npp_size: 1\n')
+ran = run('diagnose', f'{STATE}/trace.csv.gz', f'{STATE}/meta.yaml')
+check(ran.code == 2 and 'dp_size is 3, the trace has 2' in ran.err, 'a description of another job is refused', ran)
+
 data = os.environ.get('MUSTER_DATA')
+if data and os.path.isdir(f'{data}/stragglers'):
+    for name, cause in (('AR', 'worker'), ('ST', 'stage')):
+        want = json.load(open(f'{data}/stragglers/result-{name}.json'))['blocking_slowdown']
+        before = os.times()
+        ran = run('diagnose', '-o', 'json', f'{data}/stragglers/trace-{name}.csv.gz', f'{data}/stragglers/meta-{name}.yaml')
+        cpu = os.times().children_user - before.children_user + os.times().children_system - before.children_system
+        s = json.loads(ran.out)['straggler'] if ran.code == 6 else {}
+        check(abs(s.get('slowdown', 0) / want - 1) < 0.01 and s['cause'] == cause,
+              f'{name}: slowdown {s.get("slowdown", 0):.4f} within 1 % of {want:.4f}, {cause}', ran)
+        check(cpu < 0.2 * SLOWER, f'{name}: {cpu:.2f} CPU-s', cpu)
+        first = s['workers'][0] if cause == 'worker' else s['stages'][0]
+        check((first.get('dp_rank'), first['stage']) == ((0, 0) if name == 'AR' else (None, 3)), f'{name}: the right one', s)
 if data and os.path.isdir(f'{data}/flight_recorder'):
     for name, kind, culprits in (('missing_rank5', 'missing', [5]), ('type_mismatch_rank3', 'mismatch', [3]), ('ok', None, None)):
         for ending in ('', '.json'):

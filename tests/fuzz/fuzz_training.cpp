@@ -5,6 +5,7 @@
 #include "ingest/collective_rows.h"
 #include "ingest/launch_config.h"
 #include "ingest/model_config.h"
+#include "ingest/op_trace.h"
 #include "ingest/timings_file.h"
 #include "ingest/training_rows.h"
 
@@ -34,6 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::expect(r.time_s >= 0 && r.setup.nic_gb_s >= 0, "times and rates are not negative");
       }
     }
+  }
+  if (const auto t = parse_op_trace(text, "t")) {
+    for (const JobOp& o : t->ops)
+      expect(o.type < t->types.size() && o.dp < t->dp && o.stage < t->stages && o.length_s >= 0, "operations are in range");
   }
   if (const auto c = parse_launch_config(text, "t")) {
     fuzz::expect(c->tp >= 1 && c->cp >= 1 && !c->framework.empty(), "what is taken of a configuration can be planned with");
