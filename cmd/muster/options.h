@@ -202,6 +202,7 @@ struct PlanOptions {
   std::uint32_t batch = 0;  // 0: by the configuration, else 1024
   std::uint32_t seq = 0;    // 0: by the configuration, else 8192
   std::optional<Dtype> dtype;
+  predict::Optimizer optimizer = predict::Optimizer::adam;
   std::string software;     // empty: the best known
   std::string calibration;  // a file of `muster calibrate`; empty: what ships
   std::uint32_t keep = 5;

@@ -45,6 +45,8 @@ void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {
     choice(plan, flag, unit, about + join(all, ", "), all, [set](std::size_t i) { set(static_cast<E>(i)); });
   };
   named(Dtype{}, "--dtype", "FORMAT", "Of products [bf16]: ", [&o](Dtype d) { o.dtype = d; });
+  named(predict::Optimizer{}, "--optimizer", "NAME",
+        "What it keeps for each parameter is kept in memory [adam]: ", [&o](predict::Optimizer x) { o.optimizer = x; });
   words(plan, "--software", "NAME", "As this one gets it from the GPUs [the usual one]", o.software);
   words(plan, "--calibration", "FILE", "Instead of what ships: what muster calibrate printed", o.calibration,
         {WordKind::file, {}});

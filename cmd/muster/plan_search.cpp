@@ -228,6 +228,11 @@ int run_plan(const PlanOptions& given) {
   ask.dtype = *o.dtype;
   ask.keep = o.keep;
   ask.settled = o.settled;
+  // Its state is read and written once a step, as weights and gradients are.
+  constexpr double kOther = 6;
+  const double usual = ask.habits.optimizer_bytes;
+  ask.habits.optimizer_bytes = predict::state_bytes(o.optimizer);
+  ask.calibration.optimizer_bytes *= (2 * ask.habits.optimizer_bytes + kOther) / (2 * usual + kOther);
   const auto found = design::search(ask);
   if (!found) return say_error(found.error());
   if (found->candidates == 0) {

@@ -82,5 +82,13 @@ TEST(Memory, StagesKeepAsManyMicroBatchesAsThereAreStages) {
   EXPECT_NEAR(memory_use(m, p).activations, one / 8, 1e-6) << "one micro-batch";
 }
 
+TEST(Memory, OptimizersKeepWhatTheyKeep) {
+  EXPECT_DOUBLE_EQ(state_bytes(Optimizer::adam), MemoryHabits{}.optimizer_bytes) << "the usual one";
+  for (const auto name : {Optimizer::adam_bf16, Optimizer::adam_8bit, Optimizer::adafactor, Optimizer::muon, Optimizer::sgd}) {
+    EXPECT_LT(state_bytes(name), 12);
+    EXPECT_GE(state_bytes(name), 4) << "weights in 32 bits at least";
+  }
+}
+
 }  // namespace
 }  // namespace muster::predict

@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto t = parse_op_trace(text, "t")) {
     for (const JobOp& o : t->ops)
-      expect(o.type < t->types.size() && o.dp < t->dp && o.stage < t->stages && o.length_s >= 0, "operations are in range");
+      fuzz::expect(o.type < t->types.size() && o.dp < t->dp && o.stage < t->stages && o.length_s >= 0, "operations are in range");
   }
   if (const auto c = parse_launch_config(text, "t")) {
     fuzz::expect(c->tp >= 1 && c->cp >= 1 && !c->framework.empty(), "what is taken of a configuration can be planned with");
