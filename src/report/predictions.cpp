@@ -120,7 +120,19 @@ Table accuracy_table(std::span<const Scored> scored) {
     errors.push_back({s.row->software + of, error_pct(*s.row, s.prediction),
                       s.row->step_s >= s.prediction.low_s && s.row->step_s <= s.prediction.high_s});
   }
-  return error_table("SOFTWARE", errors);
+  return with_peers(error_table("SOFTWARE", errors), {{"megatron-deepspeed", "calculon 11.2 (median 7.1), vTrain 14.7"},
+                                                      {"megatron-deepspeed-node", "vTrain 8.4"}});
+}
+
+Table with_peers(Table t, const std::map<std::string, std::string>& of_others) {
+  t.columns.push_back({"PEERS_PCT"});
+  for (auto& row : t.rows) {
+    const auto it = of_others.find(row.front().text);
+    Cell c(it == of_others.end() ? "-" : it->second);
+    c.raw = it == of_others.end() ? "" : it->second;
+    row.push_back(std::move(c));
+  }
+  return t;
 }
 
 Table scored_table(std::span<const Scored> scored) {

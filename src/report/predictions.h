@@ -1,6 +1,7 @@
 // Predictions of training runs and collectives beside what was measured: a table with columns added to it, and how far off they
 // are as a whole.
 #pragma once
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ struct PredictionError {
 };
 // One line for each family, and one for all of them.
 Table error_table(const char* family, std::span<const PredictionError> errors);
+// With what others say of their own mean errors on the same data, or of their own, by the first cell.
+Table with_peers(Table table, const std::map<std::string, std::string>& of_others);
 
 Table predictions_table(const Csv& csv, const TrainingRows& rows,
                         std::span<const std::optional<predict::RunPrediction>> predicted);

@@ -46,7 +46,7 @@ TEST(Predictions, ErrorsAreSummedBySoftware) {
   under.low_s = 7;
   under.high_s = 9;
   const Scored scored[] = {{&r, over}, {&r, under}};
-  EXPECT_EQ(render_csv(accuracy_table(scored), false), "all of them,2,15.00,20.00,20.0,50\nx,2,15.00,20.00,20.0,50\n");
+  EXPECT_EQ(render_csv(accuracy_table(scored), false), "all of them,2,15.00,20.00,20.0,50,\nx,2,15.00,20.00,20.0,50,\n");
 }
 
 TEST(Predictions, CalibrationsAreReadAsTheyAreWritten) {
