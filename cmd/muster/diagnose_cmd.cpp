@@ -53,8 +53,9 @@ Result<void> read_one(const std::string& path, Material& into) {
     dump += text;
     return {};
   });
-  // A file that was cut off while it was written still says what it says.
-  if (!read && (is_dump || read.error().what.find("ends too early") == std::string::npos)) return read;
+  if (!read) return tl::unexpected(read.error());
+  // A profile that was cut off while it was written still says what it says.
+  if (is_dump && !*read) return fail(Code::bad_input, "it is packed, and cut short", "the whole file: try `gzip -t` on it");
   if (is_dump && looks_like_op_trace(dump)) {
     into.operations.push_back({name, std::move(dump)});
     return {};

@@ -28,7 +28,7 @@ Result<std::string_view> Input::next() {
   }
 }
 
-Result<void> read_unpacked(const std::string& path, const std::function<Result<void>(std::string_view)>& take) {
+Result<bool> read_unpacked(const std::string& path, const std::function<Result<void>(std::string_view)>& take) {
   Input in(path);
   std::optional<Gunzip> zip;
   Result<void> taken;
@@ -45,10 +45,11 @@ Result<void> read_unpacked(const std::string& path, const std::function<Result<v
                                           if (taken) taken = take(piece);
                                         });
                !r) {
-      return r;
+      return tl::unexpected(r.error());
     }
   }
-  return zip && taken ? zip->finish() : taken;
+  if (!taken) return tl::unexpected(taken.error());
+  return !zip || zip->finish().has_value();
 }
 
 }  // namespace muster::cmd

@@ -26,7 +26,8 @@ class Input {
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
 };
 
-// All of it to `take`, unpacked where it is gzip, until that has had enough or fails.
-Result<void> read_unpacked(const std::string& path, const std::function<Result<void>(std::string_view)>& take);
+// All of it to `take`, unpacked where it is gzip, until that fails. False: a gzip file that is cut short, as one that is still
+// being written.
+Result<bool> read_unpacked(const std::string& path, const std::function<Result<void>(std::string_view)>& take);
 
 }  // namespace muster::cmd

@@ -366,14 +366,14 @@ class Designer {
     d.network_usd = d.switches * p.switch_usd + cables_usd;
     d.storage_usd = files.usd + d.objects.usd + d.storage_network.usd;
     d.spare_nodes = spares_for(d.nodes, kGpuFailuresAYear * d.node_gpus, kRepairDays);
-    d.spare_cables = static_cast<std::uint32_t>(std::ceil(kSpareCables * (d.cables.copper + d.cables.active + d.cables.fibre)));
+    d.spare_cables = static_cast<std::uint32_t>(std::ceil(kSpareCables * d.cables.all()));
     d.spares_usd = d.spare_nodes * d.node_gpus * gpu_usd + kSpareCables * cables_usd + p.switch_usd;
     d.yearly_usd = d.mw / kHallPue * 1000 * p.hall_kw_month * 12 + p.people_year;
   }
 
   // From all that there is then to what comes on top; cables as they cost on average now.
   void grow(GrowthStep& g, const ClusterDesign& d, double gpu_usd) const {
-    const std::uint32_t cables = d.cables.copper + d.cables.active + d.cables.fibre;
+    const std::uint32_t cables = d.cables.all();
     const double switches_usd = d.switches * a_.prices.switch_usd,
                  a_cable = (d.network_usd - switches_usd) / std::max(1U, cables);
     g.switches -= std::min(g.switches, d.switches);

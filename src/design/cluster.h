@@ -58,6 +58,8 @@ struct GrowthStep {
 
 struct Cables {
   std::uint32_t copper = 0, active = 0, fibre = 0;  // up to 3 m, up to 30 m, beyond
+
+  std::uint32_t all() const { return copper + active + fibre; }
 };
 
 struct ClusterDesign {

@@ -290,8 +290,6 @@ std::optional<RunPrediction> predict_run(const TrainingRow& row, std::span<const
   return out;
 }
 
-namespace {}  // namespace
-
 Result<ChosenCalibration> choose_calibration(std::span<const Calibration> calibrations, std::span<const Software> software,
                                              std::span<const GpuModel> gpus, const GpuModel& gpu, Dtype dtype,
                                              const std::string& name, bool experts) {

@@ -61,13 +61,13 @@ class Collectives {
 
   // Of the row, its time is not looked at. None: neither was it measured nor is its GPU known.
   std::optional<CollectivePrediction> predict(const CollectiveRow& row, double fabric_share = 1) const;
-  // How much slower than the links promise it was where other numbers of the same GPUs were measured on the same network.
-  double as_neighbours(const CollectiveRow& row) const;
   // By the links alone.
   CollectivePrediction by_way(const CollectiveWay& way, const CollectiveSetup& setup, double bytes) const;
 
  private:
   std::optional<CollectivePrediction> measured(const CollectiveRow& row) const;
+  // How much slower than the links promise it was where other numbers of the same GPUs were measured on the same network.
+  double as_neighbours(const CollectiveRow& row) const;
   std::optional<CollectivePrediction> by_links(const CollectiveSetup& setup, double bytes, double fabric_share) const;
 
   std::span<const CollectiveRow> rows_;
