@@ -177,7 +177,7 @@ Result<LaunchConfig> megatron(const Arguments& a, std::string_view where) {
   if (const std::uint32_t each = count("num-layers-per-virtual-pipeline-stage", 0); each > 0) {
     const std::uint32_t layers = count("num-layers", 0);
     const std::uint32_t counted = layers % out.pp == 0 ? layers : layers + 2;  // with the embedding and the head
-    if (wrong.empty() && (layers == 0 || counted % (out.pp * each) != 0)) {
+    if (wrong.empty() && (layers == 0 || counted % (std::uint64_t{out.pp} * each) != 0)) {
       wrong = fmt::format("{}: {} layers in {} stages are no pieces of {}", where, layers, out.pp, each);
     }
     out.vp = std::max(1U, counted / out.pp / each);

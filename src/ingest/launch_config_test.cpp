@@ -37,6 +37,8 @@ TEST(LaunchConfig, AMegatronScript) {
   EXPECT_TRUE(c->half);
   EXPECT_EQ(parse_launch_config(head + "--num-layers-per-virtual-pipeline-stage 3\"", "r").error().what,
             "r: 126 layers in 16 stages are no pieces of 3");
+  EXPECT_FALSE(parse_launch_config(
+      "--num-layers 4 --pipeline-model-parallel-size 65536 --num-layers-per-virtual-pipeline-stage 65536", "r"));
   EXPECT_EQ(parse_launch_config("--num-layers 4 --micro-batch-size many", "r").error().what,
             "r: --micro-batch-size must be a whole number above 0, is 'many'");
 }
