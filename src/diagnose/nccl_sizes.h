@@ -1,0 +1,18 @@
+// What the judges of nccl-tests and of the Inspector share.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "diagnose/nccl_bandwidth.h"
+
+namespace muster::diagnose {
+
+// "4 MiB".
+std::string size_words(double bytes);
+
+// What to expect of each of the run's sizes, and what follows of the run. `device`: as the run calls its GPU; may be empty.
+void expect_sizes(JudgedRun& run, std::optional<Collective> op, std::uint32_t per_node, std::string_view device,
+                  const NcclYardstick& y);
+
+}  // namespace muster::diagnose

@@ -1,0 +1,303 @@
+#include "diagnose/nccl_troubles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+
+namespace muster::diagnose {
+namespace {
+
+constexpr std::size_t kNamed = 8;
+
+std::string words_or(const std::string& s, std::string_view otherwise) { return s.empty() ? std::string(otherwise) : s; }
+
+// Statuses of ibverbs that mean the link or the other end, by number.
+std::string_view status_words(int status) {
+  switch (status) {
+    case 5: return "flushed, after another failure";
+    case 9: return "refused by the other end";
+    case 10: return "the other end has no right to that memory";
+    case 12: return "the other end did not answer";
+    case 13: return "the other end was not ready";
+    default: return "failed";
+  }
+}
+
+Finding completions(const NcclLog& log) {
+  struct Link {
+    std::uint64_t times = 0;
+    int status = -1;
+    NcclPlace first;
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, Link> links;  // host, card, peer
+  bool only_flushed = true;
+  for (const NcclTrouble& t : log.troubles) {
+    if (t.kind == NcclTroubleKind::completion && t.status != 5) only_flushed = false;
+  }
+  std::map<std::string, std::uint64_t> ends, peers;  // by how many links a card, or an address, is named
+  for (const NcclTrouble& t : log.troubles) {
+    if (t.kind != NcclTroubleKind::completion || (t.status == 5 && !only_flushed)) continue;
+    Link& l = links[{t.host, t.device, t.peer}];
+    if (l.times == 0) {
+      l.first = t.at;
+      l.status = t.status;
+      ++ends[fmt::format("{}{}{}", words_or(t.host, "a node"), t.device.empty() ? "" : " ", t.device)];
+      if (!t.peer.empty()) ++peers[t.peer];
+    }
+    l.times += t.times;
+  }
+  Finding f;
+  if (links.empty()) return f;
+  const auto fewer = [](const auto& x, const auto& y) { return x.second < y.second; };
+  auto most = std::max_element(ends.begin(), ends.end(), fewer);
+  // The other end, where more of the links have it in common.
+  const auto peer_most = std::max_element(peers.begin(), peers.end(), fewer);
+  if (peer_most != peers.end() && peer_most->second > most->second) most = peer_most;
+  f.title = links.size() > 1 && most->second > 1 ? fmt::format("transfers over RDMA failed on {} links, {} of them with {}",
+                                                               links.size(), most->second, most->first)
+                                                 : "transfers over RDMA failed";
+  for (const auto& [key, l] : links) {
+    const auto& [host, card, peer] = key;
+    if (f.evidence.size() < kNamed)
+      f.evidence.push_back(fmt::format("{}: {}{}{} to {}: {} (status {}), {} {}", at(log, l.first), words_or(host, "a node"),
+                                       card.empty() ? "" : " ", card, words_or(peer, "a peer"), status_words(l.status), l.status,
+                                       l.times, l.times == 1 ? "time" : "times"));
+  }
+  f.remedy = fmt::format(
+      "look at the link of {}: ibqueryerrors, mlxlink -d CARD -c (symbol errors, link downed), its cable and the "
+      "switch's port; replace it. NCCL_IB_TIMEOUT=22 and NCCL_IB_RETRY_CNT=7 ride out short interruptions",
+      most->first);
+  f.verify = "ib_write_bw between the two nodes over that card for ten minutes, with no growth of port_rcv_errors or link_downed";
+  f.confidence = only_flushed ? Confidence::low : Confidence::high;
+  return f;
+}
+
+Finding ports(const NcclLog& log) {
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> cards;  // down, up
+  NcclPlace first;
+  for (const NcclTrouble& t : log.troubles) {
+    if (t.kind != NcclTroubleKind::port_down && t.kind != NcclTroubleKind::port_up) continue;
+    if (cards.empty()) first = t.at;
+    auto& c = cards[fmt::format("{} {}", words_or(t.host, "a node"), words_or(t.device, "a card"))];
+    (t.kind == NcclTroubleKind::port_down ? c.first : c.second) += t.times;
+  }
+  Finding f;
+  if (cards.empty()) return f;
+  std::vector<std::string> names;
+  for (const auto& [card, n] : cards) {
+    names.push_back(card);
+    if (f.evidence.size() < kNamed)
+      f.evidence.push_back(fmt::format("{}: down {} times, up again {} times", card, n.first, n.second));
+  }
+  f.evidence.insert(f.evidence.begin(), fmt::format("{}: the first", at(log, first)));
+  f.title = fmt::format("ports of RDMA cards went down under the job: {}", some(names, 4));
+  f.remedy = "replace the cable or transceiver of these ports; until then drain the nodes (muster get findings names them too)";
+  f.verify = "link_downed of the port does not grow any more";
+  f.confidence = Confidence::high;
+  return f;
+}
+
+// Where the ranks of a group stood when the watchdog ended it.
+struct Standing {
+  std::int64_t enqueued = -1, completed = -1, timed_out = -1;
+};
+
+Finding timeout_of(const NcclLog& log, const std::string& group, const std::vector<const NcclTrouble*>& all) {
+  std::map<int, Standing> ranks;
+  const NcclTrouble* first = nullptr;
+  for (const NcclTrouble* t : all) {
+    if (first == nullptr || (first->kind != NcclTroubleKind::timeout && t->kind == NcclTroubleKind::timeout)) first = t;
+    if (t->rank < 0) continue;
+    Standing& s = ranks[t->rank];
+    s.enqueued = std::max(s.enqueued, t->last_enqueued);
+    s.completed = std::max(s.completed, t->last_completed);
+    if (t->kind == NcclTroubleKind::timeout && (s.timed_out < 0 || t->seq < s.timed_out)) s.timed_out = t->seq;
+  }
+  std::int64_t most = -1, least = INT64_MAX;
+  std::vector<std::string> behind;
+  for (const auto& [rank, s] : ranks) {
+    most = std::max(most, s.enqueued);
+    if (s.enqueued >= 0) least = std::min(least, s.enqueued);
+  }
+  for (const auto& [rank, s] : ranks) {
+    if (s.enqueued >= 0 && s.enqueued < most) behind.push_back(fmt::format("{}", rank));
+  }
+  Finding f;
+  const std::string name = group.empty() ? "" : fmt::format(" of group {}", group);
+  const std::string what = fmt::format("{}{}{}", words_or(first->op, "a collective"),
+                                       first->seq >= 0 ? fmt::format(" number {}", first->seq) : "", name);
+  f.evidence.push_back(fmt::format("{}: {}", at(log, first->at), first->text));
+  if (!behind.empty()) {
+    f.title = fmt::format("{} timed out: rank {} did not come to it", what, some(behind, kNamed));
+    f.evidence.push_back(fmt::format("last enqueued: {} there, {} on the others", least, most));
+    f.remedy =
+        fmt::format("look at rank {} first: its last stack (py-spy dump), its node's kernel log and GPUs; the others only wait",
+                    some(behind, kNamed));
+    f.confidence = Confidence::high;
+  } else {
+    f.title = fmt::format("{} timed out on {} {}", what, ranks.size(), ranks.size() == 1 ? "rank" : "ranks");
+    if (most >= 0) f.evidence.push_back(fmt::format("all that said so had enqueued up to {}", most));
+    std::uint32_t size = 0;
+    for (const NcclComm& c : log.comms) size = std::max(size, c.ranks);
+    if (size > ranks.size())
+      f.evidence.push_back(
+          fmt::format("{} of {} ranks said so: the one that did not come may be among the silent", ranks.size(), size));
+    f.remedy =
+        "give the flight recorder's dumps of all ranks (TORCH_NCCL_TRACE_BUFFER_SIZE=20000, TORCH_NCCL_DUMP_ON_TIMEOUT=1) to "
+        "muster diagnose: they tell who is missing";
+    f.confidence = Confidence::medium;
+  }
+  f.expected = first->timeout_ms >= 0 ? fmt::format("done within {} s", first->timeout_ms / 1000) : "";
+  f.achieved = first->ran_ms >= 0 ? fmt::format("not done after {} s", first->ran_ms / 1000) : "";
+  f.verify = "the job passes that step; muster diagnose of its new dumps finds nothing that hangs";
+  return f;
+}
+
+std::vector<Finding> timeouts(const NcclLog& log) {
+  std::map<std::string, std::vector<const NcclTrouble*>> groups;
+  for (const NcclTrouble& t : log.troubles) {
+    if (t.kind == NcclTroubleKind::timeout || t.kind == NcclTroubleKind::standing) groups[t.group].push_back(&t);
+  }
+  // Old lines name no group: they are of the one whose ranks stand at the same number.
+  if (const auto none = groups.find(""); none != groups.end() && groups.size() == 2) {
+    auto& [name, named] = *std::next(none);
+    const std::int64_t seq = none->second.front()->seq;
+    if (std::any_of(named.begin(), named.end(), [&](const NcclTrouble* t) { return t->seq == seq; })) {
+      named.insert(named.end(), none->second.begin(), none->second.end());
+      groups.erase(none);
+    }
+  }
+  std::vector<Finding> out;
+  for (const auto& [group, all] : groups) {
+    if (out.size() < 8) out.push_back(timeout_of(log, group, all));
+  }
+  return out;
+}
+
+// Ranks that began a communicator, where others of it never did.
+void incomplete(const NcclLog& log, std::vector<Finding>& out) {
+  for (std::size_t i = 0; i < log.comms.size() && out.size() < 64;) {
+    std::size_t end = i;
+    while (end < log.comms.size() && log.comms[end].id == log.comms[i].id) ++end;
+    const std::uint64_t id = log.comms[i].id;
+    const std::uint32_t ranks = log.comms[i].ranks;
+    std::set<std::uint32_t> seen;
+    std::vector<std::string> waits;
+    bool done = false;
+    for (std::size_t k = i; k < end; ++k) {
+      seen.insert(log.comms[k].rank);
+      done = done || log.comms[k].complete;
+      if (!log.comms[k].complete) waits.push_back(fmt::format("{}", log.comms[k].rank));
+    }
+    const std::size_t first = i;
+    i = end;
+    // A log of a few ranks alone says nothing of the others.
+    if (id == 0 || done || ranks < 2 || seen.size() >= ranks || 2 * seen.size() < ranks) continue;
+    std::vector<std::string> missing;
+    for (std::uint32_t r = 0; r < ranks && missing.size() <= 64; ++r) {
+      if (seen.count(r) == 0) missing.push_back(fmt::format("{}", r));
+    }
+    Finding f;
+    f.title = fmt::format("a communicator of {} ranks never began: rank {} did not come", ranks, some(missing, kNamed));
+    f.evidence.push_back(
+        fmt::format("{}: Init START of {} ranks, Init COMPLETE of none", at(log, log.comms[first].at), seen.size()));
+    f.remedy = fmt::format(
+        "look at the output of rank {}: its process, its node, whether it reaches the first rank's address "
+        "(NCCL_SOCKET_IFNAME)",
+        some(missing, kNamed));
+    f.verify = "Init COMPLETE on all ranks";
+    f.confidence = Confidence::medium;
+    out.push_back(std::move(f));
+  }
+}
+
+struct Plain {
+  NcclTroubleKind kind;
+  std::string_view title, remedy;
+  Confidence confidence;
+};
+constexpr Plain kPlain[] = {
+    {NcclTroubleKind::wrong_result, "results that cannot be right",
+     "drain the node and test its GPUs (dcgmi diag -r 3), then "
+     "restart from the last checkpoint before it",
+     Confidence::high},
+    {NcclTroubleKind::cuda, "NCCL met an error of CUDA",
+     "look at the node's kernel log for an Xid of that GPU and at memory that "
+     "runs out; the first rank to say so is the one to look at",
+     Confidence::high},
+    {NcclTroubleKind::mismatch, "ranks do not call the same collective",
+     "compare the code path of these ranks: a condition that is "
+     "not the same on all; TORCH_DISTRIBUTED_DEBUG=DETAIL names the call",
+     Confidence::high},
+    {NcclTroubleKind::device_event, "RDMA cards reported errors",
+     "look at the card: dmesg (mlx5_core), mlxfwmanager, its PCIe link", Confidence::medium},
+    {NcclTroubleKind::peer_closed, "connections were closed by the other end: somebody else died first",
+     "look for the first rank "
+     "that failed, at the address named here; these lines only follow",
+     Confidence::medium},
+    {NcclTroubleKind::watchdog, "PyTorch's watchdog hung or was told to dump",
+     "look at the ranks that timed out first; a watchdog "
+     "that hangs waits for the driver or the interpreter's lock (py-spy dump)",
+     Confidence::low},
+    {NcclTroubleKind::error, "a collective ended with an exception",
+     "see the warnings of NCCL before it; set NCCL_DEBUG=WARN where "
+     "there are none",
+     Confidence::low},
+    {NcclTroubleKind::warning, "NCCL warns", "", Confidence::low},
+};
+
+void plain(const NcclLog& log, std::vector<Finding>& out) {
+  for (const Plain& p : kPlain) {
+    std::vector<const NcclTrouble*> all;
+    std::uint64_t times = 0;
+    for (const NcclTrouble& t : log.troubles) {
+      if (t.kind != p.kind) continue;
+      all.push_back(&t);
+      times += t.times;
+    }
+    if (all.empty()) continue;
+    Finding f;
+    f.title = fmt::format("{} ({} {})", p.title, times, times == 1 ? "line" : "lines");
+    for (const NcclTrouble* t : all) {
+      if (f.evidence.size() >= kNamed) break;
+      f.evidence.push_back(fmt::format("{}: {}{}{}", at(log, t->at), t->host.empty() ? "" : t->host + ": ", t->text,
+                                       t->times > 1 ? fmt::format(", {} times", t->times) : ""));
+    }
+    f.remedy = std::string(p.remedy);
+    f.verify = p.remedy.empty() ? "" : "no such line in the log of the next run";
+    f.confidence = p.confidence;
+    out.push_back(std::move(f));
+  }
+}
+
+}  // namespace
+
+std::string at(const NcclLog& log, const NcclPlace& place) {
+  const std::string file = place.file < log.files.size() ? words_or(log.files[place.file], "log") : "log";
+  return place.line == 0 ? file : fmt::format("{}:{}", file, place.line);
+}
+
+std::string some(const std::vector<std::string>& words, std::size_t most) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size() && i < most; ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", words[i]);
+  if (words.size() > most) out += fmt::format(" and {} more", words.size() - most);
+  return out;
+}
+
+std::vector<Finding> find_troubles(const NcclLog& log) {
+  std::vector<Finding> out;
+  for (Finding f : {completions(log), ports(log)}) {
+    if (!f.title.empty()) out.push_back(std::move(f));
+  }
+  for (Finding& f : timeouts(log)) out.push_back(std::move(f));
+  incomplete(log, out);
+  plain(log, out);
+  return out;
+}
+
+}  // namespace muster::diagnose

@@ -1,0 +1,85 @@
+// How fast exchanges were: as nccl-tests printed it, and as NCCL's Inspector wrote it down while a job ran. Texts are untrusted,
+// and printable already.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/collective.h"
+
+namespace muster {
+
+struct NcclTestTiming {
+  double time_us = 0, alg_gb_s = 0, bus_gb_s = 0;
+  std::optional<double> wrong;  // values; none: they were not checked
+};
+
+struct NcclTestRow {
+  double bytes = 0;
+  std::uint64_t count = 0;
+  std::string type, redop;                // redop: empty where there is none
+  int root = -1;                          // -1: there is none
+  std::optional<NcclTestTiming> out, in;  // out of place, in place
+  std::uint32_t line = 0;
+
+  // The faster of the two.
+  const NcclTestTiming* best() const {
+    if (!out || !in) return out ? &*out : in ? &*in : nullptr;
+    return in->time_us < out->time_us ? &*in : &*out;
+  }
+};
+
+struct NcclTestRank {
+  std::uint32_t rank = 0, group = 0;
+  std::string host, gpu;  // gpu: "NVIDIA H100 80GB HBM3"
+};
+
+struct NcclTestRun {
+  std::string program;                               // "all_reduce_perf"; empty: not told
+  std::optional<Collective> op;                      // none: it cannot be told, or it is one that is not known
+  std::string op_by;                                 // what told: "its program", "its columns", "the file's name"
+  std::uint32_t ranks = 0, nodes = 0, per_node = 0;  // 0: not told
+  std::string gpu;                                   // the most ranks' ; empty: not told
+  std::vector<NcclTestRank> members;
+  std::vector<NcclTestRow> rows;
+  std::optional<double> average_bus_gb_s;
+  std::optional<std::uint64_t> out_of_bounds;
+  std::uint32_t line = 0;  // where it begins
+};
+
+struct NcclTestLog {
+  std::string file;
+  std::vector<NcclTestRun> runs;
+  std::uint64_t torn = 0;      // rows that begin and do not end
+  std::uint64_t left_out = 0;  // beyond what is kept
+};
+
+struct InspectorSample {
+  std::uint64_t seq = 0;
+  double bytes = 0, time_us = 0, bus_gb_s = 0;
+};
+
+// One rank's record of one operation in one communicator.
+struct InspectorTrack {
+  std::uint32_t rank = 0;
+  std::string host;
+  std::vector<InspectorSample> samples;  // by seq
+};
+
+struct InspectorSeries {
+  std::string comm, comm_name;
+  std::uint32_t ranks = 0, nodes = 0;
+  std::string op;  // "AllReduce"
+  std::optional<Collective> collective;
+  std::vector<InspectorTrack> tracks;  // by rank
+};
+
+struct InspectorLog {
+  std::string version;
+  std::vector<InspectorSeries> series;  // by communicator, then operation
+  std::uint64_t records = 0, not_understood = 0, left_out = 0;
+  std::uint64_t one_of = 1;  // so many were kept, the same of every rank
+};
+
+}  // namespace muster
