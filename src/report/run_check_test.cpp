@@ -1,0 +1,53 @@
+#include "report/run_check.h"
+
+#include <gtest/gtest.h>
+
+#include "ingest/json.h"
+
+namespace muster::report {
+namespace {
+
+diagnose::RunCheck slow_run() {
+  diagnose::RunCheck c;
+  c.framework = "Megatron-LM";
+  c.gpus = 64;
+  c.gpu = "h100";
+  c.times.spread = {100, 2.0, 1.9, 2.2, 2.0};
+  c.times.first = 1;
+  c.times.last = 100;
+  c.tflops = 400;
+  c.mfu_pct = 40;
+  c.expected = diagnose::ExpectedStep{1.0, 0.9, 1.2, {}, "measured"};
+  c.pace = diagnose::Pace::slower;
+  c.confidence = diagnose::Confidence::high;
+  c.off_pct = 100;
+  c.findings.push_back(
+      {.title = "gradients are summed late", .remedy = "--overlap-grad-reduce", .gain = diagnose::Gain{5, 10}, .cost_pct = 10});
+  c.cannot = {"something"};
+  return c;
+}
+
+TEST(RunCheckReport, Words) {
+  EXPECT_EQ(run_sentence(slow_run()),
+            "a step takes 2.000 s: 100 % longer than the 1.000 s that are expected (900.0 ms to 1.200 s)");
+  EXPECT_EQ(run_sentence({}), "the log does not tell how long a step took");
+  std::string all;
+  for (const std::string& l : say_run_check(slow_run())) all += l + "\n";
+  EXPECT_NE(all.find("100 steps (1 to 100)"), std::string::npos) << all;
+}
+
+TEST(RunCheckReport, Json) {
+  JsonWriter w;
+  write_run(w, slow_run());
+  const auto run = parse_json(w.take());
+  ASSERT_TRUE(run) << run.error().what;
+  double n = 0;
+  EXPECT_TRUE(run->find("step_s")->find("median")->number(n));
+  EXPECT_EQ(n, 2);
+  EXPECT_EQ(*run->find("pace")->string(), "slower");
+  write_run(w, {});
+  EXPECT_TRUE(parse_json(w.take()));
+}
+
+}  // namespace
+}  // namespace muster::report

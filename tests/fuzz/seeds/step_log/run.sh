@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --micro-batch-size 1 --global-batch-size 64 --seq-length 4096 --tensor-model-parallel-size 2 --bf16 --overlap-grad-reduce
