@@ -1,4 +1,4 @@
-// muster diagnose: what profiles and dumps say of a job.
+// muster diagnose: what a job's files say of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,151 +6,370 @@
 #include <utility>
 
 #include "commands.h"
-#include "ingest/flight_recorder.h"
-#include "ingest/kineto.h"
+#include "diagnose/exchanges.h"
+#include "diagnose/hang.h"
+#include "diagnose/memory.h"
+#include "diagnose/nccl.h"
+#include "diagnose/ranks.h"
+#include "diagnose/run_check.h"
+#include "diagnose/stragglers.h"
+#include "diagnose_parts.h"
+#include "diagnose_read.h"
+#include "files.h"
+#include "ingest/calibration_file.h"
+#include "ingest/collective_rows.h"
+#include "ingest/hardware_file.h"
 #include "ingest/op_trace.h"
-#include "input.h"
-#include "report/accounting.h"
+#include "ingest/timings_file.h"
+#include "model/fields.h"
+#include "model_choice.h"
+#include "report/diagnosis.h"
 #include "report/hang.h"
+#include "report/memory.h"
+#include "report/nccl.h"
+#include "report/profile_diff.h"
+#include "report/run_check.h"
 #include "report/stragglers.h"
 #include "say.h"
+#include "scene.h"
 
 namespace muster::cmd {
 namespace {
 
 constexpr int kFindingsPresent = 6;
-constexpr std::size_t kDumpBytesMax = std::size_t{512} << 20;
 
-struct Text {
-  std::string name, text;
-};
-struct Material {
-  std::vector<report::AccountedTrace> traces;
-  std::vector<FlightRecord> records;
-  std::vector<Text> operations, descriptions;  // of one job
+using report::Diagnosis;
+
+// What the job ran on, as far as the files and the flags tell.
+struct Ground {
+  const GpuModel* gpu = nullptr;
+  std::string from;
+  predict::Network network;
+  diagnose::NcclHint hint;
 };
 
-// Told apart by content: a profile is read as it comes, everything else is kept whole.
-Result<void> read_one(const std::string& path, Material& into) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  KinetoReader reader;
-  std::string dump;
-  bool first = true, is_dump = false;  // a dump, a table or a description
-  const auto read = read_unpacked(path, [&](std::string_view text) -> Result<void> {
-    if (std::exchange(first, false)) {
-      const bool profile = looks_like_kineto(text);  // which tells of process groups as well
-      is_dump = !profile && (looks_like_flight_record(text) || looks_like_op_trace(text) || looks_like_job_meta(text));
-      if (!is_dump && !profile) {
-        return fail(Code::bad_input, "this is nothing that Muster knows",
-                    "what torch.profiler exported (JSON, or that in gzip), a dump of PyTorch's flight recorder, or a table of "
-                    "operations");
+Result<Ground> ground_of(const DiagnoseOptions& o, const Material& m) {
+  Ground g;
+  if (!o.cluster.empty()) {
+    const auto site = load_cluster(o.cluster);
+    if (!site) return tl::unexpected(site.error());
+    const auto gpu = chosen_gpu(site->gpu_model);
+    if (!gpu) return tl::unexpected(gpu.error());
+    g.gpu = *gpu;
+    g.from = "the cluster";
+    g.network = {static_cast<double>(site->gpus_per_node), site->link_gbps / 8};
+    g.hint.gpus_per_node = site->gpus_per_node;
+    g.hint.nic_gb_s = site->link_gbps / 8;
+  }
+  if (!o.gpu.empty()) {
+    const auto gpu = chosen_gpu(o.gpu);
+    if (!gpu) return tl::unexpected(gpu.error());
+    g.gpu = *gpu;
+    g.from = "--gpu";
+  }
+  for (const report::AccountedTrace& t : m.traces) {
+    for (const std::string& name : t.trace.gpus) {
+      if (g.gpu != nullptr) break;
+      g.gpu = diagnose::gpu_model_of(name, gpu_models());
+      if (g.gpu != nullptr) g.from = "the profile";
+    }
+  }
+  if (g.gpu != nullptr) g.hint.gpu = g.gpu->name;
+  g.hint.network = diagnose::network_of(m.nccl);
+  return g;
+}
+
+diagnose::Peaks peaks_of(const Ground& g) {
+  if (g.gpu == nullptr) return {};
+  const GpuModel* measured = diagnose::gpu_model_of(timings_origin(shipped_timings_file()).gpu, gpu_models());
+  if (measured == g.gpu) return diagnose::peaks_of(*g.gpu, shipped_timings());
+  return diagnose::peaks_of(*g.gpu, {});
+}
+
+void add(std::vector<diagnose::Finding>& to, std::vector<diagnose::Finding> from) {
+  for (diagnose::Finding& f : from) to.push_back(std::move(f));
+}
+
+template <class Write>
+std::string json_of(Write&& write) {
+  JsonWriter w;
+  write(w);
+  return w.take();
+}
+
+// Verdicts of several kinds of files: what stops a job goes before what slows it.
+class Assembly {
+ public:
+  Assembly(const DiagnoseOptions& o, const Material& m, const Ground& g) : o_(o), m_(m), g_(g) {}
+
+  Result<void> all() {
+    d_.price = o_.price;
+    d_.gpus = o_.gpus;
+    if (const auto ok = hang(); !ok) return ok;
+    if (const auto ok = stragglers(); !ok) return ok;
+    memory();
+    profiles();
+    run();
+    exchanges();
+    kernels();
+    return {};
+  }
+  Diagnosis& diagnosis() { return d_; }
+  bool alarming() const { return alarming_; }
+
+ private:
+  void verdict(diagnose::Bound bound, std::string sentence, diagnose::Confidence confidence) {
+    if (d_.verdict.sentence.empty()) d_.verdict = {bound, std::move(sentence), confidence};
+  }
+
+  Result<void> hang() {
+    if (m_.records.empty()) return {};
+    std::vector<FlightRecord> records = m_.records;
+    std::stable_sort(records.begin(), records.end(), [](const auto& x, const auto& y) { return x.rank < y.rank; });
+    for (std::size_t i = 1; i < records.size(); ++i) {
+      if (records[i].rank == records[i - 1].rank)
+        return fail(Code::bad_input, fmt::format("two dumps are of rank {}", records[i].rank),
+                    "one form of each, pickle or JSON, of one hang");
+    }
+    const auto hang = diagnose::find_hang(records);
+    verdict(diagnose::Bound::communication, report::hang_sentence(hang, records.size()),
+            hang && !hang->certain ? diagnose::Confidence::low : diagnose::Confidence::high);
+    d_.parts.push_back({"hang", "", hang ? report::say_hang(*hang) : std::vector<std::string>(),
+                        json_of([&](JsonWriter& w) { report::write_hang(w, hang); })});
+    alarming_ = alarming_ || hang;
+    return {};
+  }
+
+  Result<void> stragglers() {
+    if (m_.operations.empty() && m_.descriptions.empty()) return {};
+    if (m_.operations.size() != 1 || m_.descriptions.size() > 1)
+      return fail(Code::bad_input,
+                  m_.operations.empty() ? "a description alone says nothing" : "operations are told of one job at a time",
+                  "one table, and its description if there is one");
+    const auto trace = parse_op_trace(m_.operations.front().text, m_.operations.front().name);
+    if (!trace) return tl::unexpected(trace.error());
+    for (const NamedText& d : m_.descriptions) {
+      if (auto ok = check_job_meta(d.text, d.name, *trace); !ok) return ok;
+    }
+    const auto found = diagnose::find_stragglers(*trace);
+    if (!found) return tl::unexpected(found.error());
+    const bool lost = found->cause != diagnose::StragglerCause::none;
+    const diagnose::Finding f = report::straggler_finding(*found);
+    verdict(found->cause == diagnose::StragglerCause::network ? diagnose::Bound::communication : diagnose::Bound::pipeline,
+            report::stragglers_sentence(*found), f.confidence);
+    if (lost) d_.findings.push_back(f);
+    d_.parts.push_back(
+        {"straggler", "", report::say_stragglers(*found), json_of([&](JsonWriter& w) { report::write_stragglers(w, *found); })});
+    alarming_ = alarming_ || lost;
+    return {};
+  }
+
+  void memory() {
+    for (const auto& snapshot : m_.snapshots) {
+      diagnose::MemoryQuestion ask;
+      if (o_.batch > 0) ask.batch = o_.batch;
+      ask.file = snapshot.name;
+      const auto found = diagnose::diagnose_memory(snapshot.value, ask);
+      verdict(diagnose::Bound::memory, report::memory_sentence(found),
+              found.findings.empty() ? diagnose::Confidence::high : found.findings.front().confidence);
+      // One object is what the document has for it; of several snapshots, each has its own section.
+      const std::string key = m_.snapshots.size() == 1 ? "memory" : fmt::format("memory {}", snapshot.name);
+      d_.parts.push_back({key, m_.snapshots.size() == 1 ? "" : snapshot.name, report::say_memory(found),
+                          json_of([&](JsonWriter& w) { report::write_memory(w, found); })});
+      for (const auto& device : found.devices) alarming_ = alarming_ || device.oom.has_value();
+      add(d_.findings, found.findings);
+    }
+  }
+
+  void profiles() {
+    if (m_.traces.empty()) return;
+    d_.peaks = peaks_of(g_);
+    std::vector<const Trace*> traces;
+    for (const report::AccountedTrace& t : m_.traces) {
+      traces.push_back(&t.trace);
+      if (t.trace.ranks && o_.gpus == 0) d_.gpus = std::max(d_.gpus, *t.trace.ranks);
+    }
+    if (traces.size() > 1) d_.waits = diagnose::match_ranks(traces);
+    for (std::size_t i = 0; i < traces.size(); ++i)
+      d_.profiles.push_back(diagnose::take_apart(
+          *traces[i], m_.traces[i].file, d_.peaks,
+          d_.waits ? std::span<const std::int64_t>(d_.waits->by_event[i]) : std::span<const std::int64_t>()));
+    const diagnose::Verdict v = diagnose::verdict_of(d_.profiles);
+    verdict(v.bound, v.sentence, v.confidence);
+    std::size_t told = 0;  // the rank whose remedies are told: the one that all wait for, else the first with work
+    while (told + 1 < d_.profiles.size() && d_.profiles[told].line.events.empty()) ++told;
+    if (d_.waits) {
+      if (const auto late = diagnose::late_rank(d_.profiles, *d_.waits)) {
+        d_.findings.push_back(diagnose::late_finding(*late, d_.profiles));
+        told = late->trace;
       }
     }
-    if (!is_dump) return reader.feed(text);
-    if (dump.size() + text.size() > kDumpBytesMax)
-      return fail(Code::bad_input, fmt::format("a dump of more than {} MiB", kDumpBytesMax >> 20),
-                  "a smaller buffer of the recorder");
-    dump += text;
-    return {};
-  });
-  if (!read) return tl::unexpected(read.error());
-  // A profile that was cut off while it was written still says what it says.
-  if (is_dump && !*read) return fail(Code::bad_input, "it is packed, and cut short", "the whole file: try `gzip -t` on it");
-  if (is_dump && looks_like_op_trace(dump)) {
-    into.operations.push_back({name, std::move(dump)});
-    return {};
+    const bool one = d_.profiles.size() == 1;
+    // Of the rank that the others wait for, its own bound matters: theirs is that they wait.
+    const diagnose::Bound bound = one ? v.bound : diagnose::verdict_of({&d_.profiles[told], 1}).bound;
+    add(d_.findings, diagnose::profile_findings(d_.profiles[told], d_.peaks, bound));
+    add(d_.findings, diagnose::exchange_findings(d_.profiles[told], yardstick()));
+    for (std::string& s : diagnose::shortcomings(d_.profiles, d_.peaks)) d_.cannot.push_back(std::move(s));
   }
-  if (is_dump && looks_like_job_meta(dump)) {
-    into.descriptions.push_back({name, std::move(dump)});
-    return {};
-  }
-  if (is_dump) {
-    auto record = parse_flight_record(dump, name);
-    if (!record) return tl::unexpected(record.error());
-    into.records.push_back(std::move(*record));
-    return {};
-  }
-  auto trace = reader.finish();
-  if (!trace) return tl::unexpected(trace.error());
-  if (trace->cut) say(fmt::format("{}: it ends in the middle; what is before that counts", path));
-  if (trace->damaged > 0) say(fmt::format("{}: {} of {} events could not be read", path, trace->damaged, trace->events));
-  if (trace->gpu.empty()) say(fmt::format("{}: nothing in it ran on a GPU", path));
-  into.traces.push_back({name, std::move(*trace)});
-  return {};
-}
 
-int tell_hang(const DiagnoseOptions& o, std::vector<FlightRecord> records) {
-  std::stable_sort(records.begin(), records.end(), [](const auto& x, const auto& y) { return x.rank < y.rank; });
-  for (std::size_t i = 1; i < records.size(); ++i) {
-    if (records[i].rank == records[i - 1].rank) {
-      return say_error({Code::bad_input, fmt::format("two dumps are of rank {}", records[i].rank),
-                        "one form of each, pickle or JSON, of one hang"});
+  void run() {
+    for (const auto& log : m_.logs) {
+      RunConfig config = run_config_of(log.value);
+      config = merged(m_.config, config);
+      diagnose::RunMaterial given{.log = log.value,
+                                  .settings = config.settings,
+                                  .model = config.model,
+                                  .plan = {},
+                                  .no_plan = config.not_planned,
+                                  .gpu = g_.gpu,
+                                  .gpu_from = g_.from,
+                                  .network = g_.network,
+                                  .gpus = gpu_models(),
+                                  .calibrations = shipped_calibrations(),
+                                  .software = shipped_software()};
+      if (given.gpu == nullptr) {
+        const diagnose::GpuGuess guess = diagnose::guess_gpu(log.value, gpu_models());
+        given.gpu = guess.gpu;
+        given.gpu_from = guess.words;
+      }
+      const double node = g_.network.node_gpus > 0 ? g_.network.node_gpus : 8;
+      if (config.launch) {
+        auto plan =
+            plan_of(*config.launch, o_.gpus > 0 ? o_.gpus : log.value.gpus, log.value.seq, static_cast<std::uint32_t>(node));
+        if (plan) {
+          given.plan = std::move(*plan);
+        } else {
+          given.no_plan = plan.error().what;
+        }
+      }
+      const diagnose::RunCheck check = diagnose::check_run(given);
+      if (o_.gpus == 0) d_.gpus = std::max(d_.gpus, check.gpus);
+      verdict(diagnose::run_bound(check), report::run_sentence(check), check.confidence);
+      const std::string key = m_.logs.size() == 1 ? "run" : fmt::format("run {}", log.name);
+      d_.parts.push_back({key, m_.logs.size() == 1 ? "" : log.name, report::say_run_check(check),
+                          json_of([&](JsonWriter& w) { report::write_run(w, check); })});
+      alarming_ = alarming_ || (check.pace == diagnose::Pace::slower && check.confidence != diagnose::Confidence::low);
+      add(d_.findings, check.findings);
+      for (const std::string& s : check.cannot) d_.cannot.push_back(s);
     }
   }
-  const auto hang = diagnose::find_hang(records);
-  if (o.format == report::Format::json) {
-    put(report::hang_json(hang, records.size()));
-  } else {
-    for (const std::string& line : report::say_hang(hang, records.size())) put(line + "\n");
+
+  diagnose::NcclYardstick yardstick() { return {collectives_, gpu_models(), g_.hint, shipped_collectives()}; }
+
+  void exchanges() {
+    const diagnose::NcclYardstick y = yardstick();
+    const auto first = [&](const std::vector<diagnose::Finding>& found, std::string otherwise) {
+      verdict(diagnose::Bound::communication, found.empty() ? std::move(otherwise) : found.front().title,
+              found.empty() ? diagnose::Confidence::medium : found.front().confidence);
+    };
+    std::vector<diagnose::JudgedRun> runs;
+    for (const auto& bench : m_.benches) {
+      for (diagnose::JudgedRun& r : diagnose::judge_runs(bench.value, y)) runs.push_back(std::move(r));
+    }
+    if (!runs.empty()) {
+      auto found = diagnose::find_in_runs(runs);
+      first(found, runs.size() == 1 ? fmt::format("{}: {}", runs.front().what, name_of(runs.front().verdict))
+                                    : fmt::format("{} runs of nccl-tests, nothing wrong with them", runs.size()));
+      add(d_.findings, std::move(found));
+      d_.parts.push_back({"nccl_tests", "", report::say_nccl_runs(runs, false),
+                          json_of([&](JsonWriter& w) { report::write_nccl_runs(w, runs); })});
+    }
+    if (m_.nccl.nccl_lines > 0 || !m_.nccl.troubles.empty()) {
+      auto found = diagnose::find_in_nccl_log(m_.nccl, gpu_models(), g_.hint);
+      first(found, "NCCL's log tells of nothing wrong");
+      add(d_.findings, std::move(found));
+      d_.parts.push_back(
+          {"nccl_log", "", report::say_nccl_log(m_.nccl), json_of([&](JsonWriter& w) { report::write_nccl_log(w, m_.nccl); })});
+    }
+    if (m_.inspector.records > 0) {
+      const auto series = diagnose::judge_inspector(m_.inspector, y);
+      auto found = diagnose::find_in_inspector(series);
+      first(found, "no rank's exchanges fall out of line");
+      alarming_ = alarming_ || !found.empty();
+      add(d_.findings, std::move(found));
+      d_.parts.push_back({"nccl_inspector", "", report::say_nccl_inspector(m_.inspector, series, false),
+                          json_of([&](JsonWriter& w) { report::write_nccl_inspector(w, series); })});
+    }
   }
-  const int written = finish_output();
-  return written != 0 ? written : hang ? kFindingsPresent : 0;
+
+  void kernels() {
+    const diagnose::Peaks peaks = peaks_of(g_);
+    for (const auto& k : m_.kernels) add_kernels(k.value, k.name, m_.kernels.size() == 1, d_);
+    for (const auto& e : m_.executions) add_execution(e.value, e.name, m_.executions.size() == 1, peaks, d_);
+  }
+
+  const DiagnoseOptions& o_;
+  const Material& m_;
+  const Ground& g_;
+  predict::Collectives collectives_{shipped_collectives(), shipped_collective_classes(), gpu_models(),
+                                    shipped_collective_spread()};
+  Diagnosis d_;
+  bool alarming_ = false;
+};
+
+int tell_accounting(const DiagnoseOptions& o, const Material& m) {
+  if (m.traces.empty())
+    return say_error({Code::bad_input, "--accounting is of profiles", "what torch.profiler or Nsight Systems exported"});
+  if (o.format == DiagnoseFormat::json) {
+    put(report::accounting_json(m.traces));
+    return finish_output();
+  }
+  const report::Table t = report::accounting_table(m.traces);
+  put(o.format == DiagnoseFormat::csv ? report::render_csv(t, true) : report::render_table(t, {.colour = colour_wanted()}));
+  return finish_output();
 }
 
-int tell_stragglers(const DiagnoseOptions& o, const Material& all) {
-  if (all.operations.size() != 1 || all.descriptions.size() > 1)
-    return say_error(
-        {Code::bad_input, "operations are told of one job at a time", "one table, and its description if there is one"});
-  const auto trace = parse_op_trace(all.operations.front().text, all.operations.front().name);
-  if (!trace) return say_error(trace.error());
-  for (const Text& d : all.descriptions) {
-    if (auto ok = check_job_meta(d.text, d.name, *trace); !ok) return say_error(ok.error());
-  }
-  const auto found = diagnose::find_stragglers(*trace);
-  if (!found) return say_error(found.error());
-  if (o.format == report::Format::json) {
-    put(report::stragglers_json(*found));
+int tell_difference(const DiagnoseOptions& o, const Material& m, const Ground& g) {
+  if (m.traces.size() != 2 || o.files.size() != 2)
+    return say_error({Code::bad_input, "--diff compares two profiles", "muster diagnose --diff BEFORE AFTER"});
+  const diagnose::Peaks peaks = peaks_of(g);
+  const auto before = diagnose::take_apart(m.traces[0].trace, m.traces[0].file, peaks);
+  const auto after = diagnose::take_apart(m.traces[1].trace, m.traces[1].file, peaks);
+  const auto diff = diagnose::compare_profiles(before, after);
+  if (!diff) return say_error(diff.error());
+  if (o.format == DiagnoseFormat::json) {
+    put(report::difference_json(*diff));
   } else {
-    for (const std::string& line : report::say_stragglers(*found)) put(line + "\n");
+    for (const std::string& line : report::say_difference(*diff)) put(line + "\n");
   }
-  const int written = finish_output();
-  return written != 0 ? written : found->cause == diagnose::StragglerCause::none ? 0 : kFindingsPresent;
+  return finish_output();
 }
 
 }  // namespace
 
 int run_diagnose(const DiagnoseOptions& o) {
-  Material all;
-  for (const std::string& path : o.files) {
-    if (auto ok = read_one(path, all); !ok) {
-      Error e = ok.error();
-      if (e.what.find(std::filesystem::path(path).filename().string()) == std::string::npos)
-        e.what = fmt::format("{}: {}", path, e.what);
-      return say_error(e);
-    }
+  if (o.files.size() == 2 && o.files.front() == "job" && !std::filesystem::exists("job")) return diagnose_job(o, o.files.back());
+  auto read = read_material(o);
+  if (!read) return say_error(read.error());
+  Material& m = *read;
+  if (!o.diff) {
+    std::stable_sort(m.traces.begin(), m.traces.end(), [](const auto& x, const auto& y) {
+      return x.trace.rank.value_or(UINT32_MAX) < y.trace.rank.value_or(UINT32_MAX);
+    });
   }
-  const int kinds = (all.records.empty() ? 0 : 1) + (all.traces.empty() ? 0 : 1) + (all.operations.empty() ? 0 : 1);
-  if (kinds != 1) {
-    return say_error(
-        {Code::bad_input,
-         kinds == 0 ? "a description alone says nothing" : "profiles, dumps and tables of operations are told of one at a time",
-         kinds == 0 ? "with the table of operations that it describes" : "files of one kind"});
+  if (o.accounting) return tell_accounting(o, m);
+  const auto ground = ground_of(o, m);
+  if (!ground) return say_error(ground.error());
+  if (o.diff) return tell_difference(o, m, *ground);
+  Assembly assembly(o, m, *ground);
+  if (const auto ok = assembly.all(); !ok) return say_error(ok.error());
+  const Diagnosis& d = assembly.diagnosis();
+  if (!o.perfetto.empty()) {
+    if (d.profiles.empty())
+      return say_error({Code::bad_input, "--perfetto is of profiles", "what torch.profiler or Nsight Systems exported"});
+    if (const auto ok = write_file(o.perfetto, report::perfetto_overlay(d)); !ok) return say_error(ok.error());
   }
-  if (!all.operations.empty()) return tell_stragglers(o, all);
-  if (!all.records.empty()) return tell_hang(o, std::move(all.records));
-  std::vector<report::AccountedTrace>& traces = all.traces;
-  std::stable_sort(traces.begin(), traces.end(), [](const auto& x, const auto& y) {
-    return x.trace.rank.value_or(UINT32_MAX) < y.trace.rank.value_or(UINT32_MAX);
-  });
-  if (o.format == report::Format::json) {
-    if (!o.accounting)
-      return say_error({Code::bad_input, "what bounds a job is not told from profiles yet", "--accounting: where its time went"});
-    put(report::accounting_json(traces));
-    return finish_output();
+  if (o.format == DiagnoseFormat::json) {
+    put(report::diagnosis_json(d));
+  } else if (o.format == DiagnoseFormat::html) {
+    put(report::diagnosis_page(d));
+  } else if (o.format == DiagnoseFormat::csv) {
+    return say_error({Code::bad_input, "only the accounting is a table", "--accounting -o csv, or -o json"});
+  } else {
+    for (const std::string& line : report::say_diagnosis(d)) put(line + "\n");
   }
-  const report::Table t = report::accounting_table(traces);
-  put(o.format == report::Format::csv ? report::render_csv(t, true) : report::render_table(t, {.colour = colour_wanted()}));
-  return finish_output();
+  const int written = finish_output();
+  return written != 0 ? written : assembly.alarming() ? kFindingsPresent : 0;
 }
 
 }  // namespace muster::cmd

@@ -210,19 +210,13 @@ struct PlanOptions {
   std::string svg;  // a file for the chart; empty: none
   std::optional<report::Launcher> launch;
   design::Settled settled;
-  bool explain = false;  // the best one, down to its operators
+  bool explain = false;                           // the best one, down to its operators
   report::Format format = report::Format::table;  // table, wide or csv
 };
 
 struct PlanPredictOptions {
   std::string batch;
   report::Format format = report::Format::table;  // table or csv
-};
-
-struct DiagnoseOptions {
-  std::vector<std::string> files;
-  bool accounting = false;
-  report::Format format = report::Format::table;  // table, json or csv
 };
 
 struct DesignFabricOptions {
@@ -307,14 +301,14 @@ struct BenchClaimsOptions {
 struct BenchKernelsOptions {
   std::string timings;  // a file of `muster calibrate gpu`; empty: the one that ships
   std::string gpu = "h200";
-  bool rows = false;  // each shape, instead of a line for each kind
+  bool rows = false;                              // each shape, instead of a line for each kind
   report::Format format = report::Format::table;  // table or csv
 };
 
 struct BenchAccuracyOptions {
   std::string data;
-  bool choices = false;  // what it costs to go by them
-  bool rows = false;     // each run
+  bool choices = false;                           // what it costs to go by them
+  bool rows = false;                              // each run
   report::Format format = report::Format::table;  // table or csv
 };
 
@@ -387,6 +381,24 @@ struct Output {
   report::Format format = report::Format::table;
   bool headers = true;
   std::string sort_by;  // a column's name; "-name" for the other way round
+};
+
+enum class DiagnoseFormat : std::uint8_t { text, json, html, csv };
+constexpr std::array<std::string_view, 4> names(DiagnoseFormat) { return {"text", "json", "html", "csv"}; }
+struct DiagnoseOptions {
+  std::vector<std::string> files;  // or "job" and its id
+  std::vector<std::string> configs;
+  std::string cluster;   // preset or file; empty: not told
+  std::string gpu;       // GpuModel::name; empty: as the files say
+  std::string perfetto;  // file to write; empty: none
+  bool accounting = false;
+  bool diff = false;
+  double price = 0;                           // of a GPU-hour; 0: not told
+  std::uint32_t gpus = 0;                     // of the job; 0: as the files say
+  std::uint32_t batch = 0;                    // of a memory snapshot's step; 0: not told
+  std::vector<std::string> exchange_kernels;  // further names
+  DiagnoseFormat format = DiagnoseFormat::text;
+  Connection connection;
 };
 
 struct TwinInjectOptions {
@@ -567,11 +579,10 @@ struct ShowText {
 using Command =
     std::variant<ShowText, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions, FleetEmitOptions,
                  PauseOptions, ResumeOptions, GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions,
-                 SubmitOptions,
-                 CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions,
-                 TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions,
-                 BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions,
-                 BenchKernelsOptions, CalibrateGpuOptions, BenchAccuracyOptions, BenchClaimsOptions,
+                 SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions,
+                 TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions,
+                 BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options,
+                 BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions, BenchAccuracyOptions, BenchClaimsOptions,
                  PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions, DesignClusterOptions,
                  PredictFabricOptions, PredictCongestionOptions, PredictCollectiveOptions, CalibrateCollectivesOptions,
                  BenchCollectivesOptions, UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,

@@ -30,6 +30,8 @@ T checked(Result<T> r) {
 using Words = std::vector<std::string>;
 using report::Format;
 
+Words gpu_names();  // of data/hardware/gpus.csv
+
 inline Words as_words(auto const& names) { return Words(names.begin(), names.end()); }
 
 constexpr const char* kTry = "Try it on a simulated cluster";

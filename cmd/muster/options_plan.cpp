@@ -10,13 +10,14 @@ Words model_names() {
   for (const Transformer& m : transformers()) out.push_back(m.name);
   return out;
 }
+
+}  // namespace
+
 Words gpu_names() {
   Words out;
   for (const GpuModel& g : gpu_models()) out.push_back(g.name);
   return out;
 }
-
-}  // namespace
 
 // What both a plan and its explanation are asked for.
 void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {

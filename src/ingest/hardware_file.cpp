@@ -62,6 +62,8 @@ GpuModel gpu_of(RowReader& r) {
   g.sms = r.whole("sms");
   g.nic_gb_s = r.number("nic_gb_s");
   g.tdp_w = r.number("tdp_w");
+  g.fp32_tflops = r.number("fp32_tflops");
+  g.host_gb_s = r.number("host_gb_s");
   g.source = r.text("source");
   return g;
 }

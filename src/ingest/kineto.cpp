@@ -11,8 +11,12 @@
 #include "base/text.h"
 #include "ingest/json.h"
 #include "ingest/kernel_names.h"
+#include "ingest/kineto_values.h"
 
 namespace muster {
+
+using namespace kineto;  // its own pieces
+
 namespace {
 
 namespace od = simdjson::ondemand;
@@ -21,124 +25,12 @@ constexpr std::size_t kWindowBytes = std::size_t{4} << 20;      // parsed at a t
 constexpr std::size_t kHeaderBytesMax = std::size_t{16} << 20;  // of a value before or after the events
 constexpr std::size_t kSearchBack = std::size_t{1} << 20;
 
-constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+enum class Kind : std::uint8_t { unknown, other, kernel, copy, fill, call, mark, op };
 
-std::size_t skip_space(std::string_view s, std::size_t at) {
-  while (at < s.size() && is_space(s[at])) ++at;
-  return at;
-}
-
-// Follows brackets and strings from one piece of text to the next.
-class Nesting {
- public:
-  // Where the value that was begun ends; npos: not in here.
-  std::size_t end(std::string_view s) {
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      const char c = s[i];
-      if (in_string_) {
-        if (escaped_) {
-          escaped_ = false;
-        } else if (c == '\\') {
-          escaped_ = true;
-        } else if (c == '"') {
-          in_string_ = false;
-          if (depth_ == 0) return i + 1;
-        }
-        continue;
-      }
-      if (c == '"') {
-        in_string_ = begun_ = true;
-      } else if (c == '{' || c == '[') {
-        ++depth_;
-        begun_ = true;
-      } else if (c == '}' || c == ']') {
-        if (depth_ == 0) return i;  // a bare number or word before it
-        if (--depth_ == 0) return i + 1;
-      } else if (depth_ == 0 && begun_ && (c == ',' || is_space(c))) {
-        return i;
-      } else if (!is_space(c)) {
-        begun_ = true;
-      }
-    }
-    return std::string_view::npos;
-  }
-
- private:
-  std::uint64_t depth_ = 0;
-  bool in_string_ = false, escaped_ = false, begun_ = false;
-};
-
-// Microseconds in decimal text, with or without a fraction or an exponent, as nanoseconds; what is finer is cut off.
-bool nanoseconds_of(std::string_view text, std::int64_t& out) {
-  text = trim(text);
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-  const bool negative = text.starts_with('-');
-  if (negative) text.remove_prefix(1);
-  std::int64_t value = 0;
-  int shift = 3;  // micro to nano
-  bool fraction = false;
-  std::size_t i = 0;
-  for (; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '.' && !fraction) {
-      fraction = true;
-      continue;
-    }
-    if (c < '0' || c > '9') break;
-    if (fraction && shift == 0 && text.find_first_of("eE") == std::string_view::npos) continue;
-    if (value > (INT64_MAX - 9) / 10) return false;
-    value = value * 10 + (c - '0');
-    if (fraction) --shift;
-  }
-  if (i == 0) return false;
-  if (i < text.size()) {
-    if (text[i] != 'e' && text[i] != 'E') return false;
-    std::string_view power = text.substr(i + 1);
-    if (power.starts_with('+')) power.remove_prefix(1);
-    int exponent = 0;
-    const auto r = std::from_chars(power.data(), power.data() + power.size(), exponent);
-    if (r.ec != std::errc() || r.ptr != power.data() + power.size() || exponent > 30 || exponent < -30) return false;
-    shift += exponent;
-  }
-  for (; shift > 0; --shift) {
-    if (value > INT64_MAX / 10) return false;
-    value *= 10;
-  }
-  for (; shift < 0; ++shift) value /= 10;
-  out = negative ? -value : value;
-  return true;
-}
-
-std::uint64_t whole_of(std::string_view token, std::uint64_t otherwise) {
-  token = trim(token);
-  if (token.size() >= 2 && token.front() == '"') token = token.substr(1, token.size() - 2);
-  std::uint64_t n = 0;
-  const auto r = std::from_chars(token.data(), token.data() + token.size(), n);
-  return r.ec == std::errc() && r.ptr == token.data() + token.size() ? n : otherwise;
-}
-
-// Numbers for texts, from 0.
-class Names {
- public:
-  explicit Names(std::vector<std::string>& all) : all_(all) {}
-  std::uint32_t of(std::string_view text) {
-    if (const auto it = ids_.find(text); it != ids_.end()) return it->second;
-    const auto id = static_cast<std::uint32_t>(all_.size());
-    all_.emplace_back(text);
-    ids_.emplace(text, id);
-    return id;
-  }
-
- private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
-  };
-  std::vector<std::string>& all_;
-  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_;
-};
-
-enum class Kind : std::uint8_t { unknown, other, kernel, copy, fill, call, host };
+constexpr std::size_t kOpsMax = 8'000'000;  // operators kept of one trace
+constexpr std::size_t kMarksMax = 1'000'000;
+constexpr std::size_t kInputsMax = 200'000;  // shapes that differ
+constexpr std::size_t kInputBytesMax = 16'384;
 
 // A JSON string that simdjson has found to be well formed, from its first byte: up to its closing quote.
 std::string_view until_quote(const char* raw) {
@@ -157,19 +49,41 @@ Kind kind_of(std::string_view cat) {
   if (cat == "cuda_runtime" || cat == "cuda_driver" || cat == "Runtime" || cat == "runtime" || cat == "hip_runtime" ||
       cat == "hip_driver" || cat == "driver")
     return Kind::call;
-  if (cat == "user_annotation" || cat == "cpu_op" || cat == "Operator" || cat == "operator") return Kind::host;
+  if (cat == "user_annotation") return Kind::mark;
+  if (cat == "cpu_op" || cat == "Operator" || cat == "operator") return Kind::op;
   return Kind::other;
 }
 
-std::string plain(std::string_view raw) {
-  if (raw.find('\\') == std::string_view::npos) return std::string(raw);
-  const auto value = parse_json(fmt::format("\"{}\"", raw));
-  return value && value->string() != nullptr ? *value->string() : std::string(raw);
+// Operators that launch nothing, and are half of what a profile holds.
+bool launches_nothing(std::string_view op) {
+  constexpr std::string_view kViews[] = {
+      "aten::empty",        "aten::view",          "aten::as_strided",  "aten::t",         "aten::transpose", "aten::detach",
+      "aten::reshape",      "aten::expand",        "aten::select",      "aten::slice",     "detach",          "aten::empty_like",
+      "aten::resize_",      "aten::unsqueeze",     "aten::squeeze",     "aten::permute",   "aten::narrow",    "aten::alias",
+      "aten::_unsafe_view", "aten::empty_strided", "aten::result_type", "aten::is_nonzero"};
+  return op.starts_with("autograd::engine::") || std::find(std::begin(kViews), std::end(kViews), op) != std::end(kViews);
+}
+
+bool is_step(std::string_view name) { return name.starts_with("ProfilerStep"); }
+// Old profiles have no category for what the program itself marks.
+bool is_marked(std::string_view op) {
+  return is_step(op) || op.starts_with("enumerate(DataLoader)") || op.starts_with("Optimizer.");
 }
 
 struct Sizes {
-  std::size_t gpu, calls, steps;
-  std::uint64_t events;
+  std::size_t gpu, calls, steps, marks, ops, exchanges;
+  std::uint64_t events, host_events, left_out;
+};
+
+// The members of an event that are wanted, as they are written.
+struct Fields {
+  Kind kind = Kind::unknown;
+  std::string_view name, ts, dur, pid, tid;
+  std::uint64_t correlation = kNoCorrelation, stream = kNoCorrelation, device = kNoCorrelation;
+  std::uint64_t external = kNone, bytes = 0;
+  std::string_view dims, types, values;
+  std::string_view grid, block, registers, shared, occupancy;
+  std::string_view op, group, dtype, elements_in, elements_out, ranks, seq;  // of a collective
 };
 
 }  // namespace
@@ -189,7 +103,12 @@ struct KinetoReader::Guts {
   Nesting skipping;
   od::parser parser;
   std::string window;
-  std::vector<std::uint8_t> work_of;  // by name: 0 not yet known, else GpuWork + 1
+  std::vector<std::string> exchanges;  // parts of names that the user gave
+  std::vector<std::uint8_t> work_of;   // by name: 0 not yet known, else GpuWork + 1
+  std::unordered_map<std::string, std::uint32_t> inputs;
+  std::string input_key;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> launches;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;  // external id of an operator, and what it exchanges
 
   void drop(std::size_t n) {
     text.erase(0, n);
@@ -204,58 +123,233 @@ struct KinetoReader::Guts {
   void take(std::string_view events);
   bool take_window(std::string_view events);
   bool one(od::object object);
-  void keep(Kind kind, std::string_view name, std::string_view ts, std::string_view dur, std::string_view pid,
-            std::string_view tid, std::uint64_t correlation, std::uint64_t stream, std::uint64_t device);
+  bool arguments(od::object args, Fields& f);
+  void keep(const Fields& f);
+  void keep_gpu(const Fields& f, const Span& span);
+  void keep_host(const Fields& f, const Span& span);
+  std::uint32_t inputs_of(const Fields& f);
+  std::uint32_t launch_of(const Fields& f);
+  ExchangeAsk exchange_of(const Fields& f);
+  void join_asked();
 
-  Sizes sizes() const { return {trace.gpu.size(), trace.calls.size(), trace.steps.size(), trace.events}; }
+  Sizes sizes() const {
+    return {trace.gpu.size(),       trace.calls.size(), trace.steps.size(), trace.marks.size(), trace.ops.size(),
+            trace.exchanges.size(), trace.events,       trace.host_events,  trace.left_out};
+  }
   void back_to(const Sizes& s) {
     trace.gpu.resize(s.gpu);
     trace.calls.resize(s.calls);
     trace.steps.resize(s.steps);
+    trace.marks.resize(s.marks);
+    trace.ops.resize(s.ops);
+    trace.exchanges.resize(s.exchanges);
+    while (!asked.empty() && asked.back().second >= s.exchanges) asked.pop_back();
     trace.events = s.events;
+    trace.host_events = s.host_events;
+    trace.left_out = s.left_out;
   }
 };
 
-void KinetoReader::Guts::keep(Kind kind, std::string_view name, std::string_view ts, std::string_view dur, std::string_view pid,
-                              std::string_view tid, std::uint64_t correlation, std::uint64_t stream, std::uint64_t device) {
-  Span span;
-  std::int64_t length = 0;
-  if (!nanoseconds_of(ts, span.start_ns) || (!dur.empty() && !nanoseconds_of(dur, length))) {
-    ++trace.damaged;
+std::uint32_t KinetoReader::Guts::inputs_of(const Fields& f) {
+  if (f.dims.empty() || f.dims.size() + f.types.size() + f.values.size() > kInputBytesMax) return kNone;
+  const bool valued = f.name.find("conv") != std::string_view::npos || f.name.find("attention") != std::string_view::npos;
+  input_key.assign(f.dims);
+  input_key += '|';
+  input_key += f.types;
+  if (valued) {
+    input_key += '|';
+    input_key += f.values;
+  }
+  if (const auto it = inputs.find(input_key); it != inputs.end()) return it->second;
+  if (trace.inputs.size() >= kInputsMax) return kNone;
+  const auto id = static_cast<std::uint32_t>(trace.inputs.size());
+  trace.inputs.push_back(read_inputs(f.dims, f.types, valued ? f.values : std::string_view()));
+  inputs.emplace(input_key, id);
+  return id;
+}
+
+std::uint32_t KinetoReader::Guts::launch_of(const Fields& f) {
+  if (f.grid.empty()) return kNone;
+  Launch l;
+  l.blocks = product_of(f.grid);
+  l.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(product_of(f.block), UINT32_MAX));
+  l.registers = static_cast<std::uint32_t>(std::min<std::uint64_t>(whole_of(f.registers, 0), UINT32_MAX));
+  l.shared_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(whole_of(f.shared, 0), UINT32_MAX));
+  l.occupancy_pct = static_cast<std::uint8_t>(std::min<std::uint64_t>(whole_of(f.occupancy, 0), 100));
+  const std::uint64_t hash = l.blocks * 0x9E3779B97F4A7C15ULL + (std::uint64_t{l.threads} << 40) +
+                             (std::uint64_t{l.registers} << 28) + l.shared_bytes * 131 + l.occupancy_pct;
+  for (auto [it, end] = launches.equal_range(hash); it != end; ++it) {
+    if (trace.launches[it->second] == l) return it->second;
+  }
+  const auto id = static_cast<std::uint32_t>(trace.launches.size());
+  trace.launches.push_back(l);
+  launches.emplace(hash, id);
+  return id;
+}
+
+ExchangeAsk KinetoReader::Guts::exchange_of(const Fields& f) {
+  ExchangeAsk ask;
+  ask.op = names.of(plain(unquoted(f.op)));
+  if (!f.group.empty()) ask.group = names.of(plain(unquoted(f.group)));
+  if (!f.dtype.empty()) ask.dtype = names.of(plain(unquoted(f.dtype)));
+  ask.ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(whole_of(f.ranks, 0), 10'000'000));
+  ask.in_elements = whole_of(f.elements_in, 0);
+  ask.out_elements = whole_of(f.elements_out, 0);
+  ask.seq = whole_of(f.seq, UINT64_MAX);
+  return ask;
+}
+
+void KinetoReader::Guts::keep_host(const Fields& f, const Span& span) {
+  const bool marked = f.kind == Kind::mark || is_marked(f.name);
+  if (marked && is_step(f.name)) {
+    trace.steps.push_back({span, names.of(plain(f.name)), threads.of(trim(f.tid))});
     return;
   }
-  span.end_ns = span.start_ns + std::max<std::int64_t>(0, length);  // profilers write a negative one now and then
-  if (kind == Kind::host) {
-    trace.steps.push_back({span, names.of(plain(name)), threads.of(trim(tid))});
+  if (marked ? trace.marks.size() >= kMarksMax : trace.ops.size() >= kOpsMax) {
+    ++trace.left_out;
     return;
   }
-  if (kind == Kind::call) {
-    trace.calls.push_back({span, correlation, names.of(plain(name)), threads.of(trim(tid))});
+  const std::uint32_t name = names.of(plain(f.name)), thread = threads.of(trim(f.tid));
+  if (marked) {
+    trace.marks.push_back({span, name, thread});
     return;
   }
+  const auto external = static_cast<std::uint32_t>(f.external);
+  if (!f.op.empty() && external != kNone) {  // AMD's kernels do not say themselves what they exchange
+    asked.emplace_back(external, static_cast<std::uint32_t>(trace.exchanges.size()));
+    trace.exchanges.push_back(exchange_of(f));
+  }
+  trace.ops.push_back({span, name, thread, external, inputs_of(f)});
+}
+
+void KinetoReader::Guts::keep_gpu(const Fields& f, const Span& span) {
   GpuEvent e;
   e.span = span;
-  e.correlation = correlation;
-  e.name = names.of(plain(name));
-  e.stream = static_cast<std::uint32_t>(stream != kNoCorrelation ? stream : whole_of(tid, 0));
-  e.device = static_cast<std::int16_t>(device != kNoCorrelation ? device : whole_of(pid, 0));
-  if (kind == Kind::kernel) {
-    if (work_of.size() <= e.name) work_of.resize(e.name + 1, 0);
-    std::uint8_t& known = work_of[e.name];
-    if (known == 0) known = is_communication(trace.names[e.name]) ? 2 : 1;
-    e.work = known == 2 ? GpuWork::communication : GpuWork::compute;
-  } else {
-    e.work = kind == Kind::copy ? GpuWork::copy : GpuWork::fill;
+  e.correlation = f.correlation;
+  e.name = names.of(plain(f.name));
+  e.stream = static_cast<std::uint32_t>(f.stream != kNoCorrelation ? f.stream : whole_of(f.tid, 0));
+  e.device = static_cast<std::int16_t>(f.device != kNoCorrelation ? f.device : whole_of(f.pid, 0));
+  e.external = static_cast<std::uint32_t>(f.external);
+  e.bytes = f.bytes;
+  if (f.kind != Kind::kernel) {
+    e.work = f.kind == Kind::copy ? GpuWork::copy : GpuWork::fill;
+    trace.gpu.push_back(e);
+    return;
+  }
+  if (work_of.size() <= e.name) work_of.resize(e.name + 1, 0);
+  std::uint8_t& known = work_of[e.name];
+  if (known == 0) {
+    const std::string& kernel = trace.names[e.name];
+    const bool told = std::any_of(exchanges.begin(), exchanges.end(),
+                                  [&](const std::string& part) { return kernel.find(part) != std::string::npos; });
+    known = told || is_communication(kernel) ? 2 : 1;
+  }
+  e.work = known == 2 ? GpuWork::communication : GpuWork::compute;
+  if (e.work == GpuWork::compute) {
+    e.detail = launch_of(f);
+  } else if (!f.op.empty()) {
+    e.detail = static_cast<std::uint32_t>(trace.exchanges.size());
+    trace.exchanges.push_back(exchange_of(f));
   }
   trace.gpu.push_back(e);
 }
 
+void KinetoReader::Guts::keep(const Fields& f) {
+  Span span;
+  std::int64_t length = 0;
+  if (!nanoseconds_of(f.ts, span.start_ns) || (!f.dur.empty() && !nanoseconds_of(f.dur, length))) {
+    ++trace.damaged;
+    return;
+  }
+  length = std::max<std::int64_t>(0, length);  // profilers write a negative one now and then
+  if (span.start_ns > INT64_MAX / 4 || span.start_ns < INT64_MIN / 4 || length > INT64_MAX / 4) {
+    ++trace.damaged;
+    return;
+  }
+  span.end_ns = span.start_ns + length;
+  if (f.kind == Kind::mark || f.kind == Kind::op) {
+    keep_host(f, span);
+  } else if (f.kind == Kind::call) {
+    trace.calls.push_back({span, f.correlation, names.of(plain(f.name)), threads.of(trim(f.tid))});
+  } else {
+    keep_gpu(f, span);
+  }
+}
+
+// False: it is not well formed.
+bool KinetoReader::Guts::arguments(od::object args, Fields& f) {
+  for (auto arg : args) {
+    od::raw_json_string inner;
+    od::value x;
+    if (arg.key().get(inner) != simdjson::SUCCESS || arg.value().get(x) != simdjson::SUCCESS) return false;
+    const char* a = inner.raw();
+    const auto raw = [&](std::string_view& into) {
+      od::array list;
+      return x.get_array().get(list) != simdjson::SUCCESS || list.raw_json().get(into) == simdjson::SUCCESS;
+    };
+    bool ok = true;
+    // Each begins with another letter or is rare: one look at the first decides most.
+    switch (*a) {
+      case 'c':
+        if (is(a, "correlation")) f.correlation = whole_of(x.raw_json_token(), kNoCorrelation);
+        break;
+      case 's':
+        if (is(a, "stream")) f.stream = whole_of(x.raw_json_token(), kNoCorrelation);
+        if (is(a, "shared memory")) f.shared = x.raw_json_token();
+        if (is(a, "seq")) f.seq = x.raw_json_token();
+        break;
+      case 'd':
+        if (is(a, "device")) f.device = whole_of(x.raw_json_token(), kNoCorrelation);
+        if (is(a, "dtype")) f.dtype = x.raw_json_token();
+        break;
+      case 'E':
+      case 'e':
+        if (is(a, "External id") || is(a, "external id")) f.external = whole_of(x.raw_json_token(), kNone);
+        if (is(a, "est. achieved occupancy %")) f.occupancy = x.raw_json_token();
+        break;
+      case 'b':
+        if (is(a, "bytes")) f.bytes = whole_of(x.raw_json_token(), 0);
+        if (is(a, "block")) ok = raw(f.block);
+        break;
+      case 'g':
+        if (is(a, "grid")) ok = raw(f.grid);
+        break;
+      case 'r':
+        if (is(a, "registers per thread")) f.registers = x.raw_json_token();
+        break;
+      case 'I':
+        if (is(a, "Input Dims") || is(a, "Input dims")) ok = raw(f.dims);
+        if (is(a, "Input type")) ok = raw(f.types);
+        if (is(a, "In msg nelems")) f.elements_in = x.raw_json_token();
+        break;
+      case 'O':
+        if (is(a, "Out msg nelems")) f.elements_out = x.raw_json_token();
+        break;
+      case 'C':
+        if (is(a, "Collective name")) f.op = x.raw_json_token();
+        if (is(a, "Concrete Inputs")) ok = raw(f.values);
+        break;
+      case 'G':
+        if (is(a, "Group size")) f.ranks = x.raw_json_token();
+        break;
+      case 'P':
+        if (is(a, "Process Group Name")) f.group = x.raw_json_token();
+        break;
+      case 'S':
+        if (is(a, "Seq")) f.seq = x.raw_json_token();
+        break;
+      default: break;
+    }
+    if (!ok) return false;
+  }
+  return true;
+}
+
 // False: this is no well-formed event. Only the members that are wanted are looked at, once, in their order.
 bool KinetoReader::Guts::one(od::object object) {
-  Kind kind = Kind::unknown;
-  std::string_view name, ts, dur, pid, tid;
-  std::uint64_t correlation = kNoCorrelation, stream = kNoCorrelation, device = kNoCorrelation;
+  Fields f;
   ++trace.events;
+  const auto unwanted = [&] { return f.kind == Kind::op && launches_nothing(f.name); };
   for (auto field : object) {
     od::raw_json_string member;
     od::value v;
@@ -267,40 +361,29 @@ bool KinetoReader::Guts::one(od::object object) {
       if (*raw.raw() != 'X') return true;
     } else if (is(k, "cat")) {
       if (v.get_raw_json_string().get(raw) != simdjson::SUCCESS) return true;  // of another kind of event
-      kind = kind_of(until_quote(raw.raw()));
-      if (kind == Kind::other) return true;
+      f.kind = kind_of(until_quote(raw.raw()));
+      if (f.kind == Kind::other) return true;
+      if (f.kind == Kind::op || f.kind == Kind::mark || f.kind == Kind::call) ++trace.host_events;
     } else if (is(k, "name")) {
       if (v.get_raw_json_string().get(raw) != simdjson::SUCCESS) return false;
-      name = until_quote(raw.raw());
-      if (kind == Kind::host && !name.starts_with("ProfilerStep")) return true;
+      f.name = until_quote(raw.raw());
+      if (unwanted()) return true;
     } else if (is(k, "ts")) {
-      ts = v.raw_json_token();
+      f.ts = v.raw_json_token();
     } else if (is(k, "dur")) {
-      dur = v.raw_json_token();
+      f.dur = v.raw_json_token();
     } else if (is(k, "pid")) {
-      pid = v.raw_json_token();
+      f.pid = v.raw_json_token();
     } else if (is(k, "tid")) {
-      tid = v.raw_json_token();
+      f.tid = v.raw_json_token();
     } else if (is(k, "args")) {
       od::object args;
       if (v.get_object().get(args) != simdjson::SUCCESS) continue;
-      for (auto arg : args) {
-        od::raw_json_string inner;
-        od::value x;
-        if (arg.key().get(inner) != simdjson::SUCCESS || arg.value().get(x) != simdjson::SUCCESS) return false;
-        const char* a = inner.raw();
-        if (is(a, "correlation")) {
-          correlation = whole_of(x.raw_json_token(), kNoCorrelation);
-        } else if (is(a, "stream")) {
-          stream = whole_of(x.raw_json_token(), kNoCorrelation);
-        } else if (is(a, "device")) {
-          device = whole_of(x.raw_json_token(), kNoCorrelation);
-        }
-      }
+      if (!arguments(args, f)) return false;
     }
   }
-  if (kind == Kind::unknown || kind == Kind::other || (kind == Kind::host && !name.starts_with("ProfilerStep"))) return true;
-  keep(kind, name, ts, dur, pid, tid, correlation, stream, device);
+  if (f.kind == Kind::unknown || f.kind == Kind::other || unwanted()) return true;
+  keep(f);
   return true;
 }
 
@@ -357,6 +440,16 @@ void KinetoReader::Guts::take(std::string_view events) {
   }
 }
 
+// Exchanges that do not say themselves what they carry: what the operator said that launched them.
+void KinetoReader::Guts::join_asked() {
+  std::sort(asked.begin(), asked.end());
+  for (GpuEvent& e : trace.gpu) {
+    if (e.work != GpuWork::communication || e.detail != kNone || e.external == kNone) continue;
+    const auto it = std::lower_bound(asked.begin(), asked.end(), std::pair{e.external, std::uint32_t{0}});
+    if (it != asked.end() && it->first == e.external) e.detail = it->second;
+  }
+}
+
 void KinetoReader::Guts::header(std::string_view value) {
   const auto read_value = parse_json(value);
   if (!read_value) return;
@@ -364,6 +457,9 @@ void KinetoReader::Guts::header(std::string_view value) {
     for (const Value& d : *read_value->array()) {
       const Value* name = d.find("name");
       trace.gpus.push_back(name != nullptr && name->string() != nullptr ? *name->string() : std::string());
+      const Value* units = d.find("numSms");
+      const bool told = units != nullptr && units->integer() != nullptr && *units->integer() > 0 && *units->integer() < 100'000;
+      trace.units.push_back(told ? static_cast<std::uint32_t>(*units->integer()) : 0);
     }
   } else if (key == "distributedInfo") {
     const auto count = [&](const char* of) -> std::optional<std::uint32_t> {
@@ -511,7 +607,9 @@ Result<bool> KinetoReader::Guts::member(char c) {
   return true;
 }
 
-KinetoReader::KinetoReader() : guts_(std::make_unique<Guts>()) {}
+KinetoReader::KinetoReader(std::vector<std::string> exchanges) : guts_(std::make_unique<Guts>()) {
+  guts_->exchanges = std::move(exchanges);
+}
 KinetoReader::~KinetoReader() = default;
 KinetoReader::KinetoReader(KinetoReader&&) noexcept = default;
 KinetoReader& KinetoReader::operator=(KinetoReader&&) noexcept = default;
@@ -539,6 +637,7 @@ Result<Trace> KinetoReader::finish() {
   }
   std::stable_sort(g.trace.steps.begin(), g.trace.steps.end(),
                    [](const Mark& x, const Mark& y) { return x.span.start_ns < y.span.start_ns; });
+  g.join_asked();
   return std::move(g.trace);
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "model/trace.h"
@@ -17,7 +19,8 @@ bool looks_like_kineto(std::string_view text);
 
 class KinetoReader {
  public:
-  KinetoReader();
+  // Kernels whose name has one of `exchanges` in it move data between GPUs, beside those that are known to.
+  explicit KinetoReader(std::vector<std::string> exchanges = {});
   ~KinetoReader();
   KinetoReader(KinetoReader&&) noexcept;
   KinetoReader& operator=(KinetoReader&&) noexcept;

@@ -25,6 +25,8 @@ struct GpuModel {
   std::uint32_t sms = 0;     // multiprocessors, or compute units
   double nic_gb_s = 0;       // one way, of the network card that is usual beside it
   double tdp_w = 0;
+  double fp32_tflops = 0;  // without tensor cores; 0: not told
+  double host_gb_s = 0;    // between pinned memory of the host and it, as programs get it
   std::string source;
 
   // Operations a second at best; 0: it cannot.

@@ -17,18 +17,6 @@ std::string culprits(const Hang& h) {
   return out;
 }
 
-std::string sentence(const std::optional<Hang>& hang, std::size_t ranks) {
-  if (!hang) return fmt::format("no exchange of the {} ranks is unfinished: nothing hangs between them", ranks);
-  const Hang& h = *hang;
-  const std::string where = fmt::format("number {} of group {}", h.seq, h.group);
-  switch (h.kind) {
-    case HangKind::missing: return fmt::format("{} never came to {}, in which the others wait", culprits(h), where);
-    case HangKind::mismatch: return fmt::format("{} called another exchange than the others as {}", culprits(h), where);
-    case HangKind::stuck: break;
-  }
-  return fmt::format("{} did not end, though all ranks called it alike", where);
-}
-
 // What to do next, with the rank that it is about.
 std::string next_step(const Hang& h) {
   switch (h.kind) {
@@ -42,36 +30,39 @@ std::string next_step(const Hang& h) {
 
 }  // namespace
 
-std::vector<std::string> say_hang(const std::optional<Hang>& hang, std::size_t ranks) {
-  std::vector<std::string> out{sentence(hang, ranks)};
-  if (!hang) return out;
-  if (!hang->collective.empty()) out.push_back("the exchange: " + hang->collective);
-  for (const std::string& e : hang->evidence) out.push_back("  " + e);
-  if (!hang->certain) out.push_back("what was dumped does not settle it: dumps of more ranks, or a larger buffer, would");
-  out.push_back(next_step(*hang));
+std::string hang_sentence(const std::optional<Hang>& hang, std::size_t ranks) {
+  if (!hang) return fmt::format("no exchange of the {} ranks is unfinished: nothing hangs between them", ranks);
+  const Hang& h = *hang;
+  const std::string where = fmt::format("number {} of group {}", h.seq, h.group);
+  switch (h.kind) {
+    case HangKind::missing: return fmt::format("{} never came to {}, in which the others wait", culprits(h), where);
+    case HangKind::mismatch: return fmt::format("{} called another exchange than the others as {}", culprits(h), where);
+    case HangKind::stuck: break;
+  }
+  return fmt::format("{} did not end, though all ranks called it alike", where);
+}
+
+std::vector<std::string> say_hang(const Hang& hang) {
+  std::vector<std::string> out;
+  if (!hang.collective.empty()) out.push_back("the exchange: " + hang.collective);
+  for (const std::string& e : hang.evidence) out.push_back("  " + e);
+  if (!hang.certain) out.emplace_back("what was dumped does not settle it: dumps of more ranks, or a larger buffer, would");
+  out.push_back(next_step(hang));
   return out;
 }
 
-std::string hang_json(const std::optional<Hang>& hang, std::size_t ranks) {
-  JsonWriter w;
-  w.object();
-  w.key("verdict").object();
-  w.field("bound", "communication").field("sentence", sentence(hang, ranks));
-  w.field("confidence", hang && !hang->certain ? "low" : "high").end_object();
-  w.key("hang");
+void write_hang(JsonWriter& w, const std::optional<Hang>& hang) {
   if (!hang) {
     w.null();
-  } else {
-    w.object().field("kind", name_of(hang->kind));
-    w.key("culprit_ranks").array();
-    for (const std::uint32_t r : hang->culprits) w.value(r);
-    w.end_array().field("collective", hang->collective).field("group", hang->group).field("seq", hang->seq);
-    w.key("evidence").array();
-    for (const std::string& e : hang->evidence) w.value(e);
-    w.end_array().field("next", next_step(*hang)).end_object();
+    return;
   }
-  w.end_object();
-  return w.take() + "\n";
+  w.object().field("kind", name_of(hang->kind));
+  w.key("culprit_ranks").array();
+  for (const std::uint32_t r : hang->culprits) w.value(r);
+  w.end_array().field("collective", hang->collective).field("group", hang->group).field("seq", hang->seq);
+  w.key("evidence").array();
+  for (const std::string& e : hang->evidence) w.value(e);
+  w.end_array().field("next", next_step(*hang)).end_object();
 }
 
 }  // namespace muster::report

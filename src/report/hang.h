@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "diagnose/hang.h"
 
 namespace muster::report {
 
 // `ranks`: that left a dump.
-std::vector<std::string> say_hang(const std::optional<diagnose::Hang>& hang, std::size_t ranks);
-std::string hang_json(const std::optional<diagnose::Hang>& hang, std::size_t ranks);
+std::string hang_sentence(const std::optional<diagnose::Hang>& hang, std::size_t ranks);
+std::vector<std::string> say_hang(const diagnose::Hang& hang);
+// An object, or null.
+void write_hang(JsonWriter& w, const std::optional<diagnose::Hang>& hang);
 
 }  // namespace muster::report

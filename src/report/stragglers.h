@@ -3,11 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.h"
+#include "diagnose/finding.h"
 #include "diagnose/stragglers.h"
 
 namespace muster::report {
 
+std::string stragglers_sentence(const diagnose::Stragglers& s);
 std::vector<std::string> say_stragglers(const diagnose::Stragglers& s);
-std::string stragglers_json(const diagnose::Stragglers& s);
+// An object.
+void write_stragglers(JsonWriter& w, const diagnose::Stragglers& s);
+diagnose::Finding straggler_finding(const diagnose::Stragglers& s);
 
 }  // namespace muster::report

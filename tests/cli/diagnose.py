@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pickle
+import sqlite3
 
 from checks import STATE, check, finish, run
 
@@ -44,9 +45,10 @@ with open(f'{STATE}/cut.gz', 'wb') as f:
 ran = run('diagnose', '--accounting', f'{STATE}/cut.gz')
 check(ran.code in (0, 1, 2) and ('middle' in ran.err or 'error' in ran.err), 'packed or not', ran)
 
-for name, text, part in (('empty', '', 'no traceEvents'), ('none.json', '{"traceEvents": []}', 'no events'),
+for name, text, part in (('empty', '', 'it is empty'), ('none.json', '{"traceEvents": []}', 'no events'),
                          ('words', 'hello there', 'nothing that Muster knows'),
-                         ('et.json', '{"schema": "1.0", "nodes": []}', 'nothing that Muster knows')):
+                         ('deep.json', '{"traceEvents": [' + '[' * 3_000_000, 'no events'),
+                         ('zeros', '\0' * 5000, 'nothing that Muster knows')):
     with open(f'{STATE}/{name}', 'w') as f:
         f.write(text)
     ran = run('diagnose', '--accounting', f'{STATE}/{name}')
@@ -59,6 +61,25 @@ with gzip.open(f'{STATE}/bomb.gz', 'wb') as f:  # half a gigabyte of brackets in
         f.write(b'[' * 2**20)
 ran = run('diagnose', '--accounting', f'{STATE}/bomb.gz')
 check(ran.code == 2 and '64 MiB' in ran.err, 'brackets without end come to an end', ran)
+
+one = f'{STATE}/one.json'
+with open(one, 'w') as f:
+    json.dump({'traceEvents': [{'ph': 'X', 'cat': 'kernel', 'name': 'k', 'pid': 0, 'tid': 7, 'ts': 1, 'dur': 2}]}, f)
+ran = run('diagnose', '-o', 'json', one)
+check(ran.code == 0 and json.loads(ran.out)['shares']['memory'] == 100, 'one event is a profile', ran)
+noise = f'{STATE}/noise'
+with open(noise, 'wb') as f:
+    block = os.urandom(2**20)
+    for _ in range(100):
+        f.write(block)
+for args in ((noise,), ('--accounting', noise)):
+    ran = run('diagnose', *args, timeout=60)
+    check(ran.code == 2 and 'noise' in ran.err and len(ran.err) < 2000, '100 MB of noise are refused with a word', ran)
+with gzip.open(f'{STATE}/log.gz', 'wb', 1) as f:  # a log without a line end, much larger than its file
+    for _ in range(256):
+        f.write(b'x' * 2**20)
+ran = run('diagnose', f'{STATE}/log.gz', timeout=90)
+check(ran.code == 2 and 'nothing that Muster knows' in ran.err, 'a log without end is refused', ran)
 
 # ---- a job that hangs
 GROUPS = {'0': {'name': '0', 'desc': 'dp', 'ranks': '[0, 1, 2]'}}
@@ -133,6 +154,48 @@ with open(f'{STATE}/meta.yaml', 'w') as f:
 ran = run('diagnose', f'{STATE}/trace.csv.gz', f'{STATE}/meta.yaml')
 check(ran.code == 2 and 'dp_size is 3, the trace has 2' in ran.err, 'a description of another job is refused', ran)
 
+# ---- other files, alone and together
+with open(f'{STATE}/nccl.log', 'w') as f:
+    f.write('node1:10:20 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n'
+            'node1:10:20 [0] NCCL INFO Using network Socket\n'
+            'node1:10:20 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0\n')
+ran = run('diagnose', '-o', 'json', f'{STATE}/nccl.log')
+found = json.loads(ran.out) if ran.out else {}
+check(found.get('verdict', {}).get('bound') == 'communication' and 'nccl_log' in found, "NCCL's log is one of its own", ran)
+with open(f'{STATE}/train.log', 'w') as f:
+    for n in range(1, 40):
+        f.write(f' iteration {n:8d}/ 100 | consumed samples: {n * 256} | elapsed time per iteration (ms): {1000.0 + n % 3} |'
+                ' learning rate: 1.0E-4 | global batch size:   256 | lm loss: 2.0E+00 |\n')
+ran = run('diagnose', '-o', 'json', path, f'{STATE}/train.log', f'{STATE}/nccl.log')
+found = json.loads(ran.out) if ran.out else {}
+check({'shares', 'run', 'nccl_log', 'ranks'} <= set(found), 'a profile, a log and NCCL in one answer', ran)
+snapshot = {'segments': [{'device': 0, 'address': 4096, 'total_size': 2**21, 'allocated_size': 2**20, 'active_size': 2**20,
+                          'requested_size': 2**20, 'stream': 0, 'segment_type': 'large', 'blocks': [
+                              {'address': 4096, 'size': 2**20, 'requested_size': 2**20, 'state': 'active_allocated',
+                               'frames': []},
+                              {'address': 4096 + 2**20, 'size': 2**20, 'requested_size': 0, 'state': 'inactive', 'frames': []}]}],
+            'device_traces': [[]], 'allocator_settings': {}}
+with open(f'{STATE}/snapshot.pickle', 'wb') as f:
+    pickle.dump(snapshot, f)
+ran = run('diagnose', '-o', 'json', f'{STATE}/snapshot.pickle')
+found = json.loads(ran.out) if ran.out else {}
+check(found.get('memory', {}).get('devices', [{}])[0].get('now', {}).get('reserved_bytes') == 2**21, 'a memory snapshot', ran)
+base = sqlite3.connect(f'{STATE}/nsys.sqlite')
+base.executescript("""CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);
+INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'cudaLaunchKernel');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 5000, 0, 1, 7, 1, 0, 1, 1), (9000, 12000, 0, 1, 7, 2, 0, 1, 1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (500, 700, 1, 1, 2), (8000, 8200, 1, 2, 2);""")
+base.commit()
+base.close()
+ran = run('diagnose', '--accounting', '-o', 'json', f'{STATE}/nsys.sqlite')
+found = list(json.loads(ran.out).values()) if ran.code == 0 else [{}]
+check(found[0].get('all_events', {}).get('compute_ns') == 7000, 'a database of Nsight Systems', ran)
+ran = run('diagnose', '-o', 'csv', path)
+check(ran.code == 2 and '--accounting' in ran.err, 'a table is of the accounting alone', ran)
+
 data = os.environ.get('MUSTER_DATA')
 if data and os.path.isdir(f'{data}/stragglers'):
     for name, cause in (('AR', 'worker'), ('ST', 'stage')):
@@ -156,6 +219,19 @@ if data and os.path.isdir(f'{data}/flight_recorder'):
     rest = [f for f in glob.glob(f'{data}/flight_recorder/missing_rank5/*.json') if 'rank_5' not in f]
     ran = run('diagnose', '-o', 'json', *rest)
     check(json.loads(ran.out)['hang']['culprit_ranks'] == [5], 'and with its file missing', ran)
+if data and os.path.isdir(f'{data}/logs'):
+    for op in ('allgather', 'allreduce', 'alltoall', 'broadcast', 'reduce', 'reducescatter'):
+        ran = run('diagnose', '-o', 'json', f'{data}/logs/superbench_nccl_{op}.log.gz')
+        runs = json.loads(ran.out)['nccl_tests'] if ran.code == 0 else []
+        check(len(runs) == 1 and len(runs[0]['sizes']) >= 30 and runs[0]['operation'].replace('_', '') == op,
+              f'nccl-tests, {op}: all of its sizes, and the operation', ran)
+        judged = [z for z in runs[0]['sizes'] if z.get('expected_bus_gb_s')] if runs else []
+        check(runs and runs[0]['verdict'] and len(judged) >= 28,
+              f'{op}: what was expected beside what it got: {runs and runs[0]["verdict"]}', ran)
+    ran = run('diagnose', '-o', 'json', f'{data}/logs/superbench_megatron_deepspeed.log.gz')
+    log = json.loads(ran.out)['run'] if ran.out else {}
+    check(log.get('steps') == 5 and log['gpus'] == 16 and log['expected']['step_s'] > 0 and log['pace'] != 'unknown',
+          "Megatron-DeepSpeed's log, with what was expected", ran)
 if not data or not os.path.isdir(f'{data}/kineto/golden'):
     print('skip - the golden accountings of $MUSTER_DATA/kineto are not there')
     finish()

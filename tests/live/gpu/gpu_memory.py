@@ -1,4 +1,4 @@
-"""memory.py MUSTER: a loop on a real GPU whose sequences grow runs out of memory in a cache of pieces too small; `muster
+"""gpu_memory.py MUSTER: a loop on a real GPU whose sequences grow runs out of memory in a cache of pieces too small; `muster
 diagnose` reads the snapshot, names the cause and a setting, and with that setting the same loop completes. Then what holds a
 training loop's memory is told apart, against what is known of it. Skipped (77) where there is no GPU or no PyTorch. It changes
 no setting of the GPU. With OUT set, the snapshots are left there."""
@@ -79,7 +79,7 @@ from held import check, finish  # noqa: E402
 ASKED = ('import torch; raise SystemExit(0 if torch.cuda.is_available() and '
          f'torch.cuda.mem_get_info()[0] > {LEFT + GIB} else 1)')
 if subprocess.run([sys.executable, '-c', ASKED], capture_output=True).returncode:
-    print('skip - memory: needs an NVIDIA GPU with 13 GiB free, and PyTorch')
+    print('skip - gpu_memory: needs an NVIDIA GPU with 13 GiB free, and PyTorch')
     sys.exit(77)
 MUSTER = os.path.abspath(sys.argv[1])
 PLAIN = {k: v for k, v in os.environ.items() if k not in ('PYTORCH_CUDA_ALLOC_CONF', 'PYTORCH_ALLOC_CONF')}

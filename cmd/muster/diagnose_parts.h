@@ -1,0 +1,20 @@
+// Parts of `muster diagnose` that stand for themselves.
+#pragma once
+#include <string>
+
+#include "model/execution_trace.h"
+#include "model/kernel_profile.h"
+#include "options.h"
+#include "report/diagnosis.h"
+
+namespace muster::cmd {
+
+// `only`: there is no other of its kind.
+void add_kernels(const KernelProfile& profile, const std::string& name, bool only, report::Diagnosis& to);
+void add_execution(const ExecutionTrace& trace, const std::string& name, bool only, const diagnose::Peaks& peaks,
+                   report::Diagnosis& to);
+
+// A job that runs: what the controller knows of it, and the commands that take a trace of the ranks in question.
+int diagnose_job(const DiagnoseOptions& options, const std::string& job);
+
+}  // namespace muster::cmd
