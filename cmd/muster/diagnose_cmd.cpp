@@ -116,6 +116,7 @@ class Assembly {
   }
   Diagnosis& diagnosis() { return d_; }
   bool alarming() const { return alarming_; }
+  const std::vector<Lead>& leads() const { return leads_; }
 
  private:
   void verdict(diagnose::Bound bound, std::string sentence, diagnose::Confidence confidence) {
@@ -286,6 +287,10 @@ class Assembly {
       auto found = diagnose::find_in_inspector(series);
       first(found, "no rank's exchanges fall out of line");
       alarming_ = alarming_ || !found.empty();
+      for (const diagnose::JudgedSeries& s : series) {
+        for (const diagnose::OddRank& r : s.odd)
+          leads_.push_back({r.host, fmt::format("rank {} is {} in {}", r.rank, r.late ? "last" : "slow", s.run.what)});
+      }
       add(d_.findings, std::move(found));
       d_.parts.push_back({"nccl_inspector", "", report::say_nccl_inspector(m_.inspector, series, false),
                           json_of([&](JsonWriter& w) { report::write_nccl_inspector(w, series); })});
@@ -304,6 +309,7 @@ class Assembly {
   predict::Collectives collectives_{shipped_collectives(), shipped_collective_classes(), gpu_models(),
                                     shipped_collective_spread()};
   Diagnosis d_;
+  std::vector<Lead> leads_;
   bool alarming_ = false;
 };
 
@@ -337,8 +343,14 @@ int tell_difference(const DiagnoseOptions& o, const Material& m, const Ground& g
 
 }  // namespace
 
-int run_diagnose(const DiagnoseOptions& o) {
-  if (o.files.size() == 2 && o.files.front() == "job" && !std::filesystem::exists("job")) return diagnose_job(o, o.files.back());
+int run_diagnose(const DiagnoseOptions& given) {
+  DiagnoseOptions o = given;
+  std::string job;
+  if (o.files.size() >= 2 && o.files.front() == "job" && !std::filesystem::exists("job")) {
+    job = o.files[1];
+    o.files.erase(o.files.begin(), o.files.begin() + 2);
+    if (o.files.empty()) return diagnose_job(o, job, nullptr, {});
+  }
   auto read = read_material(o);
   if (!read) return say_error(read.error());
   Material& m = *read;
@@ -354,6 +366,7 @@ int run_diagnose(const DiagnoseOptions& o) {
   Assembly assembly(o, m, *ground);
   if (const auto ok = assembly.all(); !ok) return say_error(ok.error());
   const Diagnosis& d = assembly.diagnosis();
+  if (!job.empty()) return diagnose_job(o, job, &d, assembly.leads());
   if (!o.perfetto.empty()) {
     if (d.profiles.empty())
       return say_error({Code::bad_input, "--perfetto is of profiles", "what torch.profiler or Nsight Systems exported"});

@@ -11,12 +11,12 @@ void Parser::add_diagnose() {
                       "  muster diagnose /tmp/nccl_trace_rank_*            a job that hangs\n"
                       "  muster diagnose snapshot.pickle                   a job that runs out of memory\n"
                       "  muster diagnose --diff before.json.gz after.json.gz\n"
-                      "  muster diagnose job 4711                          which ranks to take a profile of");
+                      "  muster diagnose job 4711 [FILE...]                one that runs: which ranks to take a profile of");
   DiagnoseOptions& o = diagnose_;
   value(sub, "FILE", "FILE",
         "Any of these, told by their content, plain or in gzip: profiles of torch.profiler or Nsight Systems (sqlite), flight "
         "recorder dumps, memory snapshots, execution traces, logs of NCCL or a training framework, nccl-tests, NCCL Inspector, "
-        "Nsight Compute's CSV, tables of operations; or `job` and its id",
+        "Nsight Compute's CSV, tables of operations; or `job`, its id, and files of it",
         [&o](const std::string& s) { o.files.push_back(checked(parse_words("FILE", s, 4096))); }, {WordKind::file, {}})
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args()

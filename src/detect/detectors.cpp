@@ -132,6 +132,7 @@ void Detectors::on_sample(const Sample& m, const State& s, Time mono) {
       thermal_.on_sample(m, gauges_, s, mono, signs_);
       return clocks_.on_sample(m, gauges_, s.policy.temp_throttle_c, signs_);
     case Field::sm_clock_mhz: gauges_.on_sample(m); return clocks_.on_sample(m, gauges_, s.policy.temp_throttle_c, signs_);
+    case Field::collective_us:
     case Field::tensor_active: return slow_.on_sample(m);
     case Field::ecc_sbe_total: trend_.on_sample(m, mono, signs_); return ecc_.on_sample(m, mono, signs_);
     case Field::ecc_dbe_total:

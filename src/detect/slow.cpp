@@ -5,19 +5,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/series.h"
+
 namespace muster::detect {
 namespace {
 constexpr std::uint32_t kReports = 3;  // slow reports in a row before anybody is suspected
 constexpr float kStandsOut = 1.12F;    // tensor activity over the gang's median
 constexpr float kSpread = 4;           // and times the median of how far they are from it
+constexpr std::size_t kGangLeast = 8;  // GPUs of which something is known, for one to stand out
+
+float median(std::vector<std::pair<float, std::size_t>> v) {
+  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), middle, v.end());
+  return middle->first;
+}
 }  // namespace
 
-Slow::Slow(const Site& site) : slots_(site.gpus_per_node), tensor_(site.nodes.size() * site.gpus_per_node, -1.0F) {}
+Slow::Slow(const Site& site)
+    : slots_(site.gpus_per_node), tensor_(site.nodes.size() * site.gpus_per_node, -1.0F), collective_(tensor_) {}
 
 void Slow::on_sample(const Sample& m) {
-  if (m.field == Field::tensor_active && m.slot >= 0 && static_cast<std::uint32_t>(m.slot) < slots_) {
-    tensor_[m.node.v * slots_ + static_cast<std::size_t>(m.slot)] = static_cast<float>(m.value);
-  }
+  if (m.slot < 0 || static_cast<std::uint32_t>(m.slot) >= slots_) return;
+  (m.field == Field::tensor_active ? tensor_ : collective_)[m.node.v * slots_ + static_cast<std::size_t>(m.slot)] =
+      static_cast<float>(m.value);
 }
 
 void Slow::on_step(const StepReport& told, const State& s, Signs& out) {
@@ -45,29 +55,55 @@ void Slow::on_step(const StepReport& told, const State& s, Signs& out) {
   p.said = true;
 }
 
-void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Time since, Signs& out) {
-  std::vector<std::pair<float, std::size_t>> busy;
+Slow::Values Slow::of_job(const Job& j, const std::vector<float>& all) const {
+  Values out;
   for (std::size_t i = 0; i < j.nodes.size(); ++i) {
     const std::size_t first = j.nodes[i].v * slots_;
     for (std::size_t slot = 0; slot < slots_; ++slot) {
       const bool own = i >= j.slots.size() || (j.slots[i] >> slot & 1) != 0;  // a neighbour's GPU is no suspect
-      if (own && tensor_[first + slot] >= 0) busy.emplace_back(tensor_[first + slot], first + slot);
+      if (own && all[first + slot] >= 0) out.emplace_back(all[first + slot], first + slot);
     }
   }
-  if (busy.size() < 8) return;
-  const auto middle = busy.begin() + static_cast<std::ptrdiff_t>(busy.size() / 2);
-  std::nth_element(busy.begin(), middle, busy.end());
-  const float median = middle->first;
+  return out;
+}
+
+std::optional<Slow::Odd> Slow::busiest(const Job& j) const {
+  const Values busy = of_job(j, tensor_);
+  if (busy.size() < kGangLeast) return {};
+  const float usual = median(busy);
   const auto worst = std::max_element(busy.begin(), busy.end());
-  if (median <= 0 || worst->first < median * kStandsOut) return;
+  if (usual <= 0 || worst->first < usual * kStandsOut) return {};
   // Where all of them differ, as with uneven pipelines, the busiest is not the slow one: it must stand out of the usual spread
   // too.
   std::vector<float> off;
-  for (const auto& [active, gpu] : busy) off.push_back(std::abs(active - median));
+  for (const auto& [active, gpu] : busy) off.push_back(std::abs(active - usual));
   std::nth_element(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2), off.end());
-  if (worst->first - median < kSpread * off[off.size() / 2]) return;
-  const NodeId node{static_cast<std::uint32_t>(worst->second / slots_)};
-  const auto slot = static_cast<std::int16_t>(worst->second % slots_);
+  if (worst->first - usual < kSpread * off[off.size() / 2]) return {};
+  return Odd{worst->second, fmt::format("this GPU's tensor activity is {:.2f} where its peers' is {:.2f}: they wait for it",
+                                        worst->first, usual)};
+}
+
+std::optional<Slow::Odd> Slow::last_to_come(const Job& j) const {
+  const Values in = of_job(j, collective_);
+  if (in.size() < kGangLeast) return {};
+  const float usual = median(in);
+  const auto late = [&](float us) { return us > 0 && in_collective(usual / us) == InCollective::late; };
+  // One GPU is late, or those of its own group with it; where many are, there is no line.
+  const auto many = std::count_if(in.begin(), in.end(), [&](const auto& x) { return late(x.first); });
+  const auto first = std::min_element(in.begin(), in.end());
+  if (!late(first->first) || 4 * static_cast<std::size_t>(many) > in.size()) return {};
+  return Odd{first->second,
+             fmt::format("this GPU is in its collectives for {:.4g} us where its peers are for {:.4g}: it comes to "
+                         "them last, and they wait for it",
+                         first->first, usual)};
+}
+
+void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Time since, Signs& out) {
+  auto odd = busiest(j);
+  if (!odd) odd = last_to_come(j);
+  if (!odd) return;
+  const NodeId node{static_cast<std::uint32_t>(odd->gpu / slots_)};
+  const auto slot = static_cast<std::int16_t>(odd->gpu % slots_);
   Sign sign{FindingKind::slow_gpu,
             Severity::warning,
             node,
@@ -77,10 +113,7 @@ void Slow::accuse(const StepReport& r, const Job& j, double reference_s, Time si
             {Witness::job,
              r.at,
              {},
-             fmt::format(
-                 "job {} steps in {:.2f} s instead of {:.2f} s; this GPU's tensor activity is {:.2f} where its peers' is {:.2f}: "
-                 "they wait for it",
-                 render(r.job), r.step_s, reference_s, worst->first, median)}};
+             fmt::format("job {} steps in {:.2f} s instead of {:.2f} s; {}", render(r.job), r.step_s, reference_s, odd->why)}};
   sign.since = since;
   sign.loss_pct = static_cast<std::uint32_t>(std::lround(100 * (1 - reference_s / r.step_s)));
   out.seen.push_back(std::move(sign));

@@ -40,6 +40,31 @@ TEST_F(SlowGpu, TheOneThatStandsOutInASlowGangIsSuspected) {
   EXPECT_EQ(w.findings(), 1U);
 }
 
+TEST_F(SlowGpu, TheOneThatComesToCollectivesLastIsSuspected) {
+  const auto collectives = [&](double usual, double odd) {
+    for (const NodeId n : {kN0, kN1}) {
+      for (std::int16_t s = 0; s < 8; ++s) w.sample(n, s, Field::collective_us, n == kN1 && s == 5 ? odd : usual + s);
+    }
+  };
+  activity(0.3, 0.31);
+  collectives(3'900, 850);
+  report(13, 3);
+  const Finding* f = w.open(FindingKind::slow_gpu);
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->node, kN1);
+  EXPECT_EQ(f->slot, 5);
+  EXPECT_NE(f->evidence[0].text.find("is in its collectives for 850 us where its peers are for 3903"), std::string::npos)
+      << f->evidence[0].text;
+}
+
+TEST_F(SlowGpu, WhereHalfComeLastThereIsNoLine) {
+  for (const NodeId n : {kN0, kN1}) {
+    for (std::int16_t s = 0; s < 8; ++s) w.sample(n, s, Field::collective_us, s < 3 ? 100 : 4'000);
+  }
+  report(13, 10);
+  EXPECT_EQ(w.findings(), 0U);
+}
+
 TEST_F(SlowGpu, NobodyIsSuspectedWithoutAnOutlier) {
   activity(0.3, 0.33);
   report(13, 20);

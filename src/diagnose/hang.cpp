@@ -28,6 +28,12 @@ std::string ranks_words(const std::vector<std::uint32_t>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + out;
 }
 
+constexpr std::int64_t kGaveUp = 60'000'000'000;  // nanoseconds later than the others: they are about to time out, or have
+constexpr std::int64_t kLateLeast = 20'000'000;   // more than clocks of hosts differ
+constexpr double kLateShare = 0.1;                // of the time from one exchange to the next
+constexpr std::size_t kLateCalls = 5;             // that must be there on all
+constexpr double kLateMostly = 0.8;               // of them the same rank must be last
+
 // One rank's part in one group.
 struct Part {
   std::uint64_t enqueued = 0, started = 0, completed = 0;
@@ -119,6 +125,65 @@ void conclude(Hang& out, const Together& t, const Standing& s) {
   std::sort(out.culprits.begin(), out.culprits.end());
 }
 
+std::int64_t middle(std::vector<std::int64_t> v) {
+  const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), at, v.end());
+  return *at;
+}
+
+// Who called an exchange last, and how much later than the middle of the ranks; none: fewer than two said when.
+std::optional<std::pair<std::uint32_t, std::int64_t>> last_to(const Together& t, std::uint64_t seq) {
+  std::vector<std::int64_t> times;
+  std::uint32_t who = 0;
+  std::int64_t when = INT64_MIN;
+  for (const auto& [rank, p] : t.parts) {
+    const auto c = p.calls.find(seq);
+    if (c == p.calls.end() || c->second->created_ns <= 0) continue;
+    times.push_back(c->second->created_ns);
+    if (c->second->created_ns > when) {
+      when = c->second->created_ns;
+      who = rank;
+    }
+  }
+  if (times.size() < 2) return {};
+  // Of two, the other; of more, the middle: one that is early has not made all others late.
+  return std::pair{who, when - (times.size() == 2 ? std::min(times[0], times[1]) : middle(times))};
+}
+
+// Nothing is unfinished: does one rank come late to exchange after exchange?
+// With how late it comes.
+std::optional<std::pair<Hang, std::int64_t>> always_late(const std::string& name, const Together& t) {
+  if (t.parts.size() < 2) return {};
+  std::map<std::uint32_t, std::vector<std::int64_t>> late;
+  std::vector<std::int64_t> starts, gaps;
+  std::uint64_t last_seq = 0;
+  std::size_t n = 0;
+  for (const auto& [seq, call] : t.parts.begin()->second.calls) {
+    const auto last = last_to(t, seq);
+    if (!last) continue;
+    ++n;
+    late[last->first].push_back(last->second);
+    starts.push_back(call->created_ns);
+    last_seq = seq;
+  }
+  if (n < kLateCalls) return {};
+  for (std::size_t i = 1; i < starts.size(); ++i) gaps.push_back(starts[i] - starts[i - 1]);
+  const auto worst =
+      std::max_element(late.begin(), late.end(), [](const auto& x, const auto& y) { return x.second.size() < y.second.size(); });
+  const std::int64_t by = middle(worst->second);
+  const auto least = std::max(kLateLeast, static_cast<std::int64_t>(kLateShare * static_cast<double>(middle(gaps))));
+  if (static_cast<double>(worst->second.size()) < kLateMostly * static_cast<double>(n) || by < least) return {};
+  Hang out;
+  out.kind = HangKind::late;
+  out.culprits = {worst->first};
+  out.group = t.what.empty() ? name : fmt::format("{} ({})", name, t.what);
+  out.seq = last_seq;
+  out.collective = signature(*t.parts.begin()->second.calls.at(last_seq));
+  out.evidence = {fmt::format("rank {} came last to {} of {} exchanges, by {:.3g} s in the middle", worst->first,
+                              worst->second.size(), n, static_cast<double>(by) / 1e9)};
+  return std::pair{std::move(out), by};
+}
+
 std::optional<Hang> judge(const std::string& name, const Together& t) {
   std::uint64_t furthest = 0;
   for (const auto& [rank, p] : t.parts) furthest = std::max(furthest, p.enqueued);
@@ -151,6 +216,13 @@ std::optional<Hang> judge(const std::string& name, const Together& t) {
     if (p.enqueued >= out.seq && p.started < out.seq) s.not_started.push_back(rank);
   }
   conclude(out, t, s);
+  if (const auto last = last_to(t, out.seq); out.kind == HangKind::stuck && last && last->second >= kGaveUp) {
+    out.kind = HangKind::late;
+    out.culprits = {last->first};
+    out.certain = true;
+    out.evidence = {
+        fmt::format("all called it, rank {} {:.0f} s after the others", last->first, static_cast<double>(last->second) / 1e9)};
+  }
   return out;
 }
 
@@ -169,6 +241,15 @@ std::optional<Hang> find_hang(std::span<const FlightRecord> records) {
   for (const auto& [name, t] : groups) {
     auto h = judge(name, t);
     if (h && (!best || weight(*h) > weight(*best))) best = std::move(h);
+  }
+  if (best) return best;
+  // Who waits for a late one comes late to others: the latest is the cause.
+  std::int64_t by = 0;
+  for (const auto& [name, t] : groups) {
+    if (auto late = always_late(name, t); late && late->second > by) {
+      best = std::move(late->first);
+      by = late->second;
+    }
   }
   return best;
 }

@@ -16,8 +16,9 @@ enum class HangKind : std::uint8_t {
   missing,   // ranks that never called the exchange the others are in, or left no dump
   mismatch,  // ranks that called another one
   stuck,     // all called the same, and it did not end
+  late,      // all came, but one so much later than the others that they had given up, or that they wait for it every time
 };
-constexpr std::array<std::string_view, 3> names(HangKind) { return {"missing", "mismatch", "stuck"}; }
+constexpr std::array<std::string_view, 4> names(HangKind) { return {"missing", "mismatch", "stuck", "late"}; }
 
 struct Hang {
   HangKind kind = HangKind::missing;
@@ -29,7 +30,8 @@ struct Hang {
   bool certain = true;                // false: what was kept does not reach far enough to be sure
 };
 
-// None: every exchange that anybody called has ended everywhere.
+// None: every exchange that anybody called has ended everywhere, and no rank comes late to them. Who is late is told by the
+// hosts' clocks, which agree to milliseconds where time is kept.
 std::optional<Hang> find_hang(std::span<const FlightRecord> records);
 
 }  // namespace muster::diagnose

@@ -98,5 +98,39 @@ TEST(Hang, ATransferThatDoesNotEnd) {
   EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5}) << "there it never began";
 }
 
+// Second by second, rank 5 so much later than the others.
+std::vector<FlightRecord> timed(std::int64_t late_ns) {
+  auto all = job(20);
+  for (FlightRecord& f : all) {
+    for (ExchangeCall& c : f.calls)
+      c.created_ns = 1'000'000'000'000 + static_cast<std::int64_t>(c.seq) * 1'000'000'000 + (f.rank == 5 ? late_ns : 0);
+  }
+  return all;
+}
+
+TEST(Hang, ARankThatComesLateEveryTime) {
+  const auto h = find_hang(timed(300'000'000));
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::late);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5});
+  EXPECT_NE(h->evidence.front().find("20 of 20"), std::string::npos) << h->evidence.front();
+  EXPECT_FALSE(find_hang(timed(5'000'000))) << "clocks differ by as much";
+  auto once = timed(0);
+  once[5].calls.back().created_ns += 300'000'000;
+  EXPECT_FALSE(find_hang(once)) << "once is nothing";
+}
+
+TEST(Hang, ARankThatCameWhenTheOthersHadGivenUp) {
+  auto all = timed(0);
+  for (const std::uint32_t r : {1U, 3U, 5U, 7U}) {
+    call(all[r], 1, 21, ExchangeState::started);
+    all[r].calls.back().created_ns = 1'021'000'000'000 + (r == 3 ? 600'000'000'000 : 0);
+  }
+  const auto h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::late);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{3});
+}
+
 }  // namespace
 }  // namespace muster::diagnose

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <queue>
 
+#include "base/series.h"
 #include "diagnose/nccl_bandwidth.h"
 #include "diagnose/nccl_sizes.h"
 #include "model/fields.h"
@@ -12,9 +12,8 @@
 namespace muster::diagnose {
 namespace {
 
-constexpr double kOddLow = 0.85, kOddHigh = 1.25;  // of the median rank's bandwidth: outside of these is out of line
-constexpr std::size_t kLeast = 8;                  // operations that a rank must be seen in
-constexpr std::size_t kSide = 5;                   // values on each side of a change
+constexpr std::size_t kLeast = 8;  // operations that a rank must be seen in
+constexpr std::size_t kSide = 5;   // values on each side of a change
 constexpr std::size_t kSizesMax = 256, kOddMax = 64;
 
 double median(std::vector<double> v) {
@@ -23,38 +22,6 @@ double median(std::vector<double> v) {
   std::nth_element(v.begin(), middle, v.end());
   return *middle;
 }
-
-// The median of what came so far and the sum of distances to it, by two heaps.
-class RunningMedian {
- public:
-  double add(double v) {
-    if (low_.empty() || v <= low_.top()) {
-      low_.push(v);
-      low_sum_ += v;
-    } else {
-      high_.push(v);
-      high_sum_ += v;
-    }
-    if (low_.size() > high_.size() + 1) move(low_, low_sum_, high_, high_sum_);
-    if (high_.size() > low_.size()) move(high_, high_sum_, low_, low_sum_);
-    const double m = low_.top();
-    return m * static_cast<double>(low_.size()) - low_sum_ + high_sum_ - m * static_cast<double>(high_.size());
-  }
-
- private:
-  template <class From, class To>
-  static void move(From& from, double& from_sum, To& to, double& to_sum) {
-    const double v = from.top();
-    from.pop();
-    to.push(v);
-    from_sum -= v;
-    to_sum += v;
-  }
-
-  std::priority_queue<double> low_;
-  std::priority_queue<double, std::vector<double>, std::greater<>> high_;
-  double low_sum_ = 0, high_sum_ = 0;
-};
 
 // One operation as its ranks saw it.
 struct Together {
@@ -120,8 +87,9 @@ std::optional<OddRank> odd_rank(const InspectorTrack& t, const Operations& opera
   out.since = seqs[from];
   out.from_start = from == 0;
   out.share = median({shares.begin() + static_cast<std::ptrdiff_t>(from), shares.end()});
-  if (out.share > kOddLow && out.share < kOddHigh) return {};
-  out.late = out.share >= kOddHigh;
+  const InCollective is = in_collective(out.share);
+  if (is == InCollective::in_line) return {};
+  out.late = is == InCollective::late;
   // Nine of ten operations, or it comes and goes.
   std::size_t agree = 0;
   for (std::size_t i = from; i < shares.size(); ++i) agree += out.late ? shares[i] > 1.1 : shares[i] < 0.93;
@@ -166,7 +134,7 @@ void common_change(JudgedSeries& out, const Operations& operations) {
   if (!change) return;
   const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(*change);
   const double before = median({shares.begin(), middle}), then = median({middle, shares.end()});
-  if (then >= kOddLow * before) return;
+  if (in_collective(then / before) != InCollective::slow) return;
   out.since = seqs[*change];
   out.since_share = then / before;
 }
@@ -257,26 +225,11 @@ Finding changed_series(const JudgedSeries& s) {
 }  // namespace
 
 std::optional<std::size_t> level_change(std::span<const double> values) {
-  const std::size_t n = values.size();
-  if (n < 2 * kSide) return {};
-  std::vector<double> before(n);  // distances of the first i+1
-  RunningMedian forward, backward;
-  for (std::size_t i = 0; i < n; ++i) before[i] = forward.add(values[i]);
-  double best = 0;
-  std::size_t at = 0;
-  for (std::size_t i = n; i-- > kSide;) {
-    const double after = backward.add(values[i]);
-    if (n - i < kSide) continue;
-    if (at == 0 || before[i - 1] + after < best) {
-      best = before[i - 1] + after;
-      at = i;
-    }
-  }
-  if (at == 0 || best > before[n - 1] * 2 / 3) return {};
-  const double first = median({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at)});
-  const double second = median({values.begin() + static_cast<std::ptrdiff_t>(at), values.end()});
-  if (!(std::abs(second - first) >= 0.15 * std::max(std::abs(first), std::abs(second)))) return {};
-  return at;
+  const auto split = split_levels(values, kSide);
+  if (!split || split->off > split->off_unsplit * 2 / 3) return {};
+  const double larger = std::max(std::abs(split->before), std::abs(split->after));
+  if (!(std::abs(split->after - split->before) >= 0.15 * larger)) return {};
+  return split->at;
 }
 
 std::vector<JudgedSeries> judge_inspector(const InspectorLog& log, const NcclYardstick& y) {

@@ -225,21 +225,24 @@ Peaks peaks_of(const GpuModel& gpu, std::span<const Timing> timings) {
 }
 
 bool is_plain_fp32(std::string_view kernel) {
-  if (has_any(kernel, {"tf32", "tensorop", "s1688", "s16816", "wgmma", "bf16"})) return false;
+  if (has_any(kernel, {"tf32", "tensorop", "s1688", "s16816", "wgmma", "bf16", "bfloat16", "half"})) return false;
   return has_any(kernel, {"simt", "ffma", "sgemm", "SGEMM", "scudnn", "gemmSN", "gemv", "sgemv", "f32f32_f32f32"});
 }
 
 KernelKind kernel_kind(std::string_view kernel) {
+  // Names of generated kernels list the operators around them; only templates multiply.
+  if (kernel.starts_with("triton_") && !kernel.starts_with("triton_tem")) return KernelKind::stream;
   if (has_any(kernel, {"FusedOptimizer", "multi_tensor_apply", "FusedAdam", "FusedSgd", "adam_", "Adam", "adamw",
                        "multi_tensor_lamb", "LAMB"}))
     return KernelKind::optimizer;
-  if (has_any(kernel, {"flash", "Flash", "fmha", "sdpa", "attention", "attn", "mha_"})) return KernelKind::attention;
-  if (has_any(kernel, {"conv", "Conv", "wgrad", "dgrad", "winograd", "implicit_gemm", "cudnn_ampere_scudnn", "scudnn"}) &&
+  if (has_any(kernel, {"flash", "Flash", "fmha", "Fmha", "sdpa", "attention", "attn", "mha_"})) return KernelKind::attention;
+  if (has_any(kernel,
+              {"conv", "Conv", "fprop", "wgrad", "dgrad", "winograd", "implicit_gemm", "cudnn_ampere_scudnn", "scudnn"}) &&
       !has_any(kernel, {"convert", "Convert"}))
     return KernelKind::convolution;
   if (has_any(kernel, {"gemm", "Gemm", "GEMM", "nvjet", "cutlass", "cublas", "Cijk_", "wgmma", "matmul", "triton_tem", "_mm_",
                        "mfma", "gemv", "cask", "xmma"}) &&
-      !has_any(kernel, {"splitKreduce", "elementwise"}))
+      !has_any(kernel, {"splitKreduce", "elementwise", "fbgemm_gpu::"}))
     return KernelKind::product;
   return KernelKind::stream;
 }

@@ -90,17 +90,15 @@ Verdict verdict_of(std::span<const Profile> ranks) {
   }
   for (double& s : mean) s /= static_cast<double>(n);
   step_ms /= static_cast<double>(n);
-  constexpr Bound kLost[] = {Bound::communication, Bound::input,    Bound::launch, Bound::sync,
-                             Bound::copy,          Bound::pipeline, Bound::other,  Bound::dependency};
-  Bound worst = Bound::communication;
-  for (const Bound b : kLost) {
-    if (at(mean, b) > at(mean, worst)) worst = b;
-  }
-  v.bound = at(mean, Bound::compute) >= at(mean, Bound::memory) ? Bound::compute : Bound::memory;
-  // What is idle for reasons that nobody can name is no bound, unless it is all there is.
+  constexpr Bound kLost[] = {Bound::communication, Bound::input, Bound::launch, Bound::sync, Bound::copy, Bound::pipeline};
+  const auto most = [&](Bound x, Bound y) { return at(mean, x) < at(mean, y); };
+  const Bound worst = *std::max_element(std::begin(kLost), std::end(kLost), most);
+  const Bound nameless = std::max(Bound::other, Bound::dependency, most);
   const double work = at(mean, Bound::compute) + at(mean, Bound::memory);
-  const bool lost = at(mean, worst) >= kLossCounts || (100 - work >= kLostInAll && at(mean, worst) >= kLossLeast);
-  if (lost && ((worst != Bound::other && worst != Bound::dependency) || at(mean, worst) > work)) v.bound = worst;
+  v.bound = at(mean, Bound::compute) >= at(mean, Bound::memory) ? Bound::compute : Bound::memory;
+  if (at(mean, worst) >= kLossCounts || (100 - work >= kLostInAll && at(mean, worst) >= kLossLeast)) v.bound = worst;
+  // What is idle for reasons that nobody can name is no bound, unless it is most of all.
+  if (at(mean, nameless) > std::max(work, at(mean, worst))) v.bound = nameless;
   v.sentence = why(v.bound, at(mean, v.bound), step_ms, n);
   double second = 0;
   for (std::size_t b = 0; b < kBounds; ++b) {

@@ -301,6 +301,9 @@ TEST(Findings, WhatBoundsTheStepComesFirst) {
 
 TEST(Findings, NothingOfAnEmptyOrPerfectProfile) {
   EXPECT_TRUE(Case(Machine{}).findings.empty());
+  Machine instant;
+  instant.b.event({5, 5}, "volta_sgemm_64x64_nt");
+  EXPECT_TRUE(Case(std::move(instant)).findings.empty()) << "no time passed";
   Machine m;
   m.steps(4, [&](int) {
     for (int i = 0; i < 10; ++i) m.kernel(2 * ms);
@@ -348,6 +351,29 @@ TEST(Findings, GainsStayWithinReasonWhateverHappened) {
     for (const Finding& f : c.findings) {
       for (const std::string& e : f.evidence) EXPECT_EQ(e.find('\x1b'), std::string::npos);
     }
+  }
+}
+
+TEST(Profile, TimesThatCannotBe) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Prng r(seed, "times");
+    const auto span = [&] {
+      const std::int64_t far = INT64_MAX / 4, from = r.chance(0.5) ? far : r.chance(0.5) ? -far : 0;
+      return Span{from, from + static_cast<std::int64_t>(r.chance(0.5) ? r.below(1U << 30) : static_cast<std::uint64_t>(far))};
+    };
+    Machine m;
+    m.b.t.inputs.push_back({{{{INT64_MAX, INT64_MAX}, {INT64_MAX}}, "float", ""}});
+    for (std::uint64_t n = 1 + r.below(12); n > 0; --n) {
+      m.b.kernel(span(), span(), 7, r.chance(0.5) ? "multi_tensor_apply_kernel" : "volta_sgemm").external = 1;
+      m.b.copy(span(), span(), r.next(), kPageable);
+      m.b.sync(span());
+      m.b.fetch(span());
+      m.b.op(span(), "aten::_foreach_add_", 1);
+      m.b.t.ops.back().inputs = 0;
+    }
+    const Case c(std::move(m));
+    for (const StepParts& s : c.p.line.steps)
+      ASSERT_EQ(std::accumulate(s.ns.begin(), s.ns.end(), std::int64_t{0}), s.span.length());
   }
 }
 

@@ -135,11 +135,12 @@ RankWaits match_ranks(std::span<const Trace* const> traces) {
       ranks += there[s.trace] ? 0 : 1;
       there[s.trace] = true;
     }
-    // A group may have fewer members than there are files; two at least must tell of it, and each once.
+    // A group may have fewer members than there are files; two at least must tell of it, each once, and no more than it has
+    // members: groups of one name need not be the same.
     const std::uint32_t told =
         traces[x.seen.front().trace]->exchanges[traces[x.seen.front().trace]->gpu[x.seen.front().event].detail].ranks;
     const std::size_t wanted = told > 0 ? std::min<std::size_t>(told, traces.size()) : traces.size();
-    if (ranks < 2 || ranks != x.seen.size() || ranks < wanted) {
+    if (ranks < 2 || ranks != x.seen.size() || ranks != wanted) {
       ++out.alone;
       continue;
     }
@@ -165,11 +166,10 @@ RankWaits match_ranks(std::span<const Trace* const> traces) {
 
 std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWaits& waits) {
   if (ranks.size() < 2 || waits.steps.empty()) return {};
-  std::vector<double> waited(ranks.size()), last(ranks.size()), blamed(ranks.size());
+  std::vector<double> last(ranks.size()), blamed(ranks.size());
   double all = 0;
   for (const RankWaits::Step& s : waits.steps) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      waited[r] += static_cast<double>(s.ns[r]);
       last[r] += s.last[r];
       blamed[r] += static_cast<double>(s.blamed_ns[r]);
       all += static_cast<double>(s.blamed_ns[r]);
@@ -179,13 +179,17 @@ std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWait
   out.trace = static_cast<std::size_t>(std::max_element(blamed.begin(), blamed.end()) - blamed.begin());
   out.blamed_share = all > 0 ? blamed[out.trace] / all : 0;
   out.came_last = static_cast<std::uint64_t>(last[out.trace]);
+  // What computing hides of a wait is not lost.
+  const auto exposed = [&](std::size_t r) {
+    const auto step = static_cast<double>(ranks[r].line.step_ns());
+    return step > 0 ? 100 * part_ms(ranks[r], {Part::wait}) * 1e6 / step : 0;
+  };
   std::vector<double> others;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    if (r != out.trace) others.push_back(waited[r] - waited[out.trace]);
+    if (r != out.trace) others.push_back(exposed(r) - exposed(out.trace));
   }
   const auto step = static_cast<double>(ranks[out.trace].line.step_ns());
-  const double each = median(others) / static_cast<double>(waits.steps.size());
-  out.lost_pct = step > 0 ? 100 * each / step : 0;
+  out.lost_pct = median(others);
   if (out.lost_pct < kLateCounts || out.blamed_share < kMostly) return {};
   for (const RankWaits::Step& s : waits.steps) {
     std::vector<double> here;
@@ -216,7 +220,7 @@ std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWait
                   computing, input, host));
   out.evidence.push_back(
       fmt::format("the same kernels take {:.1f} % {} on it", 100 * std::abs(slower - 1), slower >= 1 ? "longer" : "less"));
-  const double wait_ms = each / 1e6;
+  const double wait_ms = out.lost_pct / 100 * step / 1e6;
   if (most < 0.3 * wait_ms) {
     out.cause = LateCause::network;
   } else if (most == computing) {

@@ -296,7 +296,8 @@ class Remedies {
     return c != kNone && p_.kernels.classes[c].kind == kind;
   }
   double pct(std::int64_t own_ns) const {
-    return 100 * static_cast<double>(own_ns) / (static_cast<double>(p_.line.step_ns()) * steps_);
+    const double all = static_cast<double>(p_.line.step_ns()) * steps_;
+    return all > 0 ? 100 * static_cast<double>(own_ns) / all : 0;
   }
 
   void plain_fp32() {
@@ -579,11 +580,13 @@ class Remedies {
     std::int64_t taken = 0;
     for (const RuntimeCall& c : t_.calls) {
       if (host_call(t_.names[c.name]) != HostCall::allocate) continue;
-      if (c.span.start_ns < p_.line.steps.front().span.start_ns || c.span.start_ns >= p_.line.steps.back().span.end_ns) continue;
+      const std::int64_t from = std::max(c.span.start_ns, p_.line.steps.front().span.start_ns);
+      const std::int64_t length = std::min(c.span.end_ns, p_.line.steps.back().span.end_ns) - from;
+      if (length <= 0) continue;
       auto& [ns, count] = seen[printable(t_.names[c.name])];
-      ns += c.span.length();
+      ns += length;
       ++count;
-      taken += c.span.length();
+      taken += length;
     }
     if (pct(taken) < kWorthTelling) return;
     Finding f;

@@ -88,6 +88,7 @@ void Replay::gather(const Trace& t) {
     if (!fresh) before_[e] = std::exchange(it->second, e);
   }
   std::int64_t end = order_.empty() ? 0 : within ? from : order_.front()->span.start_ns;
+  if (!order_.empty() && t.steps.size() == 1) end = std::min(end, t.steps.front().span.start_ns);
   origin_ = end;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Span& s = order_[i]->span;
@@ -151,7 +152,7 @@ void Replay::learn_start() {
     // What nobody is known to have launched was launched before the profile began, if it comes first.
     if (by_[e] == kNone || !seen.insert(line_.events[e]->stream).second) continue;
     for (std::uint32_t b = before_[e]; b != kNone; b = before_[b]) earlier_[b] = true;
-    if (line_.events[e]->span.start_ns - line_.calls[e]->span.start_ns > 20 * kSlack) late_.push_back(e);
+    if (needs_[e] == kNone && line_.events[e]->span.start_ns - line_.calls[e]->span.start_ns > 20 * kSlack) late_.push_back(e);
   }
 }
 
@@ -319,19 +320,25 @@ class Replay::Run {
   std::int64_t measure() const {
     const std::size_t n = line_.events.size();
     const auto [low, high] = r_.first_and_last_;
-    const std::int64_t ended = n == 0 ? 0 : *std::max_element(end_.begin(), end_.end());
-    if (line_.lockstep) return std::max(host_ + r_.tail_ns_, ended) / static_cast<std::int64_t>(line_.steps.size());
-    // From the first thing of each step to the first of the next, as the timeline has it.
-    std::int64_t any = INT64_MAX, first = INT64_MAX, last = INT64_MAX;
+    if (n == 0) return 0;
+    const Span whole{line_.steps.front().span.start_ns, line_.steps.back().span.end_ns};
+    // What begins after the steps is none of theirs; what ends a little later than they do did so when it was measured.
+    std::int64_t any = INT64_MAX, first = INT64_MAX, last = INT64_MAX, ended = INT64_MIN, beyond = 0;
     for (std::uint32_t e = 0; e < n; ++e) {
       if (start_[e] == INT64_MIN) continue;
       any = std::min(any, start_[e]);
       if (line_.launch_steps[e] == low) first = std::min(first, start_[e]);
       if (line_.launch_steps[e] == high) last = std::min(last, start_[e]);
+      if (line_.events[e]->span.start_ns >= whole.end_ns) continue;
+      ended = std::max(ended, end_[e]);
+      beyond = std::max(beyond, line_.events[e]->span.end_ns - whole.end_ns);
     }
+    if (line_.lockstep) return std::max(host_ + r_.tail_ns_, ended - beyond) / static_cast<std::int64_t>(line_.steps.size());
     if (any == INT64_MAX) return 0;
-    if (line_.steps.size() <= 1 || low >= high) return ended - any;
-    // A queue that was full when the profile began must not hide that the host would not keep up.
+    // Without marks, or of one mark: all of it.
+    if (low >= high || line_.steps.front().name == kNone) return ended - std::min(any, whole.start_ns - origin_);
+    // From the first thing of each step to the first of the next, as the timeline has it. A queue that was full when the profile
+    // began must not hide that the host would not keep up.
     return std::max(last - first, work_high_ - work_low_) / (high - low);
   }
 

@@ -152,6 +152,34 @@ TEST(Replay, WhatTheProfilerItselfTook) {
   EXPECT_NEAR(r.ratio(bare), 9.0 / 24, 0.03) << "never more than three quarters of what the host did";
 }
 
+TEST(Replay, WorkThatEndsJustAfterTheLastMark) {
+  Machine m;
+  m.steps(2, [&](int) {
+    m.kernel(890 * us);
+    m.think(870 * us);
+  });
+  m.b.event({m.host + 10 * ms, m.host + 11 * ms}, "k");  // and something later, that nobody is known to have launched
+  const Both r(m.b.t);
+  EXPECT_TRUE(r.line.lockstep);
+  EXPECT_LT(r.replay.error(), 0.001);
+  Change longer;
+  for (const GpuEvent* e : r.line.events) longer.lengths_ns.push_back(e->span.length() + ms);
+  EXPECT_GT(r.ratio(longer), 1.4) << "and yet it counts if it is longer";
+}
+
+TEST(Replay, OneStepOrTwo) {
+  for (const int marks : {1, 2}) {
+    Machine m;
+    m.steps(marks, [&](int) {
+      m.think(500 * us);
+      for (int i = 0; i < 20; ++i) m.kernel(200 * us);
+    });
+    const Both r(m.b.t);
+    EXPECT_EQ(r.line.steps.size(), 1U);
+    EXPECT_LT(r.replay.error(), 0.01) << marks << " marks, measured " << r.line.step_ns() << ", played " << r.replay.step_ns();
+  }
+}
+
 TEST(Replay, EmptyAndTinyTraces) {
   const Both nothing{Trace{}};
   EXPECT_EQ(nothing.replay.step_ns(), 0);

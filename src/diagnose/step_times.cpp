@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/math.h"
+#include "base/series.h"
 
 namespace muster::diagnose {
 namespace {
@@ -198,25 +199,21 @@ Line line_through(const std::vector<Point>& p) {
   return out;
 }
 
-// By ranks (Pettitt 1979), so that no single slow step makes a change.
+// Whether there is a change is told by ranks (Pettitt 1979), so that no single slow step makes one; where, as everywhere.
 void find_change(const std::vector<Point>& all, StepTimes& out) {
   const std::vector<Point> p = thinned(all);
   constexpr std::size_t kSide = 5;
   if (p.size() < 4 * kSide) return;
   const auto n = static_cast<double>(p.size());
   double u = 0, best = 0;
-  std::size_t at = 0;
   for (std::size_t t = 0; t + 1 < p.size(); ++t) {
     for (const Point& other : p) u += p[t].time_s > other.time_s ? 1 : p[t].time_s < other.time_s ? -1 : 0;
-    if (std::abs(u) > best && t + 1 >= kSide && p.size() - t - 1 >= kSide) {
-      best = std::abs(u);
-      at = t + 1;
-    }
+    if (t + 1 >= kSide && p.size() - t - 1 >= kSide) best = std::max(best, std::abs(u));
   }
-  if (at == 0 || 2 * det_exp(-6 * best * best / (n * n * n + n * n)) > kChance) return;
-  std::vector<double> before, after;
-  for (std::size_t i = 0; i < p.size(); ++i) (i < at ? before : after).push_back(p[i].time_s);
-  const double low = median(before), high = median(after);
+  if (2 * det_exp(-6 * best * best / (n * n * n + n * n)) > kChance) return;
+  const LevelSplit split = *split_levels(times_of(p), kSide);
+  const std::size_t at = split.at;
+  const double low = split.before, high = split.after;
   const Line line = line_through(p);
   const double end = line.at0 + line.slope * (n - 1);
   if (line.at0 > 0 && std::abs(end / line.at0 - 1) >= kWorth && line.off < 0.9 * off_levels(p, at, low, high)) {

@@ -232,6 +232,33 @@ TEST(Timeline, WhatCallsDo) {
   EXPECT_EQ(host_call("cudaMemsetAsync"), HostCall::plain);
 }
 
+TEST(Timeline, ManyAtATimeAndManyWaitsAreDoneInTheirTime) {
+  TraceBuilder nested;
+  nested.name("k");
+  constexpr std::int64_t kMany = 60'000;
+  for (std::int64_t i = 0; i < kMany; ++i) {
+    GpuEvent e;
+    e.span = {i, 4 * kMany - i};
+    nested.t.gpu.push_back(e);
+  }
+  expect_parts(timeline(nested.t), {{Part::compute, 4 * kMany}});
+  // A loader that fetches all the time, and a host that waits after each kernel.
+  TraceBuilder waits;
+  waits.fetch({0, kMany * us});
+  const std::uint32_t launch = waits.name("cudaLaunchKernel"), sync = waits.name("cudaStreamSynchronize");
+  for (std::int64_t i = 0; i < kMany; ++i) {
+    GpuEvent e;
+    e.span = {i * us + 600, i * us + 700};
+    e.correlation = static_cast<std::uint64_t>(i);
+    waits.t.gpu.push_back(e);
+    waits.t.calls.push_back({{i * us + 500, i * us + 550}, e.correlation, launch, 0});
+    waits.t.calls.push_back({{i * us + 600, i * us + 720}, kNoCorrelation, sync, 0});
+  }
+  const Timeline line = timeline(waits.t);
+  EXPECT_EQ(of(line, Part::compute), kMany * 100);
+  EXPECT_EQ(of(line, Part::input), (kMany - 1) * 800) << "it began before the waits";
+}
+
 // Anything at all: on several streams, of no length, outside of the steps, with and without calls, in any order.
 TraceBuilder anything(Prng& r, std::int64_t unit) {
   TraceBuilder b;

@@ -72,7 +72,7 @@ bool is_marked(std::string_view op) {
 
 struct Sizes {
   std::size_t gpu, calls, steps, marks, ops, exchanges;
-  std::uint64_t events, host_events, left_out;
+  std::uint64_t events, host_events, damaged, left_out;
 };
 
 // The members of an event that are wanted, as they are written.
@@ -146,6 +146,7 @@ struct KinetoReader::Guts {
     while (!asked.empty() && asked.back().second >= s.exchanges) asked.pop_back();
     trace.events = s.events;
     trace.host_events = s.host_events;
+    trace.damaged = s.damaged;
     trace.left_out = s.left_out;
   }
 };

@@ -1,5 +1,5 @@
-// The series that Muster's detectors understand, by name: those of dcgm-exporter before and since DCGM 4.6, of node_exporter, and
-// of Muster's own agent.
+// The series that Muster's detectors understand, by name: those of dcgm-exporter before and since DCGM 4.6, of node_exporter, of
+// NCCL Inspector, and of Muster's own agent.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -102,7 +102,8 @@ constexpr Series kSeries[] = {
     {"node_pcidevice_current_link_width", Field::pcie_width, Entity::pci, 0, 32},
     {"node_pcidevice_current_link_transfers_per_second", Field::pcie_gen, Entity::pci, 0, 1e13},  // see keep()
     {"node_edac_uncorrectable_errors_total", Field::host_uncorrected_total, Entity::node, 0, kCounterMax},
-    {"muster_probe_hung", Field::driver_answers, Entity::node, 0, 1},           // turned round in keep()
+    {"nccl_collective_exec_time_microseconds", Field::collective_us, Entity::gpu, 0, 1e12},  // NCCL Inspector's, by node_exporter
+    {"muster_probe_hung", Field::driver_answers, Entity::node, 0, 1},                        // turned round in keep()
     {"ipmi_temperature_celsius", Field::inlet_temp_c, Entity::node, -50, 150},  // ipmi_exporter: of one sensor, see keep()
 };
 constexpr std::size_t kSeriesCount = std::size(kSeries);

@@ -123,7 +123,7 @@ class Scrape {
       seen |= 1u << slot;
     }
   };
-  Sum nvlink_, nvlink_failures_;
+  Sum nvlink_, nvlink_failures_, collectives_;
   std::optional<PciTable> pci_;  // made when the first address is met
   std::string_view known_host_;  // last one found to be this node's or nobody's
   int host_searches_ = 0;
@@ -226,8 +226,9 @@ int Scrape::gpu_slot(Labels& l) {
     }
   }
   unsigned slot = 0;
-  const auto r = std::from_chars(l.gpu.data(), l.gpu.data() + l.gpu.size(), slot);
-  if (l.gpu.empty() || r.ec != std::errc() || r.ptr != l.gpu.data() + l.gpu.size()) return -1;
+  const std::string_view index = l.gpu.starts_with("GPU") ? l.gpu.substr(3) : l.gpu;  // NCCL Inspector writes GPU0
+  const auto r = std::from_chars(index.data(), index.data() + index.size(), slot);
+  if (index.empty() || r.ec != std::errc() || r.ptr != index.data() + index.size()) return -1;
   if (slot >= site_.gpus_per_node || slot >= kSlotsMax) return -1;
   if (strange) strange_[slot] = *strange;
   return static_cast<int>(slot);
@@ -300,7 +301,7 @@ bool Scrape::keep(const Series& s, Labels& l, double value) {
     if (slot < 0 && (of_link || s.entity == Entity::pci)) return true;
     // InfiniBand devices beyond one per GPU (storage, management) are not ours to judge.
     if (slot < 0) return s.entity == Entity::nic && !l.device.empty();
-    if (s.entity == Entity::gpu) visible_ |= 1u << slot;
+    if (s.entity == Entity::gpu && s.field != Field::collective_us) visible_ |= 1u << slot;  // a job's file may outlive its GPU
     if (!l.uuid.empty()) uuid_[static_cast<std::size_t>(slot)] = l.uuid;
     if (s.entity == Entity::gpu && !l.instance.empty()) {
       std::string_view& first = instance_[static_cast<std::size_t>(slot)];
@@ -323,6 +324,7 @@ bool Scrape::keep(const Series& s, Labels& l, double value) {
   // An exporter that is asked by link prints a line for each: they add up like the series do.
   if (s.field == Field::nvlink_errors_total) return nvlink_.add(slot, value), true;
   if (s.field == Field::nvlink_failures_total) return nvlink_failures_.add(slot, value), true;
+  if (s.field == Field::collective_us) return collectives_.add(slot, value), true;  // by kind, size and communicator
   if (s.field == Field::xid_count) {
     unsigned code = 0;
     const auto r = std::from_chars(l.xid.data(), l.xid.data() + l.xid.size(), code);
@@ -416,6 +418,7 @@ void Scrape::finish(bool full) {
   };
   tell(nvlink_, Field::nvlink_errors_total);
   tell(nvlink_failures_, Field::nvlink_failures_total);
+  tell(collectives_, Field::collective_us);
   if (edac_seen_) out_.push_back({at_, node_, -1, Field::host_uncorrected_total, edac_});
   const auto known = strange_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(site_.gpus_per_node, kSlotsMax));
   if (places_ != nullptr && places_->address.empty() && std::find(strange_.begin(), known, 0U) == known)

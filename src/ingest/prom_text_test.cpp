@@ -283,6 +283,26 @@ TEST(PromText, NvlinkErrorsAreAddedUp) {
   EXPECT_EQ(p.samples[0].slot, 1);
 }
 
+TEST(PromText, TimesInCollectivesAreAddedUp) {
+  const std::string labels =
+      "version=\"v5.1\",slurm_job_id=\"1670760\",node=\"node0002\",gpu=\"GPU3\",comm_name=\"unknown\",n_nodes=\"4\",nranks="
+      "\"32\","
+      "collective=\"{}\",message_size=\"134-135MB\",algo_proto=\"RING_SIMPLE\"";
+  std::string text = "# muster full\n";
+  for (const char* op : {"ReduceScatter", "AllGather"}) {
+    const std::string l = fmt::format(fmt::runtime(labels), op);
+    text += fmt::format("nccl_bus_bandwidth_gbs{{{}}} 44.1181\nnccl_collective_exec_time_microseconds{{{}}} 104164\n", l, l);
+  }
+  const Parsed p = parse(text);
+  EXPECT_EQ(p.refused, 0u);
+  ASSERT_EQ(p.samples.size(), 2u);
+  EXPECT_EQ(p.samples[0].field, Field::collective_us);
+  EXPECT_EQ(p.samples[0].slot, 3);
+  EXPECT_EQ(p.samples[0].value, 208'328);
+  EXPECT_EQ(p.samples[1].field, Field::gpus_visible);
+  EXPECT_EQ(p.samples[1].value, 0) << "what a job writes shows no GPU";
+}
+
 TEST(PromText, LinksAreAddedUpUnderTheirGpusUuid) {
   const std::string gpu = "DCGM_FI_DEV_XID_ERRORS{gpu=\"2\",UUID=\"GPU-7\"} 0\n";
   const std::string links =

@@ -55,8 +55,9 @@ enum class Field : std::uint8_t {
   xid_count,                   // slot: how often one Xid came within the exporter's window, see xid_count_value
   nvlink_failures_total,       // slot, counter: links that went down, recoveries that failed
   pcie_corrected_total,        // slot, counter: errors of the PCIe link that were corrected
+  collective_us,               // slot: a collective's mean time there, added up over all that its job does
 };
-constexpr std::array<std::string_view, 43> names(Field) {
+constexpr std::array<std::string_view, 44> names(Field) {
   return {"up", "boot_time_s", "gpus_visible", "gpu_temp_c", "memory_temp_c", "power_w", "sm_clock_mhz", "gpu_util_pct",
           "tensor_active", "thermal_violation_us", "ecc_sbe_total", "ecc_dbe_total", "remapped_rows", "remap_pending",
           "remap_failed", "nvlink_errors_total", "pcie_replay_total", "pcie_width", "ib_link_downed_total", "ib_up",
@@ -64,7 +65,7 @@ constexpr std::array<std::string_view, 43> names(Field) {
           "ib_symbol_errors_total", "ib_recoveries_total", "ib_receive_errors_total", "ib_integrity_errors_total",
           "ib_overrun_errors_total", "ib_discards_total", "ib_ack_timeouts_total", "ib_rnr_retries_total",
           "ib_slow_restarts_total", "ib_rate_bytes", "nic_firmware", "driver_answers", "host_uncorrected_total",
-          "xid_last", "xid_count", "nvlink_failures_total", "pcie_corrected_total"};
+          "xid_last", "xid_count", "nvlink_failures_total", "pcie_corrected_total", "collective_us"};
 }
 constexpr std::size_t kFields = names(Field{}).size();
 

@@ -23,6 +23,10 @@ std::string next_step(const Hang& h) {
     case HangKind::missing:
       return fmt::format("look at {} first: its last stack (py-spy dump), its node's kernel log, its GPUs", culprits(h));
     case HangKind::mismatch: return "compare the code path of these ranks: a condition that is not the same on all of them";
+    case HangKind::late:
+      return fmt::format(
+          "see what {} does before it: its input, its host, its GPU's clocks; a profile of it and of another rank tells",
+          culprits(h));
     case HangKind::stuck: break;
   }
   return "look at links and GPUs of the group's nodes: muster get findings, ibqueryerrors, NCCL_DEBUG=INFO";
@@ -37,6 +41,7 @@ std::string hang_sentence(const std::optional<Hang>& hang, std::size_t ranks) {
   switch (h.kind) {
     case HangKind::missing: return fmt::format("{} never came to {}, in which the others wait", culprits(h), where);
     case HangKind::mismatch: return fmt::format("{} called another exchange than the others as {}", culprits(h), where);
+    case HangKind::late: return fmt::format("{} comes late to {}: the others wait for it", culprits(h), where);
     case HangKind::stuck: break;
   }
   return fmt::format("{} did not end, though all ranks called it alike", where);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Training steps whose bottleneck is known, profiled on an H200 (tests/fixtures/profiles, made by tests/live/gpu/gpu_profiles.py):
-what bounds each must be named, and what the first remedy is said to save must be near what it saved when it was applied there. And
-four ranks of which one is slow (tests/fixtures/ranks, made by gpu_ranks.py)."""
+"""Training steps whose bottleneck is known, profiled on an H200 (tests/fixtures/profiles, made by
+tests/live/gpu/gpu_profiles.py): what bounds each must be named, and what the first remedy is said to save must be near what it
+saved when it was applied there. And four ranks of which one is slow (tests/fixtures/ranks, made by gpu_ranks.py)."""
 import glob
 import json
 import os
@@ -88,5 +88,6 @@ check('http:' not in ran.out and 'https:' not in ran.out, 'that needs nothing fr
 ran = run('diagnose', '-o', 'json', f'{FIXTURES}/memory/fragments.pickle')
 found = json.loads(ran.out)
 check(ran.code == 6 and found['memory']['devices'][0]['oom']['cause'] == 'fragmented', 'a loop that ran out of memory: why', ran)
-check(found['memory']['advice']['setting'] == 'expandable_segments:True', 'and which setting lets it run', found['memory']['advice'])
+check(found['memory']['advice']['setting'] == 'expandable_segments:True', 'and which setting lets it run',
+      found['memory']['advice'])
 finish()

@@ -124,7 +124,7 @@ bool Spool::write_disk(const std::string& line) {
   if (size_ + bytes.size() > limits_.disk_bytes && acked_ > limits_.disk_bytes / 4) compact();
   if (size_ + bytes.size() > limits_.disk_bytes) return false;
   if (!write_all(fd_, bytes.data(), bytes.size(), size_)) {
-    static_cast<void>(ftruncate(fd_, static_cast<off_t>(size_)));
+    [[maybe_unused]] const int cut = ftruncate(fd_, static_cast<off_t>(size_));  // half a line would be dropped by readers
     return false;
   }
   size_ += bytes.size();
