@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/text.h"
 #include "commands.h"
 #include "diagnose/exchanges.h"
 #include "diagnose/hang.h"
@@ -108,7 +109,7 @@ class Assembly {
     if (const auto ok = hang(); !ok) return ok;
     if (const auto ok = stragglers(); !ok) return ok;
     memory();
-    profiles();
+    if (const auto ok = profiles(); !ok) return ok;
     run();
     exchanges();
     kernels();
@@ -137,7 +138,8 @@ class Assembly {
             hang && !hang->certain ? diagnose::Confidence::low : diagnose::Confidence::high);
     d_.parts.push_back({"hang", "", hang ? report::say_hang(*hang) : std::vector<std::string>(),
                         json_of([&](JsonWriter& w) { report::write_hang(w, hang); })});
-    alarming_ = alarming_ || hang;
+    // Dumps of some ranks in which nothing waits say neither that it hangs nor that it does not.
+    alarming_ = alarming_ || (hang && (hang->kind != diagnose::HangKind::unseen || !hang->waiting.empty()));
     return {};
   }
 
@@ -182,35 +184,50 @@ class Assembly {
     }
   }
 
-  void profiles() {
-    if (m_.traces.empty()) return;
+  Result<void> profiles() {
+    if (m_.traces.empty()) return {};
     d_.peaks = peaks_of(g_);
     std::vector<const Trace*> traces;
     for (const report::AccountedTrace& t : m_.traces) {
       traces.push_back(&t.trace);
       if (t.trace.ranks && o_.gpus == 0) d_.gpus = std::max(d_.gpus, *t.trace.ranks);
     }
+    if (const auto twice = diagnose::rank_twice(traces))
+      return fail(Code::bad_input, fmt::format("two profiles are of rank {}", *twice),
+                  "one of each rank of one run; `muster diagnose --diff BEFORE AFTER` compares two runs");
     if (traces.size() > 1) d_.waits = diagnose::match_ranks(traces);
     for (std::size_t i = 0; i < traces.size(); ++i)
       d_.profiles.push_back(diagnose::take_apart(
           *traces[i], m_.traces[i].file, d_.peaks,
           d_.waits ? std::span<const std::int64_t>(d_.waits->by_event[i]) : std::span<const std::int64_t>()));
-    const diagnose::Verdict v = diagnose::verdict_of(d_.profiles);
-    verdict(v.bound, v.sentence, v.confidence);
+    diagnose::Verdict v = diagnose::verdict_of(d_.profiles);
+    for (const std::string& s : diagnose::strangers(traces)) {
+      d_.cannot.push_back(fmt::format("these profiles may not be of one job ({}): what is said of all of them is a mean", s));
+      v.confidence = diagnose::Confidence::low;
+    }
+    // Of exchanges it matters most who is not here.
+    if (v.bound == diagnose::Bound::communication && traces.size() < d_.gpus)
+      v.confidence = std::min(v.confidence, diagnose::Confidence::medium);
     std::size_t told = 0;  // the rank whose remedies are told: the one that all wait for, else the first with work
     while (told + 1 < d_.profiles.size() && d_.profiles[told].line.events.empty()) ++told;
     if (d_.waits) {
       if (const auto late = diagnose::late_rank(d_.profiles, *d_.waits)) {
+        v.sentence += fmt::format("; all wait for {}", diagnose::late_words(*late, d_.profiles));
         d_.findings.push_back(diagnose::late_finding(*late, d_.profiles));
         told = late->trace;
+        alarming_ = true;
+      } else if (auto spread = diagnose::spread_finding(d_.profiles, *d_.waits)) {
+        d_.findings.push_back(std::move(*spread));
       }
     }
+    verdict(v.bound, v.sentence, v.confidence);
     const bool one = d_.profiles.size() == 1;
     // Of the rank that the others wait for, its own bound matters: theirs is that they wait.
     const diagnose::Bound bound = one ? v.bound : diagnose::verdict_of({&d_.profiles[told], 1}).bound;
     add(d_.findings, diagnose::profile_findings(d_.profiles[told], d_.peaks, bound));
     add(d_.findings, diagnose::exchange_findings(d_.profiles[told], yardstick()));
     for (std::string& s : diagnose::shortcomings(d_.profiles, d_.peaks)) d_.cannot.push_back(std::move(s));
+    return {};
   }
 
   void run() {
@@ -249,7 +266,7 @@ class Assembly {
       const std::string key = m_.logs.size() == 1 ? "run" : fmt::format("run {}", log.name);
       d_.parts.push_back({key, m_.logs.size() == 1 ? "" : log.name, report::say_run_check(check),
                           json_of([&](JsonWriter& w) { report::write_run(w, check); })});
-      alarming_ = alarming_ || (check.pace == diagnose::Pace::slower && check.confidence != diagnose::Confidence::low);
+      alarming_ = alarming_ || check.pace == diagnose::Pace::slower || check.times.shift || check.times.growth;
       add(d_.findings, check.findings);
       for (const std::string& s : check.cannot) d_.cannot.push_back(s);
     }
@@ -269,6 +286,7 @@ class Assembly {
     }
     if (!runs.empty()) {
       auto found = diagnose::find_in_runs(runs);
+      alarming_ = alarming_ || !found.empty();
       first(found, runs.size() == 1 ? fmt::format("{}: {}", runs.front().what, name_of(runs.front().verdict))
                                     : fmt::format("{} runs of nccl-tests, nothing wrong with them", runs.size()));
       add(d_.findings, std::move(found));
@@ -277,6 +295,7 @@ class Assembly {
     }
     if (m_.nccl.nccl_lines > 0 || !m_.nccl.troubles.empty()) {
       auto found = diagnose::find_in_nccl_log(m_.nccl, gpu_models(), g_.hint);
+      alarming_ = alarming_ || !m_.nccl.troubles.empty();
       first(found, "NCCL's log tells of nothing wrong");
       add(d_.findings, std::move(found));
       d_.parts.push_back(
@@ -359,6 +378,9 @@ int run_diagnose(const DiagnoseOptions& given) {
       return x.trace.rank.value_or(UINT32_MAX) < y.trace.rank.value_or(UINT32_MAX);
     });
   }
+  if (o.format == DiagnoseFormat::html && (o.accounting || o.diff))
+    return say_error({Code::bad_input, "a page is of a diagnosis, not of --accounting or --diff", "-o text or -o json"});
+  if (o.accounting && o.diff) return say_error({Code::bad_input, "--accounting and --diff do not go together", "one of them"});
   if (o.accounting) return tell_accounting(o, m);
   const auto ground = ground_of(o, m);
   if (!ground) return say_error(ground.error());
@@ -370,6 +392,11 @@ int run_diagnose(const DiagnoseOptions& given) {
   if (!o.perfetto.empty()) {
     if (d.profiles.empty())
       return say_error({Code::bad_input, "--perfetto is of profiles", "what torch.profiler or Nsight Systems exported"});
+    for (const std::string& f : o.files) {
+      std::error_code none;
+      if (std::filesystem::equivalent(f, o.perfetto, none))
+        return say_error({Code::bad_input, fmt::format("--perfetto would write over {}", printable(f)), "another file's name"});
+    }
     if (const auto ok = write_file(o.perfetto, report::perfetto_overlay(d)); !ok) return say_error(ok.error());
   }
   if (o.format == DiagnoseFormat::json) {

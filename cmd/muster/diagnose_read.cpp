@@ -146,7 +146,7 @@ Result<Piece> read_one(const std::string& path, const DiagnoseOptions& o) {
 }
 
 Error named(Error e, const std::string& path) {
-  if (e.what.find(std::filesystem::path(path).filename().string()) == std::string::npos)
+  if (e.what.find(std::filesystem::path(path).filename().string() + ":") == std::string::npos)
     e.what = fmt::format("{}: {}", path, e.what);
   return e;
 }

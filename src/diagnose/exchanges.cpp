@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kSmallBytes = 1 << 20;
 constexpr double kSmallCost = 2;  // percent of the step
+constexpr std::uint32_t kUsualNode = 8;
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -39,6 +40,7 @@ double bytes_of(std::string_view dtype) {
 struct Kind {
   Collective op;
   std::uint32_t ranks;
+  std::uint32_t nodes;  // 0: which ranks take part is not told
   auto operator<=>(const Kind&) const = default;
 };
 struct Size {
@@ -47,7 +49,13 @@ struct Size {
   std::uint32_t example = 0;
 };
 
-std::map<Kind, std::map<double, Size>> gather(const Profile& p) {
+// Over how many nodes, if ranks are dealt out node by node.
+std::uint32_t nodes_of(const ExchangeAsk& ask, std::uint32_t node) {
+  if (ask.lowest == kNone || node == 0) return 0;
+  return std::min(ask.ranks, ask.highest / node - ask.lowest / node + 1);
+}
+
+std::map<Kind, std::map<double, Size>> gather(const Profile& p, std::uint32_t node) {
   std::map<Kind, std::map<double, Size>> out;
   const Trace& t = *p.trace;
   for (std::uint32_t e = 0; e < p.line.events.size(); ++e) {
@@ -60,7 +68,7 @@ std::map<Kind, std::map<double, Size>> gather(const Profile& p) {
     const double elements =
         *op == Collective::all_gather ? static_cast<double>(ask.out_elements) : static_cast<double>(ask.in_elements);
     if (elements <= 0) continue;
-    Size& s = out[{*op, ask.ranks}][elements * each];
+    Size& s = out[{*op, ask.ranks, nodes_of(ask, node)}][elements * each];
     if (s.ns.empty()) s.example = e;
     s.ns.push_back(event.span.length());
     s.own_ns += p.line.own_ns[e] - p.line.waited_ns[e];
@@ -74,11 +82,13 @@ std::vector<JudgedRun> judge_exchanges(const Profile& p, const NcclYardstick& y)
   std::vector<JudgedRun> out;
   const auto device = static_cast<std::size_t>(std::max<int>(0, p.line.device));
   const std::string_view gpu = device < p.trace->gpus.size() ? std::string_view(p.trace->gpus[device]) : std::string_view();
-  for (auto& [kind, sizes] : gather(p)) {
+  const std::uint32_t node = y.hint.gpus_per_node > 0 ? y.hint.gpus_per_node : kUsualNode;
+  for (auto& [kind, sizes] : gather(p, node)) {
     JudgedRun run;
     run.what = std::string(name_of(kind.op));
     run.file = p.file;
     run.ranks = kind.ranks;
+    run.nodes = kind.nodes;
     for (const auto& [bytes, seen] : sizes) {
       JudgedSize z;
       z.bytes = bytes;
@@ -86,7 +96,12 @@ std::vector<JudgedRun> judge_exchanges(const Profile& p, const NcclYardstick& y)
       if (z.time_us > 0) z.bus_gb_s = bytes / z.time_us / 1e3 * bus_factor(kind.op, kind.ranks);
       run.sizes.push_back(std::move(z));
     }
-    expect_sizes(run, kind.op, 0, gpu, y);
+    // A group that may be of one node or of many is held against nothing.
+    if (kind.nodes == 0 && kind.ranks <= node && p.trace->ranks.value_or(0) > node) {
+      run.why = "whether it stays within a node is not told";
+    } else {
+      expect_sizes(run, kind.op, kind.nodes > 0 ? (kind.ranks + kind.nodes - 1) / kind.nodes : 0, gpu, y);
+    }
     out.push_back(std::move(run));
   }
   return out;
@@ -98,7 +113,7 @@ std::vector<Finding> exchange_findings(const Profile& p, const NcclYardstick& y)
   std::uint64_t small = 0;
   std::int64_t alone = 0, bare = 0;
   std::uint32_t example = kNone;
-  for (const auto& [kind, sizes] : gather(p)) {
+  for (const auto& [kind, sizes] : gather(p, 0)) {
     for (const auto& [bytes, seen] : sizes) {
       bare += seen.own_ns;
       if (bytes > kSmallBytes) continue;

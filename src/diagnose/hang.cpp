@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -33,6 +34,7 @@ constexpr std::int64_t kLateLeast = 20'000'000;   // more than clocks of hosts d
 constexpr double kLateShare = 0.1;                // of the time from one exchange to the next
 constexpr std::size_t kLateCalls = 5;             // that must be there on all
 constexpr double kLateMostly = 0.8;               // of them the same rank must be last
+constexpr double kSilenceTells = 0.25;            // of the job's ranks: were more without a dump, nobody had collected them
 
 // One rank's part in one group.
 struct Part {
@@ -83,12 +85,47 @@ std::set<std::uint32_t> waiting(const std::map<std::string, Together>& groups) {
   return out;
 }
 
+// Ranks of whom nothing is known.
+struct Unheard {
+  std::vector<std::uint32_t> no_dump, no_entries;
+  bool few = true;  // a dump that is not there means a process that died, not one that was left behind when they were collected
+};
+
+Unheard unheard(std::span<const FlightRecord> records, const std::map<std::string, Together>& groups) {
+  Unheard out;
+  std::set<std::uint32_t> named, there;
+  for (const auto& [name, t] : groups) named.insert(t.members.begin(), t.members.end());
+  for (const FlightRecord& r : records) {
+    named.insert(r.rank);
+    there.insert(r.rank);
+    if (r.calls.empty()) out.no_entries.push_back(r.rank);
+  }
+  std::set_difference(named.begin(), named.end(), there.begin(), there.end(), std::back_inserter(out.no_dump));
+  // The only one that is silent, beside several that are not, tells as much in a small job.
+  out.few = (out.no_dump.size() == 1 && there.size() > 1) ||
+            static_cast<double>(out.no_dump.size()) <= kSilenceTells * static_cast<double>(named.size());
+  return out;
+}
+
 struct Standing {
   std::map<std::string, std::vector<std::uint32_t>> called;  // what, by whom
   std::vector<std::uint32_t> absent, silent, not_started;
 };
 
-void conclude(Hang& out, const Together& t, const Standing& s) {
+// Somebody has not come, as far as the dumps tell: those that never called, and those that left none where that means something.
+void conclude_missing(Hang& out, const Standing& s, bool silence_tells) {
+  out.kind = s.absent.empty() && !silence_tells ? HangKind::unseen : HangKind::missing;
+  out.culprits = s.absent;
+  if (s.absent.empty() || silence_tells) out.culprits.insert(out.culprits.end(), s.silent.begin(), s.silent.end());
+  out.certain = out.certain && (s.silent.empty() || silence_tells);
+  if (!s.absent.empty())
+    out.evidence.push_back(fmt::format("{} never called number {} of the group", ranks_words(s.absent), out.seq));
+  if (!s.silent.empty()) out.evidence.push_back(fmt::format("{} left no dump", ranks_words(s.silent)));
+  if (!out.waiting.empty())
+    out.evidence.push_back(fmt::format("{} {} in it", ranks_words(out.waiting), out.waiting.size() == 1 ? "waits" : "wait"));
+}
+
+void conclude(Hang& out, const Together& t, const Standing& s, bool silence_tells) {
   const auto most = std::max_element(s.called.begin(), s.called.end(),
                                      [](const auto& x, const auto& y) { return x.second.size() < y.second.size(); });
   if (most != s.called.end()) out.collective = most->first;
@@ -103,13 +140,7 @@ void conclude(Hang& out, const Together& t, const Standing& s) {
     });
     out.certain = out.certain && !even;
   } else if (!s.absent.empty() || !s.silent.empty()) {
-    out.kind = HangKind::missing;
-    out.culprits = s.absent;
-    out.culprits.insert(out.culprits.end(), s.silent.begin(), s.silent.end());
-    if (!s.absent.empty())
-      out.evidence.push_back(fmt::format("{} never called number {} of the group", ranks_words(s.absent), out.seq));
-    if (!s.silent.empty()) out.evidence.push_back(fmt::format("{} left no dump", ranks_words(s.silent)));
-    if (most != s.called.end()) out.evidence.push_back(fmt::format("{} wait in it", ranks_words(most->second)));
+    conclude_missing(out, s, silence_tells);
   } else {
     out.kind = HangKind::stuck;
     out.culprits = s.not_started;
@@ -184,7 +215,7 @@ std::optional<std::pair<Hang, std::int64_t>> always_late(const std::string& name
   return std::pair{std::move(out), by};
 }
 
-std::optional<Hang> judge(const std::string& name, const Together& t) {
+std::optional<Hang> judge(const std::string& name, const Together& t, bool silence_tells) {
   std::uint64_t furthest = 0;
   for (const auto& [rank, p] : t.parts) furthest = std::max(furthest, p.enqueued);
   if (t.parts.empty() || furthest == 0) return {};
@@ -214,8 +245,9 @@ std::optional<Hang> judge(const std::string& name, const Together& t) {
       out.certain = false;  // it has fallen out of the buffer
     }
     if (p.enqueued >= out.seq && p.started < out.seq) s.not_started.push_back(rank);
+    if (p.enqueued >= out.seq && p.completed < out.seq) out.waiting.push_back(rank);
   }
-  conclude(out, t, s);
+  conclude(out, t, s, silence_tells);
   if (const auto last = last_to(t, out.seq); out.kind == HangKind::stuck && last && last->second >= kGaveUp) {
     out.kind = HangKind::late;
     out.culprits = {last->first};
@@ -226,20 +258,36 @@ std::optional<Hang> judge(const std::string& name, const Together& t) {
   return out;
 }
 
-}  // namespace
+// What the dumps tell of has ended; what those would tell that are not there, or have nothing in them, is not known.
+std::optional<Hang> not_seen(const Unheard& u) {
+  if (u.no_dump.empty() && u.no_entries.empty()) return {};
+  Hang out;
+  out.kind = HangKind::unseen;
+  out.certain = false;
+  std::merge(u.no_dump.begin(), u.no_dump.end(), u.no_entries.begin(), u.no_entries.end(), std::back_inserter(out.culprits));
+  const bool one = u.no_dump.size() == 1, one_empty = u.no_entries.size() == 1;
+  if (!u.no_dump.empty())
+    out.evidence.push_back(ranks_words(u.no_dump) +
+                           (one ? " is in the groups and has no dump here" : " are in the groups and have no dump here"));
+  if (!u.no_entries.empty())
+    out.evidence.push_back(
+        (one_empty ? "the dump of " : "the dumps of ") + ranks_words(u.no_entries) +
+        (one_empty ? " has no entries: what it called is not known" : " have no entries: what they called is not known"));
+  return out;
+}
 
-std::optional<Hang> find_hang(std::span<const FlightRecord> records) {
-  const auto groups = by_group(records);
+std::optional<Hang> find_in(const std::map<std::string, Together>& groups, const Unheard& silence) {
   const std::set<std::uint32_t> waits = waiting(groups);
   // Where several groups wait, one is the cause and the others wait for its ranks: a call that differs says most, then ranks that
   // wait nowhere themselves.
   std::optional<Hang> best;
   const auto weight = [&](const Hang& h) {
     const bool free = std::none_of(h.culprits.begin(), h.culprits.end(), [&](std::uint32_t r) { return waits.count(r) > 0; });
-    return std::tuple(h.kind == HangKind::mismatch, h.kind == HangKind::missing && free, h.kind == HangKind::missing, h.certain);
+    return std::tuple(h.kind == HangKind::mismatch, h.kind == HangKind::missing && free, h.kind == HangKind::missing, h.certain,
+                      h.kind != HangKind::unseen);
   };
   for (const auto& [name, t] : groups) {
-    auto h = judge(name, t);
+    auto h = judge(name, t, silence.few);
     if (h && (!best || weight(*h) > weight(*best))) best = std::move(h);
   }
   if (best) return best;
@@ -251,7 +299,20 @@ std::optional<Hang> find_hang(std::span<const FlightRecord> records) {
       by = late->second;
     }
   }
+  if (!best) best = not_seen(silence);
   return best;
+}
+
+}  // namespace
+
+std::optional<Hang> find_hang(std::span<const FlightRecord> records) {
+  const auto groups = by_group(records);
+  Unheard silence = unheard(records, groups);
+  auto out = find_in(groups, silence);
+  if (!out) return out;
+  out->no_dump = std::move(silence.no_dump);
+  out->no_entries = std::move(silence.no_entries);
+  return out;
 }
 
 }  // namespace muster::diagnose

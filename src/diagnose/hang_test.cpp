@@ -65,6 +65,76 @@ TEST(Hang, ARankWithoutADump) {
   EXPECT_EQ(h->evidence.front(), "rank 5 left no dump");
 }
 
+TEST(Hang, ARankThatLeftNoDumpIsMissingButNotWhereMostLeftNone) {
+  auto all = job(20);
+  for (const std::uint32_t r : {1U, 3U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  const std::vector<FlightRecord> some = {all[1], all[3], all[4], all[6]};
+  const auto h = find_hang(some);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::unseen);
+  EXPECT_FALSE(h->certain);
+  EXPECT_EQ(h->waiting, (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(h->culprits, (std::vector<std::uint32_t>{5, 7})) << "those of the group that waits";
+  EXPECT_EQ(h->no_dump, (std::vector<std::uint32_t>{0, 2, 5, 7}));
+  const auto one = find_hang(std::vector<FlightRecord>{all[1]});
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->evidence.back(), "rank 1 waits in it");
+}
+
+TEST(Hang, TheOnlySilentOneOfThreeIsMissingAndOfTwoItIsNotKnown) {
+  std::vector<FlightRecord> all;
+  for (const std::uint32_t r : {0U, 1U}) {
+    FlightRecord f;
+    f.rank = r;
+    f.groups = {{"0", "dp", {0, 1, 2}}};
+    call(f, 0, 1, ExchangeState::started);
+    all.push_back(std::move(f));
+  }
+  EXPECT_EQ(find_hang(all)->kind, HangKind::missing);
+  EXPECT_TRUE(find_hang(all)->certain);
+  all.pop_back();
+  all[0].groups[0].ranks = {0, 1};
+  EXPECT_EQ(find_hang(all)->kind, HangKind::unseen) << "who is alone sees nobody else either way";
+}
+
+TEST(Hang, OneThatIsKnownNotToHaveCalledIsNamedBeforeThoseOfWhomNothingIsKnown) {
+  auto all = job(20);
+  for (const std::uint32_t r : {1U, 3U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  const auto h = find_hang(std::vector<FlightRecord>{all[0], all[1], all[5]});
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::missing);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5});
+  EXPECT_FALSE(h->certain) << "3 and 7 may be missing as well";
+}
+
+TEST(Hang, NothingUnfinishedInSomeOfTheDumpsIsNotNothingUnfinished) {
+  const auto all = job(20);
+  const auto h = find_hang(std::vector<FlightRecord>{all[0], all[2], all[4], all[6]});
+  ASSERT_TRUE(h) << "their tensor ranks are 1, 3, 5 and 7";
+  EXPECT_EQ(h->kind, HangKind::unseen);
+  EXPECT_FALSE(h->certain);
+  EXPECT_TRUE(h->waiting.empty());
+  EXPECT_EQ(h->no_dump, (std::vector<std::uint32_t>{1, 3, 5, 7}));
+}
+
+TEST(Hang, ADumpWithNothingInItIsRemarked) {
+  auto all = job(20);
+  all[3].calls.clear();
+  for (ExchangeGroup& g : all[3].groups) g.enqueued = g.started = g.completed = 20;
+  auto h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->kind, HangKind::unseen);
+  EXPECT_EQ(h->no_entries, std::vector<std::uint32_t>{3});
+  EXPECT_EQ(h->evidence.front(), "the dump of rank 3 has no entries: what it called is not known");
+  for (const std::uint32_t r : {1U, 3U, 7U}) call(all[r], 1, 21, ExchangeState::started);
+  all[0].calls.clear();
+  for (ExchangeGroup& g : all[0].groups) g.enqueued = g.started = g.completed = 20;
+  h = find_hang(all);
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->culprits, std::vector<std::uint32_t>{5}) << "what is found goes first";
+  EXPECT_EQ(h->no_entries, std::vector<std::uint32_t>{0});
+}
+
 TEST(Hang, ARankThatCalledAnother) {
   auto all = job(20);
   for (const std::uint32_t r : {1U, 5U, 7U}) call(all[r], 1, 21, ExchangeState::started);

@@ -16,6 +16,7 @@ namespace {
 constexpr double kMargin = 0.05;  // of what a process may have: what no snapshot shows, as NCCL's and cuBLAS's own buffers
 constexpr std::size_t kHoldersMax = 200;  // that are told apart
 constexpr double kWorthwhile = 0.05;      // of what is reserved: less is no reason to change a setting
+constexpr double kBatchLeast = 0.1;       // of a batch: one that is smaller is none, where its number is not known
 
 std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
@@ -245,6 +246,9 @@ class Device {
       const double fits = b.factor * static_cast<double>(*q_.batch);
       b.fits = fits < 1e15 ? static_cast<std::uint64_t>(fits) : 0;
     }
+    // A limit that the program set itself is known from below only: that there is no room within it says nothing.
+    if (out_.oom && out_.oom->by_fraction && b.factor < kBatchLeast) return;
+    b.no_room = b.factor < kBatchLeast && b.fits.value_or(0) == 0;
     out_.batch = b;
   }
   static void binds(BatchAdvice& b, std::uint64_t constant, std::uint64_t scaling) {
@@ -273,6 +277,16 @@ std::string say_bytes(std::uint64_t bytes) {
   if (bytes >= std::uint64_t{1} << 20) return fmt::format("{:.1f} MiB", n / (1U << 20));
   if (bytes >= 1024) return fmt::format("{:.1f} KiB", n / 1024);
   return fmt::format("{} B", bytes);
+}
+
+std::string say_batch(const BatchAdvice& b) {
+  const std::string reserve =
+      fmt::format("{} ({:.0f} %) in reserve for what no snapshot shows", say_bytes(b.margin), 100 * kMargin);
+  if (b.no_room)
+    return fmt::format("of {} that it could have, {} stay whatever the batch is and {} are kept; {} would grow with the batch",
+                       say_bytes(b.limit), say_bytes(b.constant), reserve, say_bytes(b.scaling));
+  return fmt::format("{:.2f} = ({} that it could have, less {}, less {} that stay) / {} that grow with the batch", b.factor,
+                     say_bytes(b.limit), reserve, say_bytes(b.constant), say_bytes(b.scaling));
 }
 
 MemoryDiagnosis diagnose_memory(const MemorySnapshot& snapshot, const MemoryQuestion& question) {

@@ -83,6 +83,7 @@ struct BatchAdvice {
   std::optional<std::uint64_t> fits;  // where today's batch is known
   std::uint64_t constant = 0, scaling = 0, limit = 0, margin = 0;
   bool at_most = false;  // the step never came to its end: more may be asked for after the request that failed
+  bool no_room = false;  // what does not grow with the batch leaves none for a batch at all
 };
 
 struct SettingAdvice {
@@ -128,5 +129,7 @@ MemoryDiagnosis diagnose_memory(const MemorySnapshot& snapshot, const MemoryQues
 
 // "1.25 GiB", "24.0 MiB", "512 B".
 std::string say_bytes(std::uint64_t bytes);
+// How the factor was computed, with the reserve that was kept: "(79.00 GiB - 5 % in reserve - 40.00 GiB that stay) / ...".
+std::string say_batch(const BatchAdvice& batch);
 
 }  // namespace muster::diagnose

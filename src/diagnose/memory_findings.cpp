@@ -15,7 +15,10 @@ constexpr double kChurnPerStep = 0.5;  // of segments: fewer are no loop's habit
 std::string title_of(const DeviceMemory& d, const Oom& o) {
   const std::string asked = fmt::format("GPU {} ran out of memory for {}", d.device, say_bytes(o.asked));
   switch (o.cause) {
-    case OomCause::too_large: return fmt::format("{}: what is in use leaves too little", asked);
+    case OomCause::too_large:
+      return d.batch && d.batch->no_room
+                 ? fmt::format("{}: what stays from step to step leaves no room, whatever the batch", asked)
+                 : fmt::format("{}: what is in use leaves too little", asked);
     case OomCause::fragmented:
       return fmt::format("{}, though {} that it had reserved lay free: in pieces too small", asked, say_bytes(o.state.inactive));
     case OomCause::other_streams:
@@ -51,15 +54,40 @@ std::vector<std::string> evidence_of(const DeviceMemory& d, const Oom& o, const 
     out.push_back(fmt::format("{} of {} are held by {} ({})", say_bytes(m.bytes), say_bytes(o.state.allocated), m.where,
                               names(MemoryClass{})[static_cast<std::size_t>(m.kind)]));
   }
+  if (d.batch) out.push_back("the batch: " + say_batch(*d.batch));
   if (d.replay_off)
     out.push_back(fmt::format("replayed with today's settings it {}, at a peak of reserved memory {:+.1f} % off the recorded one",
                               d.replay_fails_alike ? "fails there as well" : "does not fail there", 100 * *d.replay_off));
   return out;
 }
 
+std::uint64_t held(const DeviceMemory& d, MemoryClass c) { return d.classes[static_cast<std::size_t>(c)]; }
+
+// No batch is small enough: what the model itself takes has to become less.
+std::string room_words(const DeviceMemory& d) {
+  const std::uint64_t state =
+      held(d, MemoryClass::parameters) + held(d, MemoryClass::optimizer) + held(d, MemoryClass::gradients);
+  if (d.growth && held(d, MemoryClass::kept) > state)
+    return fmt::format("let go of what {} keeps from step to step: that is most of what stays", d.growth->where);
+  const bool weights = held(d, MemoryClass::parameters) >= held(d, MemoryClass::optimizer);
+  return fmt::format(
+      "no batch fits beside what stays: spread it over more GPUs ({}), keep the optimizer's states in 8 bits (bitsandbytes, "
+      "torchao), or offload them to the host (\"offload_optimizer\", CPUOffloadPolicy)",
+      weights ? "weights too: FSDP, ZeRO stage 3, or tensor ranks" : "FSDP, or ZeRO stage 1 for the optimizer's alone");
+}
+
 std::string batch_words(const DeviceMemory& d) {
-  if (!d.batch) return "a smaller batch, or activation checkpointing";
+  if (!d.batch)
+    return d.oom && d.oom->by_fraction
+               ? "a larger torch.cuda.set_per_process_memory_fraction, a smaller batch, or activation checkpointing"
+               : "a smaller batch, or activation checkpointing";
   const BatchAdvice& b = *d.batch;
+  if (b.no_room) return room_words(d);
+  if (b.fits && *b.fits == 0)
+    return fmt::format(
+        "not even one sample fits ({:.2f} times today's batch): activation checkpointing, shorter sequences, or "
+        "sequences in pieces (context ranks)",
+        b.factor);
   return fmt::format("a batch of {}{:.2f} times today's{}, or activation checkpointing", b.at_most ? "at most " : "", b.factor,
                      b.fits ? fmt::format(" ({})", *b.fits) : "");
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -157,6 +158,51 @@ TEST(Memory, TooLarge) {
   EXPECT_NE(d.findings[0].remedy.find("end the other processes"), std::string::npos) << d.findings[0].remedy;
 }
 
+// Weights and states of so many GiB of 10; then 3 GiB are asked for.
+MemorySnapshot beside(std::uint64_t weights, std::uint64_t states) {
+  Recording r;
+  for (std::uint64_t i = 1; i <= weights + states; ++i) {
+    r.segment(4 * i * kGiB, kGiB);
+    r.alloc(4 * i * kGiB, kGiB,
+            i <= weights ? r.stack("build") : r.stack("update", "/usr/lib/python3/site-packages/torch/optim/adam.py"));
+  }
+  r.oom(3 * kGiB, (10 - weights - states) * kGiB, r.stack("forward"));
+  return r.take();
+}
+
+TEST(Memory, WhereTheModelItselfLeavesNoRoomNoBatchIsAdvised) {
+  const auto d = diagnose_memory(beside(10, 0), {{}, {}, "x"});
+  ASSERT_TRUE(d.devices[0].batch);
+  EXPECT_TRUE(d.devices[0].batch->no_room);
+  ASSERT_FALSE(d.findings.empty());
+  const Finding& f = d.findings[0];
+  EXPECT_NE(f.title.find("leaves no room, whatever the batch"), std::string::npos) << f.title;
+  for (const char* words : {"ZeRO stage 3", "8 bits", "offload"}) EXPECT_NE(f.remedy.find(words), std::string::npos) << f.remedy;
+  EXPECT_EQ(f.remedy.find("times today's"), std::string::npos) << f.remedy;
+  const auto states = diagnose_memory(beside(3, 7), {{}, {}, "x"});
+  EXPECT_NE(states.findings[0].remedy.find("ZeRO stage 1"), std::string::npos) << "most is the optimizer's";
+}
+
+TEST(Memory, TheBatchIsToldWithItsArithmeticAndTheReserve) {
+  const auto roomy = diagnose_memory(beside(8, 0), {{}, {}, "x"});
+  ASSERT_TRUE(roomy.devices[0].batch && !roomy.devices[0].batch->no_room);
+  const std::string words = say_batch(*roomy.devices[0].batch);
+  EXPECT_EQ(
+      words,
+      "0.50 = (10.00 GiB that it could have, less 512.0 MiB (5 %) in reserve for what no snapshot shows, less 8.00 GiB that "
+      "stay) / 3.00 GiB that grow with the batch");
+  const auto& evidence = roomy.findings[0].evidence;
+  EXPECT_NE(std::find(evidence.begin(), evidence.end(), "the batch: " + words), evidence.end());
+}
+
+TEST(Memory, AStepOfOneSampleThatDoesNotFitHasNoSmallerBatch) {
+  const auto s = beside(8, 0);
+  const auto one = diagnose_memory(s, {1, {}, "x"});
+  EXPECT_TRUE(one.findings[0].remedy.starts_with("not even one sample fits")) << one.findings[0].remedy;
+  const auto four = diagnose_memory(s, {4, {}, "x"});
+  EXPECT_NE(four.findings[0].remedy.find("0.50 times today's (2)"), std::string::npos) << four.findings[0].remedy;
+}
+
 TEST(Memory, WhoseFreeMemoryItIs) {
   for (const bool graph : {false, true}) {
     Recording r;
@@ -181,6 +227,8 @@ TEST(Memory, ALimitOfTheProgramItself) {
   ASSERT_TRUE(d.devices[0].oom);
   EXPECT_TRUE(d.devices[0].oom->by_fraction);
   EXPECT_EQ(d.devices[0].oom->cause, OomCause::too_large);
+  EXPECT_FALSE(d.devices[0].batch) << "how much it may have is not known";
+  EXPECT_NE(d.findings[0].remedy.find("set_per_process_memory_fraction"), std::string::npos) << d.findings[0].remedy;
 }
 
 // Parameters and the optimizer's state of 100 MiB each, gradients too; two activations of 200 MiB, given back in each step.

@@ -58,7 +58,7 @@ double margin(const predict::CollectivePrediction& p) { return std::max(kLeastMa
 
 // Large is where the links carry most of what they can; small is where the start is nearly all.
 void conclude(JudgedRun& run, double most_bus, double least_s) {
-  std::vector<double> large, small, large_over, small_over;
+  std::vector<double> large, small, large_over, small_over, between, between_over;
   for (JudgedSize& z : run.sizes) {
     if (!z.expected || z.time_us <= 0) continue;
     double over = z.time_us * 1e-6 / z.expected->s / margin(*z.expected);
@@ -71,7 +71,14 @@ void conclude(JudgedRun& run, double most_bus, double least_s) {
     } else if (z.expected->s <= 1.5 * least_s) {
       small.push_back(z.share());
       small_over.push_back(over);
+    } else {
+      between.push_back(z.share());
+      between_over.push_back(over);
     }
+  }
+  if (large.empty() && small.empty()) {  // sizes that are neither, and nothing else: bandwidth counts
+    large = std::move(between);
+    large_over = std::move(between_over);
   }
   run.large_share = median(large);
   run.small_share = median(small);

@@ -192,6 +192,47 @@ TEST(NcclFindings, LinksThatFail) {
   EXPECT_EQ(f.evidence[1], "job.log:40: n1 mlx5_3 to 10.0.0.9: the other end did not answer (status 12), 3 times");
 }
 
+NcclTrouble failed(const char* host, const char* peer) {
+  NcclTrouble t;
+  t.kind = NcclTroubleKind::completion;
+  t.host = host;
+  t.device = "mlx5_1";
+  t.peer = peer;
+  t.status = 12;
+  return t;
+}
+
+TEST(NcclFindings, OneFailedTransferMayBeEitherEndsFault) {
+  NcclLog log = sound();
+  log.troubles = {failed("n1", "10.0.0.7")};
+  const Finding f = only(log);
+  EXPECT_EQ(f.title, "transfers over RDMA failed between n1 mlx5_1 and 10.0.0.7");
+  EXPECT_TRUE(f.remedy.starts_with("either end may be at fault, or the path between: 10.0.0.7, n1 mlx5_1")) << f.remedy;
+  EXPECT_EQ(f.remedy.find("NCCL_IB_RETRY_CNT"), std::string::npos) << "7 is the default";
+}
+
+TEST(NcclFindings, APeerThatAnotherConnectionDidNotReachEitherIsLookedAtFirst) {
+  NcclLog log = sound();
+  NcclTrouble warning;
+  warning.text = "socketStartConnect: Connect to 10.0.0.7<45231> failed : Software caused connection abort";
+  log.troubles = {warning, failed("n1", "10.0.0.7")};
+  const auto all = find(log);
+  ASSERT_FALSE(all.empty());
+  EXPECT_TRUE(all[0].remedy.starts_with("10.0.0.7 first, which another connection did not reach either")) << all[0].remedy;
+  log.troubles[0].text = "socketStartConnect: Connect to 10.0.0.71<45231> failed : Software caused connection abort";
+  EXPECT_TRUE(find(log)[0].remedy.starts_with("either end")) << "that is another address";
+}
+
+TEST(NcclFindings, APeerThatSeveralNameIsLookedAtFirst) {
+  NcclLog log = sound();
+  log.troubles = {failed("n1", "10.0.0.7"), failed("n1", "10.0.0.8"), failed("n2", "10.0.0.7")};
+  const Finding f = only(log);
+  EXPECT_EQ(f.title, "transfers over RDMA failed on 3 links, 2 of them with 10.0.0.7");
+  EXPECT_TRUE(f.remedy.starts_with("10.0.0.7 first, which most of them have in common")) << f.remedy;
+  log.troubles = {failed("n1", "10.0.0.7"), failed("n2", "10.0.0.8")};
+  EXPECT_TRUE(only(log).remedy.starts_with("no end is common to them")) << only(log).remedy;
+}
+
 TEST(NcclFindings, WhoIsBehindAtATimeout) {
   NcclLog log = sound();
   for (const int rank : {0, 1, 2, 3}) {

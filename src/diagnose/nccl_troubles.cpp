@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <tuple>
@@ -28,13 +29,57 @@ std::string_view status_words(int status) {
   }
 }
 
+struct Link {
+  std::uint64_t times = 0;
+  int status = -1;
+  NcclPlace first;
+};
+using Links = std::map<std::tuple<std::string, std::string, std::string>, Link>;  // host, card, peer
+
+std::string end_words(const std::string& host, const std::string& card) {
+  return fmt::format("{}{}{}", words_or(host, "a node"), card.empty() ? "" : " ", card);
+}
+
+// Other lines that could not reach that address either: a closed connection, one that was not to be had. The first, if any.
+const NcclTrouble* unreachable(const NcclLog& log, const std::string& peer) {
+  if (peer.empty()) return nullptr;
+  for (const NcclTrouble& t : log.troubles) {
+    if (t.kind != NcclTroubleKind::peer_closed && t.kind != NcclTroubleKind::warning) continue;
+    if (t.peer == peer) return &t;
+    const std::size_t found = t.text.find(peer);
+    if (found == std::string::npos) continue;
+    // "10.0.0.7" is not in "10.0.0.71<45231>", nor in "110.0.0.7".
+    const auto part = [&](std::size_t i) {
+      return i < t.text.size() && (std::isxdigit(static_cast<unsigned char>(t.text[i])) != 0 || t.text[i] == '.');
+    };
+    if (!part(found + peer.size()) && (found == 0 || !part(found - 1))) return &t;
+  }
+  return nullptr;
+}
+
+// A failed transfer is either end's or the path's. `common`: the end that several of them share; empty: there is none.
+std::string completion_remedy(const NcclLog& log, const Links& links, const std::string& common) {
+  const auto& [host, card, peer] = links.begin()->first;
+  std::string where;
+  if (!common.empty()) {
+    where = fmt::format("{} first, which most of them have in common; then the other ends, and the switches between", common);
+  } else if (links.size() == 1 && unreachable(log, peer) != nullptr) {
+    where = fmt::format("{} first, which another connection did not reach either; then {}, and the path between them", peer,
+                        end_words(host, card));
+  } else if (links.size() == 1) {
+    where = fmt::format("either end may be at fault, or the path between: {}, {}, and the switches' ports on the way",
+                        words_or(peer, "the other end"), end_words(host, card));
+  } else {
+    where = "no end is common to them: the switches that they share, then each end";
+  }
+  return where +
+         ". Is the process there alive (one that died looks the same)? Then ibqueryerrors and mlxlink -d CARD -c at both ends "
+         "(symbol errors, link downed): replace the cable or transceiver whose errors grow. NCCL_IB_TIMEOUT=22 rides out "
+         "short interruptions";
+}
+
 Finding completions(const NcclLog& log) {
-  struct Link {
-    std::uint64_t times = 0;
-    int status = -1;
-    NcclPlace first;
-  };
-  std::map<std::tuple<std::string, std::string, std::string>, Link> links;  // host, card, peer
+  Links links;
   bool only_flushed = true;
   for (const NcclTrouble& t : log.troubles) {
     if (t.kind == NcclTroubleKind::completion && t.status != 5) only_flushed = false;
@@ -46,7 +91,7 @@ Finding completions(const NcclLog& log) {
     if (l.times == 0) {
       l.first = t.at;
       l.status = t.status;
-      ++ends[fmt::format("{}{}{}", words_or(t.host, "a node"), t.device.empty() ? "" : " ", t.device)];
+      ++ends[end_words(t.host, t.device)];
       if (!t.peer.empty()) ++peers[t.peer];
     }
     l.times += t.times;
@@ -55,23 +100,28 @@ Finding completions(const NcclLog& log) {
   if (links.empty()) return f;
   const auto fewer = [](const auto& x, const auto& y) { return x.second < y.second; };
   auto most = std::max_element(ends.begin(), ends.end(), fewer);
-  // The other end, where more of the links have it in common.
+  // The other end, where more of the links have it in common; or as many: that several name one tells more than that one fails
+  // with several, which it also does where its own job has ended.
   const auto peer_most = std::max_element(peers.begin(), peers.end(), fewer);
-  if (peer_most != peers.end() && peer_most->second > most->second) most = peer_most;
-  f.title = links.size() > 1 && most->second > 1 ? fmt::format("transfers over RDMA failed on {} links, {} of them with {}",
-                                                               links.size(), most->second, most->first)
-                                                 : "transfers over RDMA failed";
+  if (peer_most != peers.end() && peer_most->second >= most->second) most = peer_most;
+  const bool shared = links.size() > 1 && most->second > 1;
+  const auto& [one_host, one_card, one_peer] = links.begin()->first;
+  f.title =
+      shared ? fmt::format("transfers over RDMA failed on {} links, {} of them with {}", links.size(), most->second, most->first)
+      : links.size() > 1 ? fmt::format("transfers over RDMA failed on {} links", links.size())
+                         : fmt::format("transfers over RDMA failed between {} and {}", end_words(one_host, one_card),
+                                       words_or(one_peer, "a peer"));
   for (const auto& [key, l] : links) {
     const auto& [host, card, peer] = key;
     if (f.evidence.size() < kNamed)
-      f.evidence.push_back(fmt::format("{}: {}{}{} to {}: {} (status {}), {} {}", at(log, l.first), words_or(host, "a node"),
-                                       card.empty() ? "" : " ", card, words_or(peer, "a peer"), status_words(l.status), l.status,
-                                       l.times, l.times == 1 ? "time" : "times"));
+      f.evidence.push_back(fmt::format("{}: {} to {}: {} (status {}), {} {}", at(log, l.first), end_words(host, card),
+                                       words_or(peer, "a peer"), status_words(l.status), l.status, l.times,
+                                       l.times == 1 ? "time" : "times"));
   }
-  f.remedy = fmt::format(
-      "look at the link of {}: ibqueryerrors, mlxlink -d CARD -c (symbol errors, link downed), its cable and the "
-      "switch's port; replace it. NCCL_IB_TIMEOUT=22 and NCCL_IB_RETRY_CNT=7 ride out short interruptions",
-      most->first);
+  const std::string& suspect = shared ? most->first : one_peer;
+  if (const NcclTrouble* t = unreachable(log, suspect); t != nullptr && (shared || links.size() == 1))
+    f.evidence.push_back(fmt::format("{}: names {} as well: {}", at(log, t->at), suspect, t->text));
+  f.remedy = completion_remedy(log, links, shared ? most->first : "");
   f.verify = "ib_write_bw between the two nodes over that card for ten minutes, with no growth of port_rcv_errors or link_downed";
   f.confidence = only_flushed ? Confidence::low : Confidence::high;
   return f;

@@ -168,6 +168,7 @@ class Builder {
       const bool computes = c.limit == Limit::compute ||
                             (c.limit == Limit::size && c.kind != KernelKind::stream && c.kind != KernelKind::optimizer);
       (computes ? out_.compute_ns : out_.memory_ns) += c.own_ns;
+      if (c.kind == KernelKind::unknown) out_.unknown_ns += c.own_ns;
     }
     std::vector<std::uint32_t> order(out_.classes.size()), place(out_.classes.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -244,7 +245,15 @@ KernelKind kernel_kind(std::string_view kernel) {
                        "mfma", "gemv", "cask", "xmma"}) &&
       !has_any(kernel, {"splitKreduce", "elementwise", "fbgemm_gpu::"}))
     return KernelKind::product;
-  return KernelKind::stream;
+  const std::string plain = lower(kernel);
+  // Parts of names that such kernels have: element by element, sums along a row, moving things about.
+  const bool streams = has_any(
+      plain, {"elementwise", "at::native", "reduce",  "softmax", "norm",    "copy",    "memcpy",  "memset",    "fill", "cat",
+              "index",       "gather",     "scatter", "embed",   "dropout", "transp",  "perm",    "rotary",    "rope", "silu",
+              "gelu",        "relu",       "activ",   "quant",   "pool",    "bn_",     "entropy", "nll",       "loss", "sort",
+              "topk",        "cub::",      "thrust",  "splitk",  "triton",  "convert", "cast",    "pad",       "bias", "foreach",
+              "argmax",      "interp",     "upsampl", "im2col",  "nchw",    "nhwc",    "tensor",  "pointwise", "sum_"});
+  return streams ? KernelKind::stream : KernelKind::unknown;
 }
 
 Physics physics(const Trace& trace, const Timeline& line, const Peaks& peaks) { return Builder(trace, line, peaks).build(); }

@@ -27,9 +27,9 @@ struct Peaks {
 // `timings` of such a GPU, or none.
 Peaks peaks_of(const GpuModel& gpu, std::span<const Timing> timings);
 
-enum class KernelKind : std::uint8_t { product, attention, convolution, stream, optimizer };
-constexpr std::array<std::string_view, 5> names(KernelKind) {
-  return {"product", "attention", "convolution", "stream", "optimizer"};
+enum class KernelKind : std::uint8_t { product, attention, convolution, stream, optimizer, unknown };
+constexpr std::array<std::string_view, 6> names(KernelKind) {
+  return {"product", "attention", "convolution", "stream", "optimizer", "unknown"};
 }
 KernelKind kernel_kind(std::string_view kernel);
 // In 32 bits without tensor cores.
@@ -60,6 +60,7 @@ struct Physics {
   std::vector<KernelClass> classes;            // those that take most first
   std::vector<std::uint32_t> of_event;         // by Timeline::events; none: no kernel
   std::int64_t compute_ns = 0, memory_ns = 0;  // of what counts as the kernels' own
+  std::int64_t unknown_ns = 0;                 // of compute_ns, what neither shapes nor names tell of
   std::uint32_t units = 0;                     // multiprocessors; 0: not told
 };
 

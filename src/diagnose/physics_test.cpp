@@ -148,6 +148,18 @@ TEST(Physics, WhatIsNotCountedAsAKernel) {
   EXPECT_EQ(p.memory_ns, 10 * us);
 }
 
+TEST(Physics, WhatNeitherShapesNorNamesTellOf) {
+  Kernels r;
+  r.kernel(kGemm, 30 * us);
+  r.kernel("my_sha256_bruteforce_kernel", 50 * us);
+  r.op("aten::add", 21, tensors({{16384, 8192}, {16384, 8192}}));
+  r.kernel("mystery", 250 * us, 21);
+  const Physics p = r.physics();
+  EXPECT_EQ(p.unknown_ns, 50 * us);
+  EXPECT_EQ(p.compute_ns, 80 * us);
+  EXPECT_EQ(p.memory_ns, 250 * us) << "its operator tells";
+}
+
 TEST(Physics, LaunchesUnitsAndNamesThatPeopleRead) {
   Kernels r;
   r.b.t.units = {132};
@@ -271,7 +283,8 @@ TEST(Physics, KindsOfKernelsByTheirNames) {
       {"triton_red_fused__unsafe_view_add_mean_mul_pow_rsqrt_1", K::stream},
       {"void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 3, false, false>(X)", K::stream},
       {"_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib", K::stream},
-      {"", K::stream},
+      {"", K::unknown},
+      {"my_sha256_bruteforce_kernel", K::unknown},
   });
 }
 

@@ -13,6 +13,7 @@ constexpr double kReplayOff = 0.03;  // beyond it, gains are guesses
 constexpr double kLossCounts = 25;   // percent of the step from which on what is lost bounds it, and not what is done;
 constexpr double kLostInAll = 33;    // or if all that is lost comes to this, and the most of it to
 constexpr double kLossLeast = 15;
+constexpr double kUnknownCounts = 0.25;  // of the kernels' time
 
 double at(const Shares& s, Bound b) { return s[static_cast<std::size_t>(b)]; }
 
@@ -73,13 +74,17 @@ Profile take_apart(const Trace& trace, std::string file, const Peaks& peaks, std
 
 Verdict verdict_of(std::span<const Profile> ranks) {
   Shares mean{};
-  double step_ms = 0, off = 0;
+  double step_ms = 0, off = 0, kernels = 0, unknown = 0;
+  bool hosts = false;  // calls of the host are there
   std::size_t n = 0, steps = SIZE_MAX;
   for (const Profile& p : ranks) {
     if (p.line.events.empty()) continue;
     ++n;
     steps = std::min(steps, p.line.steps.size());
     off = std::max(off, p.replay_error);
+    kernels += static_cast<double>(p.kernels.compute_ns + p.kernels.memory_ns);
+    unknown += static_cast<double>(p.kernels.unknown_ns);
+    hosts = hosts || (p.trace != nullptr && !p.trace->calls.empty());
     step_ms += static_cast<double>(p.line.step_ns()) / 1e6;
     for (std::size_t b = 0; b < kBounds; ++b) mean[b] += p.shares[b];
   }
@@ -108,6 +113,16 @@ Verdict verdict_of(std::span<const Profile> ranks) {
   v.confidence = off > kReplayOff || v.bound == Bound::other ? Confidence::low
                  : clear && steps > 1                        ? Confidence::high
                                                              : Confidence::medium;
+  const bool worked = v.bound == Bound::compute || v.bound == Bound::memory;
+  if (worked && unknown > kUnknownCounts * kernels) {
+    v.confidence = Confidence::low;
+    v.sentence += fmt::format("; {:.0f} % of that is in kernels of which neither shapes nor names tell what they wait for",
+                              100 * unknown / kernels);
+  }
+  if (v.bound != nameless && at(mean, nameless) >= kLossCounts) {
+    v.confidence = hosts ? std::min(v.confidence, Confidence::medium) : Confidence::low;
+    v.sentence += fmt::format("; it is idle {:.0f} %, and the profile does not show why", at(mean, nameless));
+  }
   if (off > kReplayOff)
     v.sentence += fmt::format("; a replay of it is {:.0f} % off, so that gains are rough", 100 * std::min(off, 9.99));
   return v;
@@ -133,6 +148,8 @@ std::vector<std::string> shortcomings(std::span<const Profile> ranks, const Peak
   if (!peaks.known()) out.emplace_back("what its GPU can do is not known: name one with --gpu to compare with");
   if (ranks.size() == 1 && told > 1)
     out.push_back(fmt::format("one rank of {}: whether an exchange waits for a peer or moves data cannot be told from it", told));
+  if (ranks.size() > 1 && ranks.size() < told)
+    out.push_back(fmt::format("{} ranks of {}: those that are not here may be the ones that these wait for", ranks.size(), told));
   if (devices) out.emplace_back("several GPUs in one profile: the one with the most work is told of");
   if (left_out > 0) out.push_back(fmt::format("{} operators beyond what is kept were left out of the shapes", left_out));
   return out;

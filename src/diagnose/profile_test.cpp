@@ -282,6 +282,80 @@ TEST(Findings, ExchangesThatNothingRunsBeside) {
   EXPECT_GE(c.findings[0].gain->high_pct, 39);
 }
 
+TEST(Findings, NoMoreIsHiddenThanThereIsToHideItBehind) {
+  Machine m;
+  m.steps(5, [&](int) {
+    m.kernel(1 * ms);
+    m.b.exchange({m.host, m.host + 4 * us}, {m.free[7] + 2 * us, m.free[7] + 9 * ms}, "allreduce");
+    m.host += 4 * us;
+    m.free[7] += 9 * ms;
+  });
+  const Case c(std::move(m));
+  const Finding& f = c.findings[0];
+  ASSERT_TRUE(f.gain);
+  EXPECT_NEAR((f.gain->low_pct + f.gain->high_pct) / 2, 10, 2) << "a millisecond of ten, however long the exchange";
+  EXPECT_NE(f.remedy.find("exchange less or faster"), std::string::npos) << f.remedy;
+}
+
+TEST(Findings, NothingSavesMoreThanItCosts) {
+  Machine m;  // the host is late for every kernel; those that could be fused are few
+  m.steps(5, [&](int) {
+    for (int i = 0; i < 60; ++i) {
+      m.think(100 * us);
+      m.kernel(8 * us, 7, INT64_MIN, "void at::native::vectorized_elementwise_kernel<4, X>(int)");
+    }
+  });
+  const Case c(std::move(m));
+  for (const Finding& f : c.findings) {
+    if (f.gain) EXPECT_LE(f.gain->high_pct, f.cost_pct + 1e-9) << f.title;
+  }
+}
+
+TEST(Findings, AGpuWithoutTf32IsNotAdvisedToUseIt) {
+  const auto remedy = [](const char* gpu, const char* kernel) {
+    Machine m;
+    if (*gpu != 0) m.b.t.gpus = {gpu};
+    m.steps(4, [&](int) {
+      for (int i = 0; i < 4; ++i) m.kernel(25 * ms, 7, INT64_MIN, kernel);
+    });
+    const Case c(std::move(m), Peaks{});
+    return c.findings.empty() ? std::string() : c.findings[0].remedy + (c.findings[0].gain ? " gain" : "");
+  };
+  EXPECT_NE(remedy("Tesla V100-SXM2-32GB", "volta_sgemm_128x64_nt").find("float16"), std::string::npos);
+  EXPECT_EQ(remedy("Tesla V100-SXM2-32GB", "volta_sgemm_128x64_nt").find("gain"), std::string::npos);
+  EXPECT_NE(remedy("", "volta_sgemm_128x64_nt").find("float16"), std::string::npos);
+  EXPECT_NE(remedy("NVIDIA A100", "ampere_sgemm_128x64_nt").find("set_float32_matmul_precision"), std::string::npos);
+}
+
+TEST(Findings, GraphsAreNotAdvisedWhereTheyAre) {
+  Machine m;
+  m.steps(5, [&](int) {
+    m.think(4 * ms);
+    m.b.call({m.host, m.host + 20 * us}, "cudaGraphLaunch", 900'000 + static_cast<std::uint64_t>(m.host));
+    for (int i = 0; i < 20; ++i) {
+      m.b.event({m.host + (10 + 20 * i) * us, m.host + (25 + 20 * i) * us}, "nvjet_tst").correlation =
+          900'000 + static_cast<std::uint64_t>(m.host);
+    }
+    m.host += 20 * us;
+  });
+  const Case c(std::move(m));
+  for (const Finding& f : c.findings) EXPECT_EQ(f.remedy.find("reduce-overhead"), std::string::npos) << f.title;
+}
+
+TEST(Findings, WhatBoundsTheStepIsNeverWithoutAFinding) {
+  for (const bool input : {true, false}) {
+    Machine m;
+    m.steps(4, [&](int k) {
+      if (input && k > 0) m.fetch(3 * ms);
+      m.think(input ? 10 * us : 60 * us);
+      m.kernel(input ? 500 * us : 3 * us);
+      m.wait();
+    });
+    const Case c(std::move(m));
+    EXPECT_FALSE(c.findings.empty()) << c.bound();
+  }
+}
+
 TEST(Findings, WhatBoundsTheStepComesFirst) {
   Machine m;
   m.steps(5, [&](int) {

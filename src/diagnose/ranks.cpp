@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr double kLateCounts = 3;  // percent of the step
 constexpr double kMostly = 0.6;    // of all that is waited must be for it
 constexpr double kSlowerKernel = 1.03;
+constexpr double kSpreadCounts = 5;  // percent of the step
 
 // What one exchange is, whoever takes part: "ProfilerStep#7|0|allreduce|3".
 std::string key_of(const Trace& t, const GpuEvent& e, std::string_view step,
@@ -234,47 +236,79 @@ std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWait
   return out;
 }
 
+std::string late_words(const LateRank& late, std::span<const Profile> ranks) {
+  constexpr std::array<std::string_view, 5> kWhy = {"whose GPU is slower", "which has more to compute", "whose host is slower",
+                                                    "which waits for its input", "and nothing that it does itself explains it"};
+  return fmt::format("{}, {}", rank_words(ranks[late.trace], late.trace), kWhy[static_cast<std::size_t>(late.cause)]);
+}
+
 Finding late_finding(const LateRank& late, std::span<const Profile> ranks) {
+  constexpr std::array<std::string_view, 5> kRemedies = {
+      "take its node out (clocks, power, temperature: nvidia-smi -q -d PERFORMANCE), and start on another",
+      "share the work out evenly: sequences of like length in each micro-batch (packing, bucketing), layers and experts evenly "
+      "over stages",
+      "look at its host: other processes, NUMA binding (numactl --cpunodebind), CPU governor, a profiler or logger on that rank "
+      "alone",
+      "look at its storage path and loader: more workers, a shard that is slower, a mount that fell back",
+      "look at its network port and its group's links: counters and cables of that node (`muster diagnose` on its NCCL log)"};
   Finding f;
-  const std::string who = rank_words(ranks[late.trace], late.trace);
   f.cost_pct = late.lost_pct;
-  f.title = fmt::format("All wait for {}: {:.1f} % of the step", who, late.lost_pct);
+  f.title = fmt::format("All wait for {}: {:.1f} % of their step", late_words(late, ranks), late.lost_pct);
   f.evidence = late.evidence;
   f.evidence.push_back(
       fmt::format("{}{}", ranks[late.trace].file, late.since.empty() ? "" : fmt::format(", since {}", late.since)));
-  switch (late.cause) {
-    case LateCause::gpu:
-      f.title += ", whose GPU is slower";
-      f.remedy =
-          "take its node out (clocks, power, temperature: `muster diagnose` on ncu's figures, nvidia-smi -q -d PERFORMANCE), and "
-          "start on another";
-      break;
-    case LateCause::work:
-      f.title += ", which has more to compute";
-      f.remedy =
-          "share the work out evenly: sequences of like length in each micro-batch (packing, bucketing), layers and experts "
-          "evenly over stages";
-      break;
-    case LateCause::host:
-      f.title += ", whose host is slower";
-      f.remedy =
-          "look at its host: other processes, NUMA binding (numactl --cpunodebind), CPU governor, a profiler or logger on that "
-          "rank alone";
-      break;
-    case LateCause::input:
-      f.title += ", which waits for its input";
-      f.remedy = "look at its storage path and loader: more workers, a shard that is slower, a mount that fell back";
-      break;
-    case LateCause::network:
-      f.title += ", and nothing that it does itself explains it";
-      f.remedy =
-          "look at its network port and its group's links: counters and cables of that node (`muster diagnose` on its NCCL log)";
-      break;
-  }
+  f.remedy = kRemedies[static_cast<std::size_t>(late.cause)];
   f.gain = Gain{0.6 * late.lost_pct, late.lost_pct};
   f.verify = "profile the same ranks again: no rank comes last to more than its share of the exchanges";
   f.confidence = late.blamed_share > 0.8 ? Confidence::high : Confidence::medium;
   return f;
+}
+
+std::optional<Finding> spread_finding(std::span<const Profile> ranks, const RankWaits& waits) {
+  double share = 0;
+  std::size_t n = 0;
+  for (const Profile& p : ranks) {
+    const auto step = static_cast<double>(p.line.step_ns());
+    if (step <= 0) continue;
+    share += 100 * part_ms(p, {Part::wait}) * 1e6 / step;
+    ++n;
+  }
+  if (n < 2 || share / static_cast<double>(n) < kSpreadCounts) return {};
+  Finding f;
+  f.cost_pct = share / static_cast<double>(n);
+  f.title = fmt::format("Ranks wait for each other, now for one and now for another: {:.1f} % of the step", f.cost_pct);
+  std::vector<std::uint64_t> last(ranks.size());
+  for (const RankWaits::Step& s : waits.steps) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) last[r] += s.last[r];
+  }
+  for (std::size_t r = 0; r < std::min<std::size_t>(ranks.size(), 8); ++r)
+    f.evidence.push_back(fmt::format("{} came last to {} of {} exchanges", rank_words(ranks[r], r), last[r], waits.matched));
+  f.remedy =
+      "even out what ranks do in a step: sequences of like length (packing, bucketing by length), the same garbage collection on "
+      "all (gc.disable(), and gc.collect() every so many steps), loaders with room to spare";
+  f.verify = "profile the same ranks again: exchanges take the same on all of them";
+  f.confidence = Confidence::medium;
+  return f;
+}
+
+std::optional<std::uint32_t> rank_twice(std::span<const Trace* const> traces) {
+  std::set<std::uint32_t> seen;
+  for (const Trace* t : traces) {
+    if (t->rank && !seen.insert(*t->rank).second) return *t->rank;
+  }
+  return {};
+}
+
+std::vector<std::string> strangers(std::span<const Trace* const> traces) {
+  std::set<std::string> gpus, worlds;
+  for (const Trace* t : traces) {
+    if (!t->gpus.empty() && !t->gpus.front().empty()) gpus.insert(printable(t->gpus.front()));
+    if (t->ranks) worlds.insert(fmt::format("{}", *t->ranks));
+  }
+  std::vector<std::string> out;
+  if (gpus.size() > 1) out.push_back(fmt::format("their GPUs differ: {}", fmt::join(gpus, ", ")));
+  if (worlds.size() > 1) out.push_back(fmt::format("they are of jobs of {} ranks", fmt::join(worlds, " and ")));
+  return out;
 }
 
 }  // namespace muster::diagnose

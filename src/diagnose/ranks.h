@@ -45,5 +45,14 @@ struct LateRank {
 // The rank that the others wait for, if it is one and it is so most of the time.
 std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWaits& waits);
 Finding late_finding(const LateRank& late, std::span<const Profile> ranks);
+// "rank 2, whose host is slower"
+std::string late_words(const LateRank& late, std::span<const Profile> ranks);
+// Where ranks wait much, and no one of them is to blame.
+std::optional<Finding> spread_finding(std::span<const Profile> ranks, const RankWaits& waits);
+
+// Two profiles of one rank: their number; none: there are no such.
+std::optional<std::uint32_t> rank_twice(std::span<const Trace* const> traces);
+// What says that profiles are not of one job: "their GPUs differ: A100, H100".
+std::vector<std::string> strangers(std::span<const Trace* const> traces);
 
 }  // namespace muster::diagnose

@@ -216,15 +216,15 @@ TEST(Ranks, WhyOneIsLate) {
   const auto of = [](const Work& late) { return job(4, 5, [&](std::size_t r, int) { return r == kWho ? late : Work{}; }); };
   Told t = told(of({.kernel = 3 * ms}), kWho);
   EXPECT_EQ(t.cause, "gpu");
-  EXPECT_TRUE(t.title.ends_with(", whose GPU is slower")) << t.title;
+  EXPECT_TRUE(t.title.find(", whose GPU is slower") != std::string::npos) << t.title;
   t = told(of({.kernels = 6}), kWho);
   EXPECT_EQ(t.cause, "work");
-  EXPECT_TRUE(t.title.ends_with(", which has more to compute")) << t.title;
+  EXPECT_TRUE(t.title.find(", which has more to compute") != std::string::npos) << t.title;
   t = told(of({.think = 4 * ms}), kWho);
   EXPECT_EQ(t.cause, "host");
   t = told(of({.fetch = 10 * ms}), kWho);
   EXPECT_EQ(t.cause, "input");
-  EXPECT_TRUE(t.title.ends_with(", which waits for its input")) << t.title;
+  EXPECT_TRUE(t.title.find(", which waits for its input") != std::string::npos) << t.title;
 }
 
 TEST(Ranks, WhatIsLostToALateRank) {
@@ -240,6 +240,33 @@ TEST(Ranks, WhatIsLostToALateRank) {
   EXPECT_LE(gain, f.gain->high_pct + 0.5);
   EXPECT_EQ(f.evidence[0], "100 % of all waiting was for it; it came last to 10 of 10 exchanges");
   EXPECT_EQ(f.evidence.back(), "rank0.json, since ProfilerStep#5");
+}
+
+TEST(Ranks, WaitsThatNobodyIsToBlameForAreToldOfAll) {
+  const Job turns =
+      job(4, 8, [](std::size_t r, int k) { return Work{.kernel = r == static_cast<std::size_t>(k) % 4 ? 3 * ms : 2 * ms}; });
+  const auto f = spread_finding(turns.profiles, turns.waits);
+  ASSERT_TRUE(f);
+  EXPECT_TRUE(f->title.starts_with("Ranks wait for each other, now for one and now for another: 2")) << f->title;
+  EXPECT_EQ(f->evidence[1], "rank 1 came last to 4 of 16 exchanges");
+  const Job even = job(4, 5, [](std::size_t, int) { return Work{}; });
+  EXPECT_FALSE(spread_finding(even.profiles, even.waits));
+}
+
+TEST(Ranks, ProfilesThatAreNotOfOneJob) {
+  Trace a, b;
+  a.rank = b.rank = 3;
+  const std::vector<const Trace*> both = {&a, &b};
+  EXPECT_EQ(rank_twice(both), 3U);
+  b.rank = 4;
+  EXPECT_FALSE(rank_twice(both));
+  EXPECT_TRUE(strangers(both).empty());
+  a.gpus = {"NVIDIA H100"};
+  b.gpus = {"NVIDIA A100"};
+  a.ranks = 8;
+  b.ranks = 16;
+  EXPECT_EQ(strangers(both),
+            (std::vector<std::string>{"their GPUs differ: NVIDIA A100, NVIDIA H100", "they are of jobs of 16 and 8 ranks"}));
 }
 
 TEST(Ranks, SinceWhenItIsLate) {

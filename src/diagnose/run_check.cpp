@@ -20,23 +20,43 @@ std::string when(const Shift& s) {
   return s.line > 0 ? fmt::format("step {} (line {})", s.step, s.line) : fmt::format("step {}", s.step);
 }
 
-void find_slowdown(const StepTimes& t, std::vector<Finding>& out) {
-  if (t.shift && t.shift->after_s > t.shift->before_s) {
-    const double pct = 100 * (1 - t.shift->before_s / t.shift->after_s);
-    out.push_back({.title = fmt::format("from {} on, every step is {:.1f} % slower", when(*t.shift),
-                                        100 * (t.shift->after_s / t.shift->before_s - 1)),
-                   .evidence = {fmt::format("a median of {:.3f} s before, {:.3f} s after", t.shift->before_s, t.shift->after_s)},
-                   .expected = fmt::format("{:.3f} s", t.shift->before_s),
-                   .achieved = fmt::format("{:.3f} s", t.shift->after_s),
-                   .remedy =
-                       "look for a GPU, link or node that became slow then: muster get findings; profiles of all ranks name the "
-                       "rank that the others wait for",
-                   .gain = Gain{0.5 * pct, pct},
-                   .verify = "the time of a step is what it was before",
-                   .confidence = Confidence::high,
-                   .cost_pct = pct});
+bool became_slower(const std::optional<Shift>& s) { return s && s->after_s > s->before_s; }
+
+// Steps that are slow in a row because all are from there on, which is said already.
+bool told(const Episode& e, const StepTimes& t) {
+  return (became_slower(t.shift) && e.last >= t.shift->step) || (became_slower(t.growth) && e.last == t.last);
+}
+
+// Of the steps that are far slower than the middle, most are so in a row, or since the run became slower.
+bool outliers_told(const StepLog& log, const StepTimes& t) {
+  constexpr double kFar = 1.15;  // no step is called slow that is nearer to the middle
+  std::size_t inside = 0;
+  for (const StepSample& s : log.steps) {
+    if (!(s.time_s > kFar * t.spread.median_s)) continue;
+    inside += (became_slower(t.shift) && s.step >= t.shift->step) ||
+              std::any_of(t.episodes.begin(), t.episodes.end(),
+                          [&](const Episode& e) { return s.step >= e.first && s.step <= e.last; });
   }
-  if (t.growth && t.growth->after_s > t.growth->before_s) {
+  return 2 * inside >= t.outliers;
+}
+
+void find_slowdown(const StepTimes& t, std::vector<Finding>& out) {
+  if (became_slower(t.shift)) {
+    const double pct = 100 * (1 - t.shift->before_s / t.shift->after_s);
+    out.push_back(
+        {.title = fmt::format("from {} on, every step is {:.1f} % slower", when(*t.shift),
+                              100 * (t.shift->after_s / t.shift->before_s - 1)),
+         .evidence = {fmt::format("a median of {:.3f} s before, {:.3f} s after", t.shift->before_s, t.shift->after_s)},
+         .expected = fmt::format("{:.3f} s", t.shift->before_s),
+         .achieved = fmt::format("{:.3f} s", t.shift->after_s),
+         .remedy = "the likeliest first: a GPU, link or node that became slow then (muster get findings); what ran beside the "
+                   "job from then on; its data or its host. Profiles of all ranks name the rank that the others wait for",
+         .gain = Gain{0.5 * pct, pct},
+         .verify = "the time of a step is what it was before",
+         .confidence = Confidence::high,
+         .cost_pct = pct});
+  }
+  if (became_slower(t.growth)) {
     const double pct = 100 * (1 - t.growth->before_s / t.growth->after_s);
     out.push_back(
         {.title = fmt::format("steps become slower all through the run: {:.1f} % by its end",
@@ -48,6 +68,7 @@ void find_slowdown(const StepTimes& t, std::vector<Finding>& out) {
          .cost_pct = pct / 2});
   }
   for (const Episode& e : t.episodes) {
+    if (told(e, t)) continue;
     const auto steps = static_cast<double>(e.last - e.first + 1), all = static_cast<double>(t.last - t.first + 1);
     const double pct = all > 0 ? std::min(100.0, e.slower_pct * steps / all) : 0;
     if (pct < 0.1) continue;
@@ -58,7 +79,7 @@ void find_slowdown(const StepTimes& t, std::vector<Finding>& out) {
   }
 }
 
-void find_period_cost(const StepTimes& t, std::vector<Finding>& out) {
+void find_period_cost(const StepLog& log, const StepTimes& t, std::vector<Finding>& out) {
   if (t.periodic && t.periodic->share_pct >= 0.5) {
     const Periodic& p = *t.periodic;
     const std::string_view what = p.what ? name_of(*p.what) : "";
@@ -76,7 +97,7 @@ void find_period_cost(const StepTimes& t, std::vector<Finding>& out) {
             ? "evaluate less often, or on fewer batches (--eval-interval, --eval-iters)"
             : "what is done at these steps only: checkpoints, evaluation, logging, garbage collection, a data loader's refill";
     out.push_back(std::move(f));
-  } else if (t.outliers > 0 && t.outliers_pct >= 1) {
+  } else if (t.outliers > 0 && t.outliers_pct >= 1 && !outliers_told(log, t)) {
     out.push_back({.title = fmt::format("{} of {} steps are far slower than the others", t.outliers, t.spread.samples),
                    .evidence = {fmt::format("beyond the median they take {:.1f} % of the time of all steps, at no even distance",
                                             t.outliers_pct)},
@@ -237,15 +258,14 @@ void count_operations(const RunMaterial& g, RunCheck& out) {
 void judge(const RunMaterial& g, RunCheck& out) {
   const double step = out.times.spread.median_s;
   if (!g.model) {
-    out.cannot.push_back(
-        g.no_plan.empty()
-            ? "operations a second and an expected time: the model is not told (--config with its arguments, or --model)"
-            : "operations a second and an expected time: " + g.no_plan);
+    out.cannot.push_back(g.no_plan.empty()
+                             ? "operations a second and an expected time: the model is not told (--config with its arguments)"
+                             : "operations a second and an expected time: " + g.no_plan);
     return;
   }
   count_operations(g, out);
   if (g.gpu == nullptr) {
-    out.cannot.push_back("how fast it should be: the log does not tell which GPU it ran on (--cluster)");
+    out.cannot.push_back("how fast it should be: the log does not tell which GPU it ran on (--gpu or --cluster)");
     return;
   }
   const double peak = g.gpu->peak(g.plan ? g.plan->dtype : Dtype::bf16);
@@ -288,7 +308,8 @@ void judge(const RunMaterial& g, RunCheck& out) {
     if (out.confidence == Confidence::low) f.confidence = Confidence::low;  // no surer than what it was computed with
     out.findings.push_back(std::move(f));
   }
-  if (out.pace == Pace::slower) {
+  // A run that was as expected until it became slower has one fault, which is told with its step.
+  if (out.pace == Pace::slower && !(became_slower(out.times.shift) && out.times.shift->before_s <= e.high_s)) {
     const double least = 100 * (1 - e.high_s / step), most = 100 * (1 - e.step_s / step);
     out.findings.push_back(
         {.title = fmt::format("steps take {:.0f} % longer than runs like it do", out.off_pct),
@@ -328,8 +349,24 @@ GpuGuess guess_gpu(const StepLog& log, std::span<const GpuModel> gpus) {
                              std::max(log.used_memory_gb, log.gpu_memory_gb))};
 }
 
-RunCheck check_run(const RunMaterial& g) {
-  RunCheck out;
+namespace {
+
+// Times that no step takes are a broken line, or one that was made up: they would hide what the others say.
+std::optional<StepLog> without_absurd(const StepLog& log, RunCheck& out) {
+  constexpr double kStepMost = 1e6;  // seconds: eleven days
+  const auto absurd = [&](const StepSample& s) { return s.time_s > kStepMost; };
+  const auto n = std::count_if(log.steps.begin(), log.steps.end(), absurd);
+  if (n == 0 && !(log.mean_step_s > kStepMost)) return {};
+  StepLog kept = log;
+  std::erase_if(kept.steps, absurd);
+  if (kept.mean_step_s > kStepMost) kept.mean_step_s = 0;
+  out.cannot.push_back(
+      n == 0 ? "the mean time of a step: it is said to be more than eleven days"
+             : fmt::format("{} of {} steps: they are said to have taken more than eleven days each", n, log.steps.size()));
+  return kept;
+}
+
+RunCheck check_believable(const RunMaterial& g, RunCheck out) {
   out.framework = g.log.framework;
   out.gpus = g.log.gpus > 0 ? g.log.gpus : g.plan ? g.plan->gpus : 0;
   if (g.gpu != nullptr) out.gpu = g.gpu->name;
@@ -349,10 +386,13 @@ RunCheck check_run(const RunMaterial& g) {
   if (out.times.spread.samples == 0) out.cannot.push_back("steps: the log has no line that tells how long one took");
   out.phases = phases_of(g.log, out.times.spread.median_s);
   find_slowdown(out.times, out.findings);
-  find_period_cost(out.times, out.findings);
+  find_period_cost(g.log, out.times, out.findings);
   find_lost(out.times, out.findings);
   find_in_phases(out.phases, g.plan ? g.plan->pp : 1, out.findings);
   judge(g, out);
+  if (!out.expected) {
+    for (Finding& f : check_switches(g.settings, out.gpus)) out.findings.push_back(std::move(f));
+  }
   constexpr double kMostPct = 95;  // timers may say more than a step has
   for (Finding& f : out.findings) {
     f.cost_pct = std::clamp(f.cost_pct, 0.0, kMostPct);
@@ -361,6 +401,26 @@ RunCheck check_run(const RunMaterial& g) {
   std::stable_sort(out.findings.begin(), out.findings.end(),
                    [](const Finding& x, const Finding& y) { return x.cost_pct > y.cost_pct; });
   return out;
+}
+
+}  // namespace
+
+RunCheck check_run(const RunMaterial& g) {
+  RunCheck out;
+  const auto kept = without_absurd(g.log, out);
+  if (!kept) return check_believable(g, std::move(out));
+  return check_believable({.log = *kept,
+                           .settings = g.settings,
+                           .model = g.model,
+                           .plan = g.plan,
+                           .no_plan = g.no_plan,
+                           .gpu = g.gpu,
+                           .gpu_from = g.gpu_from,
+                           .network = g.network,
+                           .gpus = g.gpus,
+                           .calibrations = g.calibrations,
+                           .software = g.software},
+                          std::move(out));
 }
 
 Bound run_bound(const RunCheck& check) {

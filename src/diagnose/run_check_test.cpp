@@ -173,6 +173,73 @@ TEST(RunCheck, WhatDoesNotBelongTogetherIsNotJudged) {
   EXPECT_EQ(c.cannot.size(), 2U);
 }
 
+std::size_t about_slowness(const RunCheck& c) {
+  return static_cast<std::size_t>(std::count_if(c.findings.begin(), c.findings.end(), [](const Finding& f) {
+    return f.title.find("slower") != std::string::npos || f.title.find("longer") != std::string::npos;
+  }));
+}
+
+TEST(RunCheck, OneSlowdownIsOneFinding) {
+  Job run;
+  const double usual = run.predicted();
+  run.steps(usual);
+  for (StepSample& s : run.log.steps) s.time_s *= (s.step >= 30 ? 1.6 : 1) * (1 + 0.001 * static_cast<double>(s.step % 7));
+  const RunCheck c = run.check();
+  ASSERT_TRUE(c.times.shift);
+  ASSERT_FALSE(c.findings.empty());
+  EXPECT_NE(c.findings.front().title.find("from step 30"), std::string::npos) << c.findings.front().title;
+  EXPECT_NE(c.findings.front().remedy.find("the likeliest first: a GPU, link or node"), std::string::npos);
+  for (const Finding& f : c.findings) EXPECT_EQ(f.title.find("of 50 steps"), std::string::npos) << f.title;
+  EXPECT_EQ(about_slowness(c), 1U);
+  // Now and then, at no even distance: that is something else, and still told.
+  for (StepSample& s : run.log.steps)
+    s.time_s = usual * (s.step == 9 || s.step == 12 || s.step == 26 || s.step == 33 || s.step == 47 ? 2 : 1);
+  const RunCheck rare = run.check();
+  EXPECT_TRUE(std::any_of(rare.findings.begin(), rare.findings.end(),
+                          [](const Finding& f) { return f.title.starts_with("5 of 50 steps"); }));
+}
+
+TEST(RunCheck, ARunThatWasSlowBeforeItBecameSlowerHasTwoFaults) {
+  Job run;
+  run.steps(2 * run.predicted());
+  for (StepSample& s : run.log.steps) s.time_s *= (s.step >= 30 ? 1.6 : 1) * (1 + 0.001 * static_cast<double>(s.step % 7));
+  EXPECT_EQ(about_slowness(run.check()), 2U);
+}
+
+TEST(RunCheck, AStepOfMoreThanElevenDaysIsNotCounted) {
+  Job run;
+  run.steps(run.predicted());
+  for (std::size_t i = 0; i < 30; ++i) run.log.steps[i].time_s = 1e300;
+  const RunCheck c = run.check();
+  EXPECT_EQ(c.times.spread.samples, 20U);
+  EXPECT_NEAR(c.times.spread.median_s, run.predicted(), 1e-9);
+  ASSERT_EQ(c.cannot.size(), 1U);
+  EXPECT_EQ(c.cannot.front(), "30 of 50 steps: they are said to have taken more than eleven days each");
+}
+
+TEST(RunCheck, SwitchesAreToldOfWithoutAPlan) {
+  Job run;
+  run.steps(1);
+  CommSettings settings;
+  settings.framework = "DeepSpeed";
+  settings.overlap_grad_reduce = false;
+  const RunCheck c = check_run({.log = run.log,
+                                .settings = settings,
+                                .model = {},
+                                .plan = {},
+                                .no_plan = {},
+                                .gpu = nullptr,
+                                .gpu_from = {},
+                                .network = {},
+                                .gpus = run.known,
+                                .calibrations = {},
+                                .software = {}});
+  ASSERT_EQ(c.findings.size(), 1U);
+  EXPECT_NE(c.findings.front().remedy.find("overlap_comm"), std::string::npos);
+  ASSERT_FALSE(c.cannot.empty());
+  EXPECT_EQ(c.cannot.front().find("--model"), std::string::npos) << "there is no such option";
+}
+
 TEST(RunCheck, PhasesAndWhoIsUneven) {
   Job run;
   run.steps(1);

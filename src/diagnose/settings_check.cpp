@@ -18,10 +18,11 @@ using predict::Group;
 using predict::StepTime;
 
 constexpr double kWeightBytes = 2;
-constexpr double kHidden = 0.5;     // of what could be hidden, at least: kernels beside exchanges are slower
-constexpr double kWorthPct = 0.5;   // of a step: less is not worth a change
-constexpr double kMemory = 0.94;    // of a GPU's that may be used
-constexpr double kCasesMost = 0.9;  // of a step: nothing saves more
+constexpr double kHidden = 0.5;                     // of what could be hidden, at least: kernels beside exchanges are slower
+constexpr double kWorthPct = 0.5;                   // of a step: less is not worth a change
+constexpr double kMemory = 0.94;                    // of a GPU's that may be used
+constexpr double kCasesMost = 0.9;                  // of a step: nothing saves more
+constexpr std::uint64_t kBucketLeast = 10'000'000;  // gradients: 20 MB keep the network busier than their start does
 
 // In whose words a remedy is given.
 enum class Family { megatron, deepspeed, fsdp, torchtitan };
@@ -30,6 +31,35 @@ Family family_of(const CommSettings& s) {
   if (s.framework == "torchtitan") return Family::torchtitan;
   if (s.framework == "FSDP" || s.framework == "DDP") return Family::fsdp;
   return s.zero_stage || s.framework == "DeepSpeed" ? Family::deepspeed : Family::megatron;
+}
+
+std::string overlap_remedy(Family f) {
+  return f == Family::deepspeed
+             ? "\"overlap_comm\": true in zero_optimization (it needs up to 4.5 times reduce_bucket_size of memory)"
+             : "--overlap-grad-reduce";
+}
+
+// What makes the host wait, or lets it do more than it needs to.
+std::vector<Finding> host_findings(const CommSettings& s) {
+  std::vector<Finding> out;
+  if (s.timing_level.value_or(0) > 0)
+    out.push_back({.title = fmt::format("timers of level {} wait for all ranks at every phase", *s.timing_level),
+                   .remedy = "--timing-log-level 0, but while looking for something",
+                   .confidence = Confidence::low});
+  if (s.wall_clock_breakdown == true)
+    out.push_back({.title = "DeepSpeed waits for the GPU after every phase to time it",
+                   .remedy = "\"wall_clock_breakdown\": false, but while looking for something",
+                   .confidence = Confidence::low});
+  if (s.empty_cache.value_or(0) > 0)
+    out.push_back({.title = "the allocator gives its memory back every step",
+                   .remedy = "--empty-unused-memory-level 0",
+                   .confidence = Confidence::low});
+  if (s.contiguous_gradients == false)
+    out.push_back({.title = "gradients are not copied into one buffer as they come: memory falls to pieces",
+                   .remedy = "\"contiguous_gradients\": true in zero_optimization",
+                   .verify = "torch.cuda.memory_reserved() is nearer to memory_allocated()",
+                   .confidence = Confidence::low});
+  return out;
 }
 
 class Check {
@@ -109,8 +139,10 @@ class Check {
   // What another plan or software would save, both predicted alike.
   bool add_instead(Finding f, const TrainingPlan& plan, const Calibration& c) {
     const double then = time_of(plan, c).all_s(), saved = now_.all_s() - then;
+    // A run that is faster than predicted may have saved some of it already.
+    const double sure = a_.step_s > 0 ? std::clamp(a_.step_s - then, 0.0, std::max(0.0, saved)) : saved;
     f.evidence.push_back(fmt::format("predicted: a step of {:.3f} s as it is, {:.3f} s with it", now_.all_s(), then));
-    return saved > 0 && add(std::move(f), saved, saved);
+    return saved > 0 && add(std::move(f), sure, saved);
   }
   void add_untold(Finding f) { out_.push_back(std::move(f)); }
 
@@ -136,20 +168,23 @@ class Check {
   }
 
   void overlap_gradients() {
-    if (s().overlap_grad_reduce != false || p_.replicas() <= 1 || p_.shard == Shard::weights) return;
+    if (s().overlap_grad_reduce != false || p_.replicas() <= 1) return;
+    if (p_.shard == Shard::weights) {  // what the model of a step predicts has them overlapped: the difference is not in it
+      add_untold({.title = "weights are gathered and gradients summed between computing, not beside it",
+                  .remedy = overlap_remedy(family_),
+                  .verify = "the median time of a step over 100 steps, before and after"});
+      return;
+    }
     const Group g = replicas();
     const double bytes = shared_params() * gradient_bytes();
     const bool zero2 = family_ == Family::deepspeed && p_.shard == Shard::gradients;
     const double times = zero2 ? p_.micro_batches() : 1;
     const double each = p_.shard == Shard::none ? links_.all_reduce_s(g, bytes) : links_.gather_s(g, bytes);
     const double hideable = times * std::min(each, stage().backward_s);
-    Finding f{
-        .title = "gradients are summed after the backward pass, not beside it",
-        .evidence = {volume(times * bytes, times * each, g),
-                     fmt::format("{:.3f} s of it have a backward pass beside them", hideable)},
-        .remedy = family_ == Family::deepspeed
-                      ? "\"overlap_comm\": true in zero_optimization (it needs up to 4.5 times reduce_bucket_size of memory)"
-                      : "--overlap-grad-reduce"};
+    Finding f{.title = "gradients are summed after the backward pass, not beside it",
+              .evidence = {volume(times * bytes, times * each, g),
+                           fmt::format("{:.3f} s of it have a backward pass beside them", hideable)},
+              .remedy = overlap_remedy(family_)};
     add(std::move(f), kHidden * hideable, hideable);
   }
 
@@ -210,7 +245,7 @@ class Check {
   }
 
   void small_buckets() {
-    if (s().reduce_bucket == 0 || p_.replicas() <= 1 || p_.shard == Shard::weights) return;
+    if (s().reduce_bucket == 0 || p_.replicas() <= 1) return;
     const Group g = replicas();
     const double params = shared_params(), bucket = std::min(params, static_cast<double>(s().reduce_bucket));
     const double start = links_.gather_s(g, 0), carry = links_.gather_s(g, bucket * gradient_bytes()) - start;
@@ -262,27 +297,59 @@ class Check {
     add(std::move(f), kHidden * hidden, hidden);
   }
 
+  // What is computed again, by a plan that computes less of it again. `scaled`: by the memory that the run itself used.
+  std::optional<TrainingPlan> less_again(bool scaled) const {
+    // Norms and residuals in pieces leave room for more: only where it does not go without.
+    const bool pieces = p_.tp > 1 && !p_.sequence_parallel && family_ == Family::megatron;
+    std::vector<Recompute> ways = {Recompute::none, Recompute::selective};
+    if (!scaled) std::swap(ways[0], ways[1]);  // the run used more than is predicted: not all of it at once
+    for (const bool sequence : {false, true}) {
+      if (sequence && !pieces) break;
+      for (const Recompute how : ways) {
+        if (how == p_.recompute) continue;
+        TrainingPlan out = p_;
+        out.recompute = how;
+        out.recompute_layers = 0;
+        out.sequence_parallel = p_.sequence_parallel || sequence;
+        if (memory_gb(out) / (scaled ? 1 : memory_scale_) <= kMemory * a_.gpu.hbm_gb) return out;
+      }
+    }
+    return {};
+  }
+
+  std::string recompute_remedy(const TrainingPlan& instead) const {
+    const bool none = instead.recompute == Recompute::none;
+    switch (family_) {
+      case Family::torchtitan: return fmt::format("mode = \"{}\" in [activation_checkpoint]", name_of(instead.recompute));
+      case Family::fsdp: return "fsdp_activation_checkpointing: false";
+      case Family::deepspeed:
+      case Family::megatron: break;
+    }
+    return fmt::format(
+        "{}{}", none ? "without --recompute-granularity" : "--recompute-granularity selective",
+        instead.sequence_parallel && !p_.sequence_parallel ? ", with --sequence-parallel to make room for it" : "");
+  }
+
   void recompute() {
     if (p_.recompute == Recompute::none) return;
-    for (const Recompute how : {Recompute::none, Recompute::selective}) {
-      if (how == p_.recompute) continue;
-      TrainingPlan instead = p_;
-      instead.recompute = how;
-      instead.recompute_layers = 0;
-      if (!fits(instead)) continue;
-      Finding f{.title = p_.recompute == Recompute::full ? "whole layers are computed again, though there is memory for less"
-                                                         : "attention is computed again, though there is memory to keep it",
-                .evidence = {fmt::format("without, a GPU would use {:.0f} GB of {:g}", memory_gb(instead), a_.gpu.hbm_gb)}};
-      const bool none = how == Recompute::none;
-      switch (family_) {
-        case Family::torchtitan: f.remedy = fmt::format("mode = \"{}\" in [activation_checkpoint]", name_of(how)); break;
-        case Family::fsdp: f.remedy = "fsdp_activation_checkpointing: false"; break;
-        case Family::deepspeed:
-        case Family::megatron: f.remedy = none ? "without --recompute-granularity" : "--recompute-granularity selective"; break;
-      }
-      add_instead(std::move(f), instead, a_.calibration);
-      return;
+    auto instead = less_again(true);
+    const bool sure = instead.has_value();
+    // A run may use more than it needs (what the allocator keeps is in its count), so where whole layers are computed again, that
+    // it fits by the prediction alone is worth a try.
+    if (!sure && p_.recompute == Recompute::full && memory_scale_ > 1) instead = less_again(false);
+    if (!instead) return;
+    Finding f{.title = p_.recompute == Recompute::full ? "whole layers are computed again, though there is memory for less"
+                                                       : "attention is computed again, though there is memory to keep it",
+              .remedy = recompute_remedy(*instead)};
+    const double then = memory_gb(*instead) / (sure ? 1 : memory_scale_);
+    f.evidence.push_back(fmt::format("without, a GPU would use {:.0f} GB of {:g}", then, a_.gpu.hbm_gb));
+    if (!sure) {
+      f.title = "whole layers are computed again, though by the prediction there is memory for less";
+      f.confidence = Confidence::low;
+      f.evidence.push_back(fmt::format("as it is {:.0f} GB are predicted and the log has {:.0f}: watch the first steps",
+                                       memory_gb(p_) / memory_scale_, a_.used_memory_gb));
     }
+    add_instead(std::move(f), *instead, a_.calibration);
   }
 
   void micro_batch() {
@@ -387,18 +454,7 @@ class Check {
   }
 
   void host() {
-    if (s().timing_level.value_or(0) > 0)
-      add_untold({.title = fmt::format("timers of level {} wait for all ranks at every phase", *s().timing_level),
-                  .remedy = "--timing-log-level 0, but while looking for something",
-                  .confidence = Confidence::low});
-    if (s().wall_clock_breakdown == true)
-      add_untold({.title = "DeepSpeed waits for the GPU after every phase to time it",
-                  .remedy = "\"wall_clock_breakdown\": false, but while looking for something",
-                  .confidence = Confidence::low});
-    if (s().empty_cache.value_or(0) > 0)
-      add_untold({.title = "the allocator gives its memory back every step",
-                  .remedy = "--empty-unused-memory-level 0",
-                  .confidence = Confidence::low});
+    for (Finding& f : host_findings(s())) add_untold(std::move(f));
   }
 
   // Other numbers of tensor ranks and stages, with the same context ranks, experts and pieces: a look around, not a search.
@@ -453,5 +509,41 @@ class Check {
 }  // namespace
 
 std::vector<Finding> check_settings(const SettingsAsk& ask) { return Check(ask).all(); }
+
+std::vector<Finding> check_switches(const CommSettings& s, std::uint32_t gpus) {
+  std::vector<Finding> out;
+  const Family family = family_of(s);
+  if (gpus != 1) {
+    if (s.overlap_grad_reduce == false)
+      out.push_back({.title = "gradients are summed after the backward pass, not beside it", .remedy = overlap_remedy(family)});
+    if (s.overlap_param_gather == false && s.distributed_optimizer != false && family == Family::megatron)
+      out.push_back({.title = "new weights are gathered before the forward pass, not beside it",
+                     .remedy = "--overlap-param-gather (with --use-distributed-optimizer and --overlap-grad-reduce)"});
+    if (s.reduce_bucket > 0 && s.reduce_bucket < kBucketLeast)
+      out.push_back({.title = "buckets of gradients are so small that starting an exchange takes longer than carrying it",
+                     .evidence = {fmt::format("{:.3g} million gradients in one", static_cast<double>(s.reduce_bucket) / 1e6)},
+                     .remedy = family == Family::deepspeed ? "\"reduce_bucket_size\": 500000000, the default"
+                                                           : "--ddp-bucket-size 40000000, the default"});
+    if (s.backward_prefetch == "NO_PREFETCH")
+      out.push_back({.title = "weights are asked for only when the backward pass needs them",
+                     .remedy = "fsdp_backward_prefetch: BACKWARD_PRE"});
+  }
+  if (s.fused_attention == false)
+    out.push_back({.title = "attention is not fused: scores go through memory",
+                   .remedy = family == Family::deepspeed ? "--use-flash-attn-v2" : "--attention-backend flash"});
+  if (s.recompute == Recompute::full)
+    out.push_back({.title = "whole layers are computed again: a forward pass more in every step",
+                   .remedy = "where there is memory for it, only attention (selective), or nothing",
+                   .confidence = Confidence::low});
+  if (!s.offload_optimizer.empty() || !s.offload_param.empty())
+    out.push_back({.title = "state is kept outside the GPU: every step carries it there and back",
+                   .remedy = "on the GPU, in pieces among more ranks, where it fits",
+                   .confidence = Confidence::low});
+  for (Finding& f : host_findings(s)) out.push_back(std::move(f));
+  for (Finding& f : out) {
+    if (f.verify.empty()) f.verify = "the median time of a step over 100 steps, before and after";
+  }
+  return out;
+}
 
 }  // namespace muster::diagnose

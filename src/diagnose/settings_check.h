@@ -1,5 +1,6 @@
 // Which of a run's settings cost time, and how much changing each would save by the model of a step.
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "diagnose/finding.h"
@@ -26,5 +27,9 @@ struct SettingsAsk {
 // The largest first. Savings are seconds by the model, with the spread that its predictions have, over the step's own or the
 // predicted, whichever is longer.
 std::vector<Finding> check_settings(const SettingsAsk& ask);
+
+// What is wrong with switches whatever the model, the plan and the GPU: for a run of which nothing can be predicted, so without
+// what changing them saves. `gpus`: 0 where it is not known.
+std::vector<Finding> check_switches(const CommSettings& settings, std::uint32_t gpus);
 
 }  // namespace muster::diagnose

@@ -105,6 +105,66 @@ TEST_F(SettingsCheck, RecomputationThatThereIsMemoryToSpare) {
   EXPECT_EQ(with(found(), "--recompute-granularity"), nullptr) << "it does not fit";
 }
 
+TEST_F(SettingsCheck, WholeLayersAreComputedAgainThoughThereIsMemoryWithTensorRanksInPieces) {
+  plan.recompute = Recompute::full;
+  plan.sequence_parallel = false;
+  model.layers = 80;
+  model.hidden = 8192;
+  model.heads = 64;
+  model.ffn = 28672;
+  plan.tp = 8;
+  plan.pp = 2;
+  plan.dp = 4;
+  plan.seq = 4096;
+  plan.global_batch = 512;
+  const auto all = found();
+  const Finding* f = with(all, "--recompute-granularity, with --sequence-parallel");
+  ASSERT_NE(f, nullptr) << "76 GB of 80 without, 57 with";
+  EXPECT_GT(f->gain->low_pct, 10);
+}
+
+TEST_F(SettingsCheck, WhatFitsByThePredictionAloneIsToldWithWhatTheLogHas) {
+  settings.framework = "torchtitan";
+  plan = {.gpus = 8, .tp = 1, .dp = 8, .micro_batch = 1, .global_batch = 8, .seq = 8192, .shard = Shard::weights};
+  plan.recompute = Recompute::full;
+  const auto all = check_settings({settings, model, plan, gpu, calibration, {8, 50}, 0, 64});  // 37 GB are predicted
+  const Finding* f = with(all, "mode = \"selective\"");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->confidence, Confidence::low);
+  EXPECT_NE(f->evidence[1].find("the log has 64"), std::string::npos) << f->evidence[1];
+  const auto roomy = check_settings({settings, model, plan, gpu, calibration, {8, 50}, 0, 37});
+  ASSERT_NE(with(roomy, "mode = \"none\""), nullptr);
+  EXPECT_EQ(with(roomy, "mode = \"none\"")->confidence, Confidence::medium);
+}
+
+TEST_F(SettingsCheck, SwitchesAreJudgedWhereNothingCanBePredicted) {
+  settings.framework = "DeepSpeed";
+  settings.zero_stage = 3;
+  settings.overlap_grad_reduce = settings.contiguous_gradients = false;
+  settings.reduce_bucket = 500'000;
+  settings.wall_clock_breakdown = true;
+  const auto all = check_switches(settings, 0);
+  for (const char* remedy : {"\"overlap_comm\": true", "\"reduce_bucket_size\"", "\"contiguous_gradients\": true",
+                             "\"wall_clock_breakdown\": false"}) {
+    const Finding* f = with(all, remedy);
+    ASSERT_NE(f, nullptr) << remedy;
+    EXPECT_FALSE(f->gain) << "nothing tells how much";
+  }
+  EXPECT_EQ(with(check_switches(settings, 1), "overlap_comm"), nullptr) << "one GPU has nothing to exchange";
+  EXPECT_TRUE(check_switches({}, 8).empty()) << "what is not told is not found";
+}
+
+TEST_F(SettingsCheck, WeightsInPiecesThatAreNotOverlappedAreSaidWithoutAGain) {
+  settings.framework = "DeepSpeed";
+  settings.zero_stage = 3;
+  settings.overlap_grad_reduce = false;
+  plan.shard = Shard::weights;
+  const auto all = found();
+  const Finding* f = with(all, "\"overlap_comm\": true");
+  ASSERT_NE(f, nullptr);
+  EXPECT_FALSE(f->gain);
+}
+
 TEST_F(SettingsCheck, StagesThatAreNotInterleaved) {
   plan.tp = 2;
   plan.pp = 4;

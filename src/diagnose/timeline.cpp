@@ -156,7 +156,12 @@ class Builder {
     for (const Busy& b : busy_) longest_busy_ = std::max(longest_busy_, b.span.length());
     std::sort(syncs_.begin(), syncs_.end(), [](const Span& x, const Span& y) { return x.end_ns < y.end_ns; });
     for (const HostOp& op : t_.ops) op_starts_.push_back(op.span.start_ns);
+    for (const RuntimeCall& c : t_.calls) op_starts_.push_back(c.span.start_ns);
     std::sort(op_starts_.begin(), op_starts_.end());
+    for (const Mark& m : t_.marks) {
+      if (!fetches_input(t_.names[m.name])) said_.push_back({m.span, Part::other, m.name});
+    }
+    std::stable_sort(said_.begin(), said_.end(), by_start);
   }
 
   void sweep();
@@ -165,6 +170,7 @@ class Builder {
   void add(std::int64_t from, std::int64_t to, Part part, Index owner);
   void add_gap(std::int64_t from, std::int64_t to, Part part, Index next, std::uint32_t during);
   void alone(std::int64_t from, std::int64_t to, Index i);
+  std::uint32_t said(std::int64_t from, std::int64_t to) const;
   bool is_send(const GpuEvent& e) const {
     if (e.detail == kNone || t_.exchanges[e.detail].op == kNone) return false;
     const std::string_view op = t_.names[t_.exchanges[e.detail].op];
@@ -176,9 +182,10 @@ class Builder {
   Timeline out_;
   std::vector<const RuntimeCall*> by_correlation_;
   std::vector<Busy> busy_;
-  std::vector<Span> syncs_;  // by their end
-  std::vector<std::int64_t> op_starts_;
-  std::size_t step_ = 0;  // first that may hold what comes next
+  std::vector<Span> syncs_;              // by their end
+  std::vector<std::int64_t> op_starts_;  // of operators and calls
+  std::vector<Busy> said_;               // what the program itself marked, by start
+  std::size_t step_ = 0;                 // first that may hold what comes next
   std::size_t busy_at_ = 0;
   std::int64_t longest_busy_ = 0;
   std::size_t sync_at_ = 0;
@@ -303,6 +310,22 @@ void Builder::idle(std::int64_t from, std::int64_t to, Index next) {
   add_gap(issued, to, staged ? Part::pageable : Part::launch, next, call->name);
 }
 
+// The shortest of the program's own marks that most of a time lies in: "save_checkpoint".
+std::uint32_t Builder::said(std::int64_t from, std::int64_t to) const {
+  std::uint32_t out = kNone;
+  std::int64_t shortest = INT64_MAX;
+  auto it = std::lower_bound(said_.begin(), said_.end(), to, [](const Busy& b, std::int64_t at) { return b.span.start_ns < at; });
+  constexpr int kLookedAt = 256;  // nearest first: those that hold it and began before so many others are not about it
+  for (int looked = 0; it != said_.begin() && looked < kLookedAt; ++looked) {
+    --it;
+    const std::int64_t within = std::min(to, it->span.end_ns) - std::max(from, it->span.start_ns);
+    if (5 * within < 4 * (to - from) || it->span.length() >= shortest) continue;
+    shortest = it->span.length();
+    out = it->name;
+  }
+  return out;
+}
+
 // The host had not yet issued it: what was it doing?
 std::int64_t Builder::host_late(std::int64_t from, std::int64_t to, Index next) {
   const std::int64_t asked = from;
@@ -324,12 +347,14 @@ std::int64_t Builder::host_late(std::int64_t from, std::int64_t to, Index next) 
     // and what had waited for the GPU left it without work.
     const GpuEvent& e = *out_.events[next];
     const bool brings = e.work == GpuWork::copy && has(t_.names[e.name], "HtoD");
-    const bool elsewhere = silent > kLongHostWork && ops * kLongHostWork < silent && !t_.ops.empty();
-    const bool all = elsewhere && drained && !brings;
-    const std::int64_t kept = all ? silent : std::min(silent, behind_ + (drained ? kEmptyQueue : 0));
+    const bool elsewhere = silent > kLongHostWork && ops * kLongHostWork < silent;
+    const std::uint32_t doing = elsewhere ? said(at, until) : kNone;  // what it calls that itself goes before what is guessed
+    const bool all = elsewhere && drained && !brings && doing == kNone;
+    const std::int64_t kept = all ? silent : doing != kNone ? 0 : std::min(silent, behind_ + (drained ? kEmptyQueue : 0));
     add_gap(at, at + kept, Part::sync, next, by);
     behind_ = std::max<std::int64_t>(0, behind_ - kept);
-    add_gap(at + kept, until, !elsewhere ? Part::launch : brings ? Part::input : Part::other, next, kNone);
+    const Part rest_of_it = !elsewhere ? Part::launch : brings && doing == kNone ? Part::input : Part::other;
+    add_gap(at + kept, until, rest_of_it, next, doing);
     at = until;
   };
   for (std::size_t k = busy_at_; k < busy_.size() && busy_[k].span.start_ns < to; ++k) {

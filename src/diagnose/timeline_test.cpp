@@ -355,5 +355,39 @@ TEST(Timeline, PartsSumToTheirStepsWhateverHappened) {
   }
 }
 
+// A host that says nothing for long, with or without a word on what it does.
+Timeline silent_host(std::string_view mark, bool waits) {
+  Machine m;
+  m.steps(5, [&](int) {
+    for (int i = 0; i < 20; ++i) {
+      m.b.op({m.host + us, m.host + 2 * us}, "aten::mm");
+      m.kernel(2 * ms);
+    }
+    if (waits) m.wait();
+    const std::int64_t from = m.host;
+    m.think(60 * ms);
+    if (!mark.empty()) m.b.mark({from, m.host}, mark);
+  });
+  static Trace kept;
+  kept = m.b.t;
+  return timeline(kept);
+}
+
+TEST(Timeline, AHostThatDoesSomethingElseIsNotLaunchingSlowly) {
+  const auto most = [](const Timeline& t) {
+    const PartTimes p = t.parts();
+    std::size_t at = static_cast<std::size_t>(Part::input);
+    for (std::size_t i = at; i < kParts; ++i) at = p[i] > p[at] ? i : at;
+    return names(Part{})[at];
+  };
+  EXPECT_EQ(most(silent_host("", false)), "other");
+  EXPECT_EQ(most(silent_host("", true)), "sync") << "it had waited, and left the GPU without work";
+  const Timeline saving = silent_host("save_checkpoint", true);
+  EXPECT_EQ(most(saving), "other") << "what the program calls it itself goes before what is guessed";
+  bool named = false;
+  for (const Gap& g : saving.gaps) named = named || (g.part == Part::other && g.during != kNone);
+  EXPECT_TRUE(named);
+}
+
 }  // namespace
 }  // namespace muster::diagnose

@@ -83,7 +83,7 @@ struct Fields {
   std::uint64_t external = kNone, bytes = 0;
   std::string_view dims, types, values;
   std::string_view grid, block, registers, shared, occupancy;
-  std::string_view op, group, dtype, elements_in, elements_out, ranks, seq;  // of a collective
+  std::string_view op, group, dtype, elements_in, elements_out, ranks, seq, members;  // of a collective
 };
 
 }  // namespace
@@ -134,7 +134,7 @@ struct KinetoReader::Guts {
 
   Sizes sizes() const {
     return {trace.gpu.size(),       trace.calls.size(), trace.steps.size(), trace.marks.size(), trace.ops.size(),
-            trace.exchanges.size(), trace.events,       trace.host_events,  trace.left_out};
+            trace.exchanges.size(), trace.events,       trace.host_events,  trace.damaged,      trace.left_out};
   }
   void back_to(const Sizes& s) {
     trace.gpu.resize(s.gpu);
@@ -197,6 +197,16 @@ ExchangeAsk KinetoReader::Guts::exchange_of(const Fields& f) {
   ask.in_elements = whole_of(f.elements_in, 0);
   ask.out_elements = whole_of(f.elements_out, 0);
   ask.seq = whole_of(f.seq, UINT64_MAX);
+  // "[0, 8, 16]", with or without quotes; long lists are cut by the profiler.
+  for (std::size_t at = 0; (at = f.members.find_first_of("0123456789", at)) != std::string_view::npos;) {
+    const std::size_t end = std::min(f.members.find_first_not_of("0123456789", at), f.members.size());
+    const std::uint64_t rank = whole_of(f.members.substr(at, end - at), UINT64_MAX);
+    at = end;
+    if (rank >= kNone) continue;
+    const auto r = static_cast<std::uint32_t>(rank);
+    ask.lowest = ask.lowest == kNone ? r : std::min(ask.lowest, r);
+    ask.highest = ask.highest == kNone ? r : std::max(ask.highest, r);
+  }
   return ask;
 }
 
@@ -335,6 +345,13 @@ bool KinetoReader::Guts::arguments(od::object args, Fields& f) {
         break;
       case 'P':
         if (is(a, "Process Group Name")) f.group = x.raw_json_token();
+        if (is(a, "Process Group Ranks")) {
+          if (*x.raw_json_token().data() == '"') {
+            f.members = x.raw_json_token();
+          } else {
+            ok = raw(f.members);
+          }
+        }
         break;
       case 'S':
         if (is(a, "Seq")) f.seq = x.raw_json_token();
@@ -540,7 +557,10 @@ Result<bool> KinetoReader::Guts::step(bool last) {
     at = At::key;
     return true;
   }
-  std::size_t from = skip_space(text, text.starts_with("\xef\xbb\xbf") ? 3 : 0);
+  constexpr std::string_view kBom = "\xef\xbb\xbf";  // may begin a file, and nothing else
+  const bool first = at == At::begin && read == 0;
+  if (first && !last && text.size() < kBom.size() && kBom.starts_with(text)) return false;
+  std::size_t from = skip_space(text, first && text.starts_with(kBom) ? kBom.size() : 0);
   if (at == At::key) {
     while (from < text.size() && text[from] == ',') from = skip_space(text, from + 1);
   }

@@ -182,12 +182,19 @@ TEST(KinetoDetail, ExchangesSayWhatTheyCarry) {
   EXPECT_EQ(x.in_elements, 1000U);
   EXPECT_EQ(x.out_elements, 2000U);
   EXPECT_EQ(x.seq, 41U);
+  EXPECT_EQ(x.lowest, 0U);
+  EXPECT_EQ(x.highest, 1U);
   const Trace none = read(events({event("kernel", "ncclDevKernel_AllReduce(x)", R"("stream": 20)"),
                                   event("kernel", "ncclDevKernel_Broadcast(x)", R"("Collective name": "br\"oad\u0063ast")")}));
   EXPECT_EQ(none.gpu.at(0).detail, kNone);
   EXPECT_EQ(none.names[none.exchanges[none.gpu.at(1).detail].op], "br\"oadcast");
   EXPECT_EQ(none.exchanges[0].seq, UINT64_MAX);
   EXPECT_EQ(none.exchanges[0].group, kNone);
+  EXPECT_EQ(none.exchanges[0].lowest, kNone);
+  const Trace quoted = read(events({event(
+      "kernel", "ncclDevKernel_X(x)", R"("Collective name": "allreduce", "Process Group Ranks": "[16, 8, 99999999999]")")}));
+  EXPECT_EQ(quoted.exchanges[0].lowest, 8U);
+  EXPECT_EQ(quoted.exchanges[0].highest, 16U);
 }
 
 TEST(KinetoDetail, ExchangesThatOnlyTheirOperatorTellsOf) {

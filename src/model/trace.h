@@ -37,6 +37,7 @@ struct ExchangeAsk {
   std::uint32_t ranks = 0;                                 // of the group
   std::uint64_t in_elements = 0, out_elements = 0;
   std::uint64_t seq = UINT64_MAX;  // of the group; none: not told
+  std::uint32_t lowest = kNone, highest = kNone;  // ranks of the group, as far as they are listed
 };
 
 // A kernel, a copy or a fill.

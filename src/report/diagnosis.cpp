@@ -182,12 +182,12 @@ std::string diagnosis_json(const Diagnosis& d) {
   w.object();
   w.key("verdict").object().field("bound", name_of(d.verdict.bound)).field("sentence", printable(d.verdict.sentence));
   w.field("confidence", name_of(d.verdict.confidence)).end_object();
+  w.key("shares").object();  // only profiles tell them
   if (!d.profiles.empty()) {
-    w.key("shares").object();
     const diagnose::Shares mean = mean_shares(d);
     for (std::size_t b = 0; b < diagnose::kBounds; ++b) w.field(names(Bound{})[b], mean[b]);
-    w.end_object();
   }
+  w.end_object();
   w.key("findings").array();
   for (const Finding& f : d.findings) write_finding(w, f, d);
   w.end_array();

@@ -11,7 +11,7 @@ constexpr std::string_view kDiagnosisStyle = R"css(
   --bg: #f3f5f8; --panel: #fff; --panel-2: #f3f5f8; --line: #dbe1e8; --text: #16202c; --text-2: #55636f; --accent: #0b62b8;
   --compute: #0072b2; --memory: #009e73; --communication: #d55e00; --input: #e69f00; --launch: #cc79a7; --sync: #7a5195;
   --copy: #b8a400; --pipeline: #8c564b; --dependency: #4d6a7a; --other: #9aa5b1;
-  --product: #0072b2; --attention: #4fa6de; --convolution: #9fcdee; --stream: #009e73; --optimizer: #74cdb2;
+  --product: #0072b2; --attention: #4fa6de; --convolution: #9fcdee; --stream: #009e73; --optimizer: #74cdb2; --unknown: #8d99a8;
   --heat: 213 94 0;
 }
 @media (prefers-color-scheme: dark) {
@@ -19,7 +19,7 @@ constexpr std::string_view kDiagnosisStyle = R"css(
     --bg: #0d1117; --panel: #151b23; --panel-2: #1d2530; --line: #2a3441; --text: #e4eaf1; --text-2: #9aa8b7; --accent: #5aa9f2;
     --compute: #3d98db; --memory: #22b78c; --communication: #ee7628; --input: #f2b134; --launch: #dd94bd; --sync: #a67fc6;
     --copy: #ddcf45; --pipeline: #b98070; --dependency: #86a3b3; --other: #65717e;
-    --product: #3d98db; --attention: #86c5f2; --convolution: #c4e2f8; --stream: #22b78c; --optimizer: #8fdcc5;
+    --product: #3d98db; --attention: #86c5f2; --convolution: #c4e2f8; --stream: #22b78c; --optimizer: #8fdcc5; --unknown: #a3b0c0;
     --heat: 238 118 40;
   }
 }

@@ -26,14 +26,15 @@ constexpr std::size_t kNameBytes = 60;     // of a kernel in a hover title
 constexpr double kUnits = 1500, kThinnest = 0.4;
 constexpr std::array<double, 9> kCells = {1500, 1000, 700, 480, 320, 200, 120, 60, 20};  // tried in turn, until few enough
 
-constexpr std::size_t kPaints = 5 + diagnose::kBounds;  // kinds of kernels, then bounds
-std::string_view paint_name(std::size_t p) { return p < 5 ? names(KernelKind{})[p] : names(Bound{})[p - 5]; }
-std::size_t paint_of(Bound b) { return 5 + static_cast<std::size_t>(b); }
+constexpr std::size_t kKinds = names(KernelKind{}).size();
+constexpr std::size_t kPaints = kKinds + diagnose::kBounds;  // kinds of kernels, then bounds
+std::string_view paint_name(std::size_t p) { return p < kKinds ? names(KernelKind{})[p] : names(Bound{})[p - kKinds]; }
+std::size_t paint_of(Bound b) { return kKinds + static_cast<std::size_t>(b); }
 std::size_t paint_of(KernelKind k) { return static_cast<std::size_t>(k); }
 
 std::size_t paint_of(diagnose::Part part) {
   for (std::size_t b = 0; b < diagnose::kBounds; ++b) {
-    if (names(Bound{})[b] == colour_of(part)) return 5 + b;
+    if (names(Bound{})[b] == colour_of(part)) return kKinds + b;
   }
   return paint_of(Bound::other);
 }

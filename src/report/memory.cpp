@@ -47,10 +47,13 @@ void say_device(const DeviceMemory& d, std::vector<std::string>& out) {
     out.push_back(fmt::format("  {} in {} blocks: {} ({})", say_bytes(m.bytes), m.blocks, m.where, name_of(m.kind)));
   }
   if (d.batch) {
-    out.push_back(fmt::format("a batch of {}{:.2f} times today's{} fits: {} stay the same, {} grow with it, of {}",
-                              d.batch->at_most ? "at most " : "", d.batch->factor,
-                              d.batch->fits ? fmt::format(" ({})", *d.batch->fits) : "", say_bytes(d.batch->constant),
-                              say_bytes(d.batch->scaling), say_bytes(d.batch->limit)));
+    if (d.batch->no_room) {
+      out.push_back("no batch fits: " + diagnose::say_batch(*d.batch));
+    } else {
+      out.push_back(fmt::format("a batch of {}{:.2f} times today's{} fits: {}", d.batch->at_most ? "at most " : "",
+                                d.batch->factor, d.batch->fits ? fmt::format(" ({})", *d.batch->fits) : "",
+                                diagnose::say_batch(*d.batch)));
+    }
   }
   if (d.replay_off) {
     out.push_back(fmt::format("the requests replayed: with today's settings the peak of reserved memory is {:+.1f} % off",
@@ -121,7 +124,7 @@ void write_course(JsonWriter& w, const DeviceMemory& d) {
     w.null();
     return;
   }
-  w.object().field("factor", d.batch->factor).field("at_most", d.batch->at_most).key("fits");
+  w.object().field("factor", d.batch->factor).field("at_most", d.batch->at_most).field("no_room", d.batch->no_room).key("fits");
   if (d.batch->fits) {
     w.value(*d.batch->fits);
   } else {

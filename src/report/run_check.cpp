@@ -14,16 +14,35 @@ namespace {
 using diagnose::Pace;
 using diagnose::RunCheck;
 
+constexpr double kPlain = 1e9;  // larger ones, which only a broken log has, are written short
+
 // Seconds with the digits that tell steps apart.
-std::string seconds(double s) { return s < 1 ? fmt::format("{:.1f} ms", s * 1e3) : fmt::format("{:.3f} s", s); }
+std::string seconds(double s) {
+  return s < 1 ? fmt::format("{:.1f} ms", s * 1e3) : s < kPlain ? fmt::format("{:.3f} s", s) : fmt::format("{:.3g} s", s);
+}
+
+std::string bounded(double v) { return v < kPlain ? fmt::format("{:.1f}", v) : fmt::format("{:.3g}", v); }
+
+// Since when it is slower or faster than it was: the middle of all steps alone hides that.
+std::string change_words(const diagnose::StepTimes& t) {
+  const auto by = [](const diagnose::Shift& s) {
+    const double ratio = s.before_s > 0 ? s.after_s / s.before_s : 1;
+    return ratio >= 1 ? fmt::format("{:.0f} % slower", 100 * (ratio - 1)) : fmt::format("{:.0f} % faster", 100 * (1 - ratio));
+  };
+  if (t.shift) return fmt::format(", and {} since step {}", by(*t.shift), t.shift->step);
+  if (t.growth) return fmt::format(", and little by little {} by the end", by(*t.growth));
+  return "";
+}
 
 std::string speed(const RunCheck& c) {
   std::vector<std::string> parts;
-  if (c.tokens_per_s > 0) parts.push_back(fmt::format("{:.0f} tokens/s", c.tokens_per_s));
-  if (c.tflops > 0) parts.push_back(fmt::format("{:.1f} TFLOP/s a GPU", c.tflops));
-  if (c.mfu_pct > 0) parts.push_back(fmt::format("MFU {:.1f} % of {}", c.mfu_pct, c.gpu));
-  if (c.reported_tflops > 0) parts.push_back(fmt::format("the log counts {:.1f} TFLOP/s", c.reported_tflops));
-  if (c.reported_mfu_pct > 0) parts.push_back(fmt::format("and MFU {:.1f} %", c.reported_mfu_pct));
+  if (c.tokens_per_s > 0)
+    parts.push_back(
+        fmt::format("{} tokens/s", c.tokens_per_s < kPlain ? fmt::format("{:.0f}", c.tokens_per_s) : bounded(c.tokens_per_s)));
+  if (c.tflops > 0) parts.push_back(fmt::format("{} TFLOP/s a GPU", bounded(c.tflops)));
+  if (c.mfu_pct > 0) parts.push_back(fmt::format("MFU {} % of {}", bounded(c.mfu_pct), c.gpu));
+  if (c.reported_tflops > 0) parts.push_back(fmt::format("the log counts {} TFLOP/s", bounded(c.reported_tflops)));
+  if (c.reported_mfu_pct > 0) parts.push_back(fmt::format("and MFU {} %", bounded(c.reported_mfu_pct)));
   return join(parts, ", ");
 }
 
@@ -85,9 +104,7 @@ void write_history(JsonWriter& w, const diagnose::StepTimes& t) {
   w.end_array();
 }
 
-}  // namespace
-
-std::string run_sentence(const RunCheck& c) {
+std::string pace_sentence(const RunCheck& c) {
   const double step = c.times.spread.median_s;
   const std::string_view far = c.confidence == diagnose::Confidence::low ? ", which nothing like it was measured for" : "";
   if (step <= 0) return "the log does not tell how long a step took";
@@ -106,6 +123,12 @@ std::string run_sentence(const RunCheck& c) {
   return fmt::format("a step takes {}; how long it should take cannot be told", seconds(step));
 }
 
+}  // namespace
+
+std::string run_sentence(const RunCheck& c) {
+  return pace_sentence(c) + (c.times.spread.median_s > 0 ? change_words(c.times) : "");
+}
+
 std::vector<std::string> say_run_check(const RunCheck& c) {
   std::vector<std::string> out;
   const diagnose::Spread& s = c.times.spread;
@@ -120,7 +143,7 @@ std::vector<std::string> say_run_check(const RunCheck& c) {
   if (!c.gpu_from.empty()) out.push_back("GPU: " + c.gpu_from);
   for (std::size_t i = 0; i < std::min<std::size_t>(4, c.phases.size()); ++i) {
     const diagnose::PhaseShare& p = c.phases[i];
-    out.push_back(fmt::format("  {:<28} {:>10.1f} ms, {:.1f} % of a step{}", p.name, p.mean_ms, p.share_pct,
+    out.push_back(fmt::format("  {:<28} {:>10} ms, {} % of a step{}", p.name, bounded(p.mean_ms), bounded(p.share_pct),
                               p.ranks ? fmt::format("; the fastest rank {:.0f} % less", p.spread_pct) : ""));
   }
   return out;

@@ -36,6 +36,27 @@ TEST(RunCheckReport, Words) {
   EXPECT_NE(all.find("100 steps (1 to 100)"), std::string::npos) << all;
 }
 
+TEST(RunCheckReport, TheSentenceSaysSinceWhenItIsSlower) {
+  diagnose::RunCheck c = slow_run();
+  c.pace = diagnose::Pace::faster;
+  c.times.spread.median_s = 0.8;
+  c.times.shift = diagnose::Shift{60, 91, 0.75, 1.05};
+  EXPECT_EQ(
+      run_sentence(c),
+      "a step takes 800.0 ms: faster than the 1.000 s that are expected (900.0 ms to 1.200 s), and 40 % slower since step 60");
+  c.times.shift = diagnose::Shift{60, 91, 1.0, 0.75};
+  EXPECT_NE(run_sentence(c).find("and 25 % faster since step 60"), std::string::npos) << run_sentence(c);
+}
+
+TEST(RunCheckReport, NoNumberIsLongerThanALine) {
+  diagnose::RunCheck c = slow_run();
+  c.times.spread = {100, 1e300, 1e300, 1e300, 1e300};
+  c.tokens_per_s = c.tflops = c.mfu_pct = c.reported_tflops = 1e300;
+  c.phases = {{"forward", 1e300, 1e300, 1, true}};
+  EXPECT_LT(run_sentence(c).size(), 200U);
+  for (const std::string& l : say_run_check(c)) EXPECT_LT(l.size(), 200U) << l;
+}
+
 TEST(RunCheckReport, Json) {
   JsonWriter w;
   write_run(w, slow_run());
