@@ -224,8 +224,11 @@ class Assembly {
     const bool one = d_.profiles.size() == 1;
     // Of the rank that the others wait for, its own bound matters: theirs is that they wait.
     const diagnose::Bound bound = one ? v.bound : diagnose::verdict_of({&d_.profiles[told], 1}).bound;
+    auto exchanges = diagnose::exchange_findings(d_.profiles[told], yardstick());
+    const bool first = bound == diagnose::Bound::communication;  // links that are slow go before exchanges that could be hidden
+    if (first) add(d_.findings, std::move(exchanges));
     add(d_.findings, diagnose::profile_findings(d_.profiles[told], d_.peaks, bound));
-    add(d_.findings, diagnose::exchange_findings(d_.profiles[told], yardstick()));
+    if (!first) add(d_.findings, std::move(exchanges));
     for (std::string& s : diagnose::shortcomings(d_.profiles, d_.peaks)) d_.cannot.push_back(std::move(s));
     return {};
   }

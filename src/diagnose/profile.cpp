@@ -32,7 +32,7 @@ std::string why(Bound b, double pct, double step_ms, std::size_t ranks) {
     case Bound::dependency: return fmt::format("{} {:.0f} % is spent waiting for another stream", of, pct);
     case Bound::other: break;
   }
-  return fmt::format("{} the GPU is idle {:.0f} %, and the profile does not show why", of, pct);
+  return fmt::format("{} the GPU is idle {:.0f} % for no reason that a call of the host shows", of, pct);
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ void Remedies::put(Bound about, Finding f, const Change* change, double rough, d
     if (gain[0] < 1) return;
     // Both ends of what the profiler may have taken are unlikely: half the way to each. And nothing saves more than what it is
     // about takes, whatever else would follow from it.
-    const double high = std::min({99.0, f.cost_pct, (gain[0] + most) / 2 + rough});
-    f.gain = Gain{std::clamp((gain[0] + least) / 2 - rough, 0.0, high), high};
+    const double told = (gain[0] + most) / 2 + rough, high = std::min({99.0, f.cost_pct, told});
+    const double low = std::max(0.0, (gain[0] + least) / 2 - rough);
+    f.gain = Gain{told > f.cost_pct ? std::min(low, high / 2) : low, high};
     gain[0] = std::min(gain[0], f.cost_pct);
     if (f.achieved.empty() && f.expected.empty()) f.achieved = fmt::format("{:.4g} ms a step", in_ms(p_.line.step_ns()));
     if (f.expected.empty()) f.expected = fmt::format("{:.4g} ms a step", in_ms(p_.line.step_ns()) * (1 - gain[0] / 100));
@@ -83,7 +84,7 @@ std::map<std::string, std::pair<std::int64_t, std::uint32_t>> Remedies::during(P
   std::map<std::string, std::pair<std::int64_t, std::uint32_t>> out;
   for (const Gap& g : p_.line.gaps) {
     if (g.part != part) continue;
-    auto& [ns, count] = out[g.during == kNone ? std::string("nothing recorded") : printable(t_.names[g.during])];
+    auto& [ns, count] = out[g.during == kNone ? std::string(kNothingRecorded) : printable(t_.names[g.during])];
     ns += g.span.length();
     ++count;
   }

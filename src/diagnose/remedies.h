@@ -12,6 +12,7 @@
 namespace muster::diagnose {
 
 constexpr double kWorthTelling = 2;  // percent of the step
+constexpr std::string_view kNothingRecorded = "nothing recorded";
 
 inline bool has_part(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 inline double in_ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }

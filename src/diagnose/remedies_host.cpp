@@ -261,10 +261,22 @@ void Remedies::elsewhere() {
     put(Bound::other, std::move(f), nullptr);
     return;
   }
-  f.remedy =
-      "profile with with_stack=True, and see what Python does there: checkpoints, logging, garbage collection, code of one's "
-      "own";
-  f.confidence = Confidence::low;
+  const auto gaps = during(Part::other);
+  const auto most =
+      std::max_element(gaps.begin(), gaps.end(), [](const auto& x, const auto& y) { return x.second.first < y.second.first; });
+  if (most != gaps.end() && most->first != kNothingRecorded &&
+      2 * in_ms(a_step(most->second.first)) > f.cost_pct / 100 * in_ms(p_.line.step_ns())) {
+    f.title = fmt::format("The GPU is idle {:.1f} % of the step, most of it while the host is in {}", f.cost_pct, most->first);
+    const bool saves = has_part(most->first, "checkpoint") || has_part(most->first, "save");
+    f.remedy = saves ? "save without stopping (torch.distributed.checkpoint.async_save, --async-save), or less often"
+                     : fmt::format("{} less often, in another thread or process, or on the GPU", most->first);
+    f.confidence = Confidence::medium;
+  } else {
+    f.remedy =
+        "profile with with_stack=True, and see what Python does there: checkpoints, logging, garbage collection, code of one's "
+        "own";
+    f.confidence = Confidence::low;
+  }
   put(Bound::other, std::move(f), nullptr);
 }
 

@@ -198,10 +198,10 @@ ExchangeAsk KinetoReader::Guts::exchange_of(const Fields& f) {
   ask.out_elements = whole_of(f.elements_out, 0);
   ask.seq = whole_of(f.seq, UINT64_MAX);
   // "[0, 8, 16]", with or without quotes; long lists are cut by the profiler.
-  for (std::size_t at = 0; (at = f.members.find_first_of("0123456789", at)) != std::string_view::npos;) {
-    const std::size_t end = std::min(f.members.find_first_not_of("0123456789", at), f.members.size());
-    const std::uint64_t rank = whole_of(f.members.substr(at, end - at), UINT64_MAX);
-    at = end;
+  for (std::size_t i = 0; (i = f.members.find_first_of("0123456789", i)) != std::string_view::npos;) {
+    const std::size_t end = std::min(f.members.find_first_not_of("0123456789", i), f.members.size());
+    const std::uint64_t rank = whole_of(f.members.substr(i, end - i), UINT64_MAX);
+    i = end;
     if (rank >= kNone) continue;
     const auto r = static_cast<std::uint32_t>(rank);
     ask.lowest = ask.lowest == kNone ? r : std::min(ask.lowest, r);
@@ -345,13 +345,8 @@ bool KinetoReader::Guts::arguments(od::object args, Fields& f) {
         break;
       case 'P':
         if (is(a, "Process Group Name")) f.group = x.raw_json_token();
-        if (is(a, "Process Group Ranks")) {
-          if (*x.raw_json_token().data() == '"') {
-            f.members = x.raw_json_token();
-          } else {
-            ok = raw(f.members);
-          }
-        }
+        if (is(a, "Process Group Ranks"))
+          ok = raw(f.members) && (!f.members.empty() || !(f.members = x.raw_json_token()).empty());
         break;
       case 'S':
         if (is(a, "Seq")) f.seq = x.raw_json_token();

@@ -66,7 +66,7 @@ one = f'{STATE}/one.json'
 with open(one, 'w') as f:
     json.dump({'traceEvents': [{'ph': 'X', 'cat': 'kernel', 'name': 'k', 'pid': 0, 'tid': 7, 'ts': 1, 'dur': 2}]}, f)
 ran = run('diagnose', '-o', 'json', one)
-check(ran.code == 0 and json.loads(ran.out)['verdict']['confidence'] == 'low', 'one event is a profile, of which little is said', ran)
+check(ran.code == 0 and json.loads(ran.out)['verdict']['confidence'] == 'low', 'one event is a profile that says little', ran)
 noise = f'{STATE}/noise'
 with open(noise, 'wb') as f:
     block = os.urandom(2**20)
