@@ -227,7 +227,12 @@ class Assembly {
     auto exchanges = diagnose::exchange_findings(d_.profiles[told], yardstick());
     const bool first = bound == diagnose::Bound::communication;  // links that are slow go before exchanges that could be hidden
     if (first) add(d_.findings, std::move(exchanges));
-    add(d_.findings, diagnose::profile_findings(d_.profiles[told], d_.peaks, bound));
+    auto own = diagnose::profile_findings(d_.profiles[told], d_.peaks, bound);
+    if (!one) {  // shares above are means over ranks, these are of one
+      for (diagnose::Finding& f : own)
+        f.evidence.insert(f.evidence.begin(), diagnose::rank_words(d_.profiles[told], told) + "'s step");
+    }
+    add(d_.findings, std::move(own));
     if (!first) add(d_.findings, std::move(exchanges));
     for (std::string& s : diagnose::shortcomings(d_.profiles, d_.peaks)) d_.cannot.push_back(std::move(s));
     return {};

@@ -18,7 +18,8 @@ constexpr double kUnknownCounts = 0.25;  // of the kernels' time
 double at(const Shares& s, Bound b) { return s[static_cast<std::size_t>(b)]; }
 
 std::string why(Bound b, double pct, double step_ms, std::size_t ranks) {
-  const std::string of = fmt::format("of a step of {:.4g} ms{}", step_ms, ranks > 1 ? fmt::format(", over {} ranks", ranks) : "");
+  const std::string of =
+      fmt::format("of a step of {}{}", ms_words(step_ms), ranks > 1 ? fmt::format(", over {} ranks", ranks) : "");
   switch (b) {
     case Bound::compute: return fmt::format("{} the GPU computes {:.0f} %: its arithmetic is the limit", of, pct);
     case Bound::memory: return fmt::format("{} the GPU spends {:.0f} % in kernels that wait for its memory", of, pct);
@@ -36,6 +37,12 @@ std::string why(Bound b, double pct, double step_ms, std::size_t ranks) {
 }
 
 }  // namespace
+
+std::string ms_words(double ms) {
+  return ms < 9'999       ? fmt::format("{:.4g} ms", ms)
+         : ms < 9'999'000 ? fmt::format("{:.4g} s", ms / 1e3)
+                          : fmt::format("{:.0f} s", ms / 1e3);
+}
 
 Shares shares_of(const PartTimes& parts, const Physics& kernels) {
   double sum = 0;

@@ -37,6 +37,8 @@ struct Profile {
   double replay_error = 1;  // of the step, with nothing changed
 };
 
+std::string ms_words(double ms);  // "40.1 ms", "12.9 s"
+
 Profile take_apart(const Trace& trace, std::string file, const Peaks& peaks, std::span<const std::int64_t> waits = {});
 Shares shares_of(const PartTimes& parts, const Physics& kernels);
 Verdict verdict_of(std::span<const Profile> ranks);

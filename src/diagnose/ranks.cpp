@@ -74,10 +74,6 @@ std::vector<Exchange> gather(std::span<const Trace* const> traces) {
   return all;
 }
 
-std::string rank_words(const Profile& p, std::size_t i) {
-  return p.trace->rank ? fmt::format("rank {}", *p.trace->rank) : fmt::format("file {}", i + 1);
-}
-
 double median(std::vector<double> v) {
   if (v.empty()) return 0;
   const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
@@ -234,6 +230,10 @@ std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWait
     out.cause = most == input ? LateCause::input : LateCause::host;
   }
   return out;
+}
+
+std::string rank_words(const Profile& p, std::size_t i) {
+  return p.trace->rank ? fmt::format("rank {}", *p.trace->rank) : fmt::format("file {}", i + 1);
 }
 
 std::string late_words(const LateRank& late, std::span<const Profile> ranks) {

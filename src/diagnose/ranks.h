@@ -45,6 +45,7 @@ struct LateRank {
 // The rank that the others wait for, if it is one and it is so most of the time.
 std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWaits& waits);
 Finding late_finding(const LateRank& late, std::span<const Profile> ranks);
+std::string rank_words(const Profile& p, std::size_t at);  // "rank 2", or where it is not told "file 3"
 // "rank 2, whose host is slower"
 std::string late_words(const LateRank& late, std::span<const Profile> ranks);
 // Where ranks wait much, and no one of them is to blame.

@@ -63,10 +63,11 @@ void Remedies::put(Bound about, Finding f, const Change* change, double rough, d
     // about takes, whatever else would follow from it.
     const double told = (gain[0] + most) / 2 + rough, high = std::min({99.0, f.cost_pct, told});
     const double low = std::max(0.0, (gain[0] + least) / 2 - rough);
-    f.gain = Gain{told > f.cost_pct ? std::min(low, high / 2) : low, high};
+    // Where the replay says much more than that, it gains by what comes with it: how much is left then is anybody's guess.
+    f.gain = Gain{gain[0] > f.cost_pct + rough ? std::min(low, high / 2) : std::min(low, high), high};
     gain[0] = std::min(gain[0], f.cost_pct);
-    if (f.achieved.empty() && f.expected.empty()) f.achieved = fmt::format("{:.4g} ms a step", in_ms(p_.line.step_ns()));
-    if (f.expected.empty()) f.expected = fmt::format("{:.4g} ms a step", in_ms(p_.line.step_ns()) * (1 - gain[0] / 100));
+    if (f.achieved.empty() && f.expected.empty()) f.achieved = ms_words(in_ms(p_.line.step_ns())) + " a step";
+    if (f.expected.empty()) f.expected = ms_words(in_ms(p_.line.step_ns()) * (1 - gain[0] / 100)) + " a step";
     r.weight = gain[0];
   } else {
     r.weight = f.cost_pct / 4;

@@ -26,7 +26,8 @@ std::string saved(const Finding& f, const Diagnosis& d) {
   std::string out = fmt::format("{:.0f} to {:.0f} % of the step", f.gain->low_pct, f.gain->high_pct);
   if (d.gpus > 0) {
     const double low = kDay * d.gpus * f.gain->low_pct / 100, high = kDay * d.gpus * f.gain->high_pct / 100;
-    out += fmt::format(", {:.4g} to {:.4g} GPU-hours a day", low, high);
+    const int digits = high < 10 ? 1 : 0;
+    out += fmt::format(", {:.{}f} to {:.{}f} GPU-hours a day", low, digits, high, digits);
     if (d.price > 0) out += fmt::format(", {:.0f} to {:.0f} $ a day", low * d.price, high * d.price);
   }
   return out;

@@ -16,10 +16,10 @@ constexpr std::size_t kSaid = 12;
 
 std::vector<std::string> say_difference(const diagnose::ProfileDiff& d) {
   std::vector<std::string> out;
-  out.push_back(
-      d.gain_pct() >= 0
-          ? fmt::format("a step takes {:.4g} ms instead of {:.4g}: {:.1f} % less", d.after_ms, d.before_ms, d.gain_pct())
-          : fmt::format("a step takes {:.4g} ms instead of {:.4g}: {:.1f} % more", d.after_ms, d.before_ms, -d.gain_pct()));
+  out.push_back(d.gain_pct() >= 0 ? fmt::format("a step takes {} instead of {}: {:.1f} % less", diagnose::ms_words(d.after_ms),
+                                                diagnose::ms_words(d.before_ms), d.gain_pct())
+                                  : fmt::format("a step takes {} instead of {}: {:.1f} % more", diagnose::ms_words(d.after_ms),
+                                                diagnose::ms_words(d.before_ms), -d.gain_pct()));
   out.push_back(fmt::format("  {:<16}{:>12}{:>12}{:>12}", "ms a step", "before", "after", "change"));
   for (std::size_t b = 0; b < diagnose::kBounds; ++b) {
     if (d.before_share_ms[b] < 0.0005 && d.after_share_ms[b] < 0.0005) continue;
