@@ -37,8 +37,6 @@
 namespace muster::cmd {
 namespace {
 
-constexpr int kFindingsPresent = 6;
-
 using report::Diagnosis;
 
 // What the job ran on, as far as the files and the flags tell.
@@ -75,7 +73,8 @@ Result<Ground> ground_of(const DiagnoseOptions& o, const Material& m) {
       if (g.gpu != nullptr) g.from = "the profile";
     }
   }
-  if (g.gpu != nullptr) g.hint.gpu = g.gpu->name;
+  // What a log of exchanges says of its GPU itself goes before what a profile beside it ran on.
+  if (g.gpu != nullptr && (g.from != "the profile" || m.benches.empty())) g.hint.gpu = g.gpu->name;
   g.hint.network = diagnose::network_of(m.nccl);
   return g;
 }
@@ -106,6 +105,7 @@ class Assembly {
   Result<void> all() {
     d_.price = o_.price;
     d_.gpus = o_.gpus;
+    d_.cannot = m_.left_out;
     if (const auto ok = hang(); !ok) return ok;
     if (const auto ok = stragglers(); !ok) return ok;
     memory();
@@ -113,6 +113,7 @@ class Assembly {
     run();
     exchanges();
     kernels();
+    if (o_.price > 0 && d_.gpus == 0) d_.cannot.emplace_back("no money is told: how many GPUs the job has is not known (--gpus)");
     return {};
   }
   Diagnosis& diagnosis() { return d_; }
@@ -136,6 +137,7 @@ class Assembly {
     const auto hang = diagnose::find_hang(records);
     verdict(diagnose::Bound::communication, report::hang_sentence(hang, records.size()),
             hang && !hang->certain ? diagnose::Confidence::low : diagnose::Confidence::high);
+    if (hang) d_.findings.push_back(report::hang_finding(*hang, records.size()));
     d_.parts.push_back({"hang", "", hang ? report::say_hang(*hang) : std::vector<std::string>(),
                         json_of([&](JsonWriter& w) { report::write_hang(w, hang); })});
     // Dumps of some ranks in which nothing waits say neither that it hangs nor that it does not.
@@ -252,7 +254,8 @@ class Assembly {
                                   .network = g_.network,
                                   .gpus = gpu_models(),
                                   .calibrations = shipped_calibrations(),
-                                  .software = shipped_software()};
+                                  .software = shipped_software(),
+                                  .batch = batch_of(config, o_.gpus > 0 ? o_.gpus : log.value.gpus)};
       if (given.gpu == nullptr) {
         const diagnose::GpuGuess guess = diagnose::guess_gpu(log.value, gpu_models());
         given.gpu = guess.gpu;
@@ -312,7 +315,9 @@ class Assembly {
     if (m_.inspector.records > 0) {
       const auto series = diagnose::judge_inspector(m_.inspector, y);
       auto found = diagnose::find_in_inspector(series);
-      first(found, "no rank's exchanges fall out of line");
+      const bool several = std::any_of(series.begin(), series.end(), [](const auto& s) { return s.ranks_seen > 1; });
+      first(found, several ? "no rank's exchanges fall out of line"
+                           : "records of one rank alone: who waits for whom cannot be told from them");
       alarming_ = alarming_ || !found.empty();
       for (const diagnose::JudgedSeries& s : series) {
         for (const diagnose::OddRank& r : s.odd)
@@ -376,7 +381,9 @@ int run_diagnose(const DiagnoseOptions& given) {
   if (o.files.size() >= 2 && o.files.front() == "job" && !std::filesystem::exists("job")) {
     job = o.files[1];
     o.files.erase(o.files.begin(), o.files.begin() + 2);
-    if (o.files.empty()) return diagnose_job(o, job, nullptr, {});
+    if (o.format == DiagnoseFormat::html || o.format == DiagnoseFormat::csv)
+      return say_error({Code::bad_input, "a job that runs is told in words or JSON", "-o text or -o json"});
+    if (o.files.empty()) return diagnose_job(o, job, nullptr, {}, false);
   }
   auto read = read_material(o);
   if (!read) return say_error(read.error());
@@ -396,7 +403,7 @@ int run_diagnose(const DiagnoseOptions& given) {
   Assembly assembly(o, m, *ground);
   if (const auto ok = assembly.all(); !ok) return say_error(ok.error());
   const Diagnosis& d = assembly.diagnosis();
-  if (!job.empty()) return diagnose_job(o, job, &d, assembly.leads());
+  if (!job.empty()) return diagnose_job(o, job, &d, assembly.leads(), assembly.alarming());
   if (!o.perfetto.empty()) {
     if (d.profiles.empty())
       return say_error({Code::bad_input, "--perfetto is of profiles", "what torch.profiler or Nsight Systems exported"});

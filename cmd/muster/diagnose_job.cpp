@@ -66,7 +66,11 @@ void take_findings(const Value& findings, const std::vector<Lead>& leads, JobVie
     const std::string node = text_of(f, "node"), kind = text_of(f, "kind");
     const bool about_job = text_of(f, "job") == v.id || text_of(f, "subject") == "job " + v.id;
     if (!about_job && !mine.contains(node)) continue;
-    Known k{node.empty() ? "the job" : node, kind, {}, !only_suspicion(kind)};
+    const Value* slot = f.find("slot");
+    const std::string gpu = slot != nullptr && slot->integer() != nullptr && *slot->integer() >= 0
+                                ? fmt::format(" GPU {}", *slot->integer())
+                                : std::string();
+    Known k{node.empty() ? "the job" : node + gpu, kind, {}, !only_suspicion(kind)};
     for (const Value& e : report::list_of(f, "evidence")) {
       if (k.words.empty()) k.words = text_of(e, "text");
     }
@@ -91,7 +95,9 @@ Result<JobView> ask(const Client& client, const std::string& id, const std::vect
   for (const Value& n : report::list_of(*job, "nodes")) {
     if (n.string() != nullptr) v.nodes.push_back(printable(*n.string()));
   }
-  if (v.nodes.empty())
+  if (v.id.empty())
+    return fail(Code::bad_input, "that server's answer is none of Muster's", "the address of the controller: --server");
+  if (v.nodes.empty() || v.phase != "running")
     return fail(Code::conflict, fmt::format("job {} is {}: it runs on no node now", v.id, v.phase),
                 fmt::format("`muster describe job {}`", v.id));
   const auto findings = client.get("/api/v1/findings", {{"open", "1"}});
@@ -102,17 +108,23 @@ Result<JobView> ask(const Client& client, const std::string& id, const std::vect
 
 // dynolog's own client, which asks the profiler inside the job; it must run on the nodes with KINETO_USE_DAEMON=1 in the job.
 std::string command_for(const std::string& node, const JobView& v) {
-  return fmt::format("dyno --hostname {} gputrace --job-id {} --iterations 3 --log-file /tmp/muster_{}_{}.json", node, v.id, v.id,
-                     node);
+  return fmt::format(
+      "dyno --hostname {} gputrace --job-id {} --process-limit 16 --iterations 3 --log-file /tmp/muster_{}_{}.json", node, v.id,
+      v.id, node);
 }
 
 }  // namespace
 
-int diagnose_job(const DiagnoseOptions& o, const std::string& id, const report::Diagnosis* told, const std::vector<Lead>& leads) {
+int diagnose_job(const DiagnoseOptions& o, const std::string& id, const report::Diagnosis* told, const std::vector<Lead>& leads,
+                 bool alarming) {
   const auto client = Client::open(o.connection);
   if (!client) return say_error(client.error());
   const auto v = ask(*client, id, leads);
   if (!v) return say_error(v.error());
+  const auto finish = [&] {
+    const int written = finish_output();
+    return written != 0 ? written : alarming || !v->known.empty() ? kFindingsPresent : 0;
+  };
   std::vector<Suspect> all = v->suspects;
   if (!v->control.empty()) all.push_back({v->control, "to compare with"});
   if (o.format == DiagnoseFormat::json) {
@@ -128,7 +140,7 @@ int diagnose_job(const DiagnoseOptions& o, const std::string& id, const report::
     if (told != nullptr) w.key("diagnosis").raw(report::diagnosis_json(*told));
     w.end_object();
     put(w.take() + "\n");
-    return finish_output();
+    return finish();
   }
   put(fmt::format("job {} {} on {} nodes: {}{}\n", v->id, v->name, v->nodes.size(), v->phase,
                   v->note.empty() ? "" : ", " + v->note));
@@ -143,7 +155,7 @@ int diagnose_job(const DiagnoseOptions& o, const std::string& id, const report::
   for (const Suspect& s : all) put(fmt::format("  {}   # {}\n", command_for(s.node, *v), s.why));
   put("(dynolog on the nodes, and KINETO_USE_DAEMON=1 in the job's environment)\n");
   put(fmt::format("then bring the files together: muster diagnose muster_{}_*.json\n", v->id));
-  return finish_output();
+  return finish();
 }
 
 }  // namespace muster::cmd

@@ -21,8 +21,9 @@ struct Lead {
 };
 
 // A job that runs: what the controller knows of it, and the commands that take a trace of the ranks in question. `told`: what its
-// files say, if any were given; null: none.
+// files say, if any were given; null: none. `alarming`: they tell of trouble.
 int diagnose_job(const DiagnoseOptions& options, const std::string& job, const report::Diagnosis* told,
-                 const std::vector<Lead>& leads);
+                 const std::vector<Lead>& leads, bool alarming);
+constexpr int kFindingsPresent = 6;  // exit code
 
 }  // namespace muster::cmd

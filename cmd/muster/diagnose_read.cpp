@@ -236,9 +236,15 @@ Result<Material> read_material(const DiagnoseOptions& o) {
 
   Material all;
   LogReaders logs;
+  const bool any = std::any_of(pieces.begin(), pieces.end(), [](const auto& p) { return p->has_value(); });
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Result<Piece>& piece = *pieces[i];
-    if (!piece) return tl::unexpected(named(piece.error(), o.files[i]));
+    // One file of many that is nothing known does not hide what the others say; one that is not there is a slip of the hand.
+    if (!piece && (!any || piece.error().code != Code::bad_input)) return tl::unexpected(named(piece.error(), o.files[i]));
+    if (!piece) {
+      all.left_out.push_back(fmt::format("left out: {}", named(piece.error(), o.files[i]).what));
+      continue;
+    }
     for (const std::string& line : piece->said) say(line);
     Material& m = piece->material;
     append(all.traces, m.traces);

@@ -26,6 +26,7 @@ struct Named {
 };
 
 struct Material {
+  std::vector<std::string> left_out;  // files that could not be read, and why
   std::vector<report::AccountedTrace> traces;
   std::vector<FlightRecord> records;
   std::vector<NamedText> operations, descriptions;  // of one job

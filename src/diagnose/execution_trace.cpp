@@ -17,7 +17,14 @@ using Kind = OperatorCost::Kind;
 
 bool heavy(Kind k) { return k == Kind::product || k == Kind::attention || k == Kind::convolution; }
 
+// Chakra's nodes may say what they cost. Where they compute at all, they do so as products can.
+bool told_cost(const ExecutionNode& n) {
+  return (n.work == NodeWork::compute || n.work == NodeWork::memory) && (n.operations > 0 || n.bytes > 0);
+}
+
 std::optional<OperatorCost> cost_of(const ExecutionNode& n) {
+  if (told_cost(n)) return OperatorCost{n.operations, n.bytes, n.operations > 0 ? Kind::product : Kind::stream};
+  if (n.work != NodeWork::none && n.work != NodeWork::compute) return {};
   std::vector<Operand> operands(n.inputs.size());
   for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = {n.inputs[i].shapes, n.inputs[i].type, n.inputs[i].value};
   // What it does, if anything, is among those that it calls.
@@ -42,8 +49,11 @@ class Counter {
  private:
   void choose();
   void take(const ExecutionNode& n, const OperatorCost& c);
-  void exchange(const TraceExchange& e);
+  void exchange(const ExecutionNode& n);
   void chain(const ExecutionNode& n, double flops, double seconds);
+  void time();
+  void rows();
+  double best_s(const OperatorCost& c) const;
 
   const ExecutionTrace& trace_;
   Rates peaks_;
@@ -78,12 +88,28 @@ void Counter::choose() {
   for (std::size_t i = n; i-- > 0;) {
     const OperatorCost& c = costs_[i];
     const bool costs = c.flops > 0 || c.bytes > 0;
+    // Those that say what they cost wait for others, and do not call them.
+    if (told_cost(trace_.nodes[i])) {
+      counted_[i] = true;
+      continue;
+    }
     counted_[i] = costs && (heavy(c.kind) ? !heavy_below[i] : !any_below[i]);
     const std::uint32_t parent = trace_.nodes[i].parent;
     if (parent >= i) continue;
     leaf_[parent] = false;
     if (heavy_below[i] || (costs && heavy(c.kind))) heavy_below[parent] = true;
     if (any_below[i] || costs) any_below[parent] = true;
+  }
+  // What ran for an operator whose cost is known is no operator of its own; what ran by itself is, whatever it did.
+  std::vector<bool> covered(n, false);
+  for (std::size_t i = 0; i < n; ++i) {
+    const ExecutionNode& node = trace_.nodes[i];
+    const std::uint32_t parent = node.parent;
+    covered[i] =
+        parent < i && (covered[parent] || (counted_[parent] && trace_.nodes[parent].on_gpu && !told_cost(trace_.nodes[parent])));
+    const bool ran = (node.work == NodeWork::compute || node.work == NodeWork::memory) && node.on_gpu && !node.on_host &&
+                     node.duration_us.value_or(0) > 0;
+    if (ran && !covered[i]) counted_[i] = true;
   }
 }
 
@@ -114,10 +140,14 @@ void Counter::chain(const ExecutionNode& n, double flops, double seconds) {
   out_.chain.seconds = std::max(out_.chain.seconds, longest.seconds);
 }
 
-void Counter::take(const ExecutionNode& n, const OperatorCost& c) {
+double Counter::best_s(const OperatorCost& c) const {
   const double compute = peaks_.flops_per_s > 0 && heavy(c.kind) ? c.flops / peaks_.flops_per_s : 0;
   const double memory = peaks_.bytes_per_s > 0 ? c.bytes / peaks_.bytes_per_s : 0;
-  const double seconds = std::max(compute, memory);
+  return std::max(compute, memory);
+}
+
+void Counter::take(const ExecutionNode& n, const OperatorCost& c) {
+  const double seconds = best_s(c);
   OperatorSum& sum = out_.by_kind[static_cast<std::size_t>(c.kind)];
   ++sum.operators;
   sum.flops += c.flops;
@@ -127,19 +157,91 @@ void Counter::take(const ExecutionNode& n, const OperatorCost& c) {
   out_.flops += c.flops;
   out_.bytes += c.bytes;
   out_.seconds += seconds;
-  if (seconds < peaks_.launch_s) ++out_.small;
+  if ((n.on_host || !n.duration_us ? seconds : *n.duration_us / 1e6) < peaks_.launch_s) ++out_.small;
   const bool floats =
       std::any_of(n.inputs.begin(), n.inputs.end(), [](const TraceOperand& o) { return o.type == "Tensor(float)"; });
   if (heavy(c.kind) && floats) out_.float_flops += c.flops;
   chain(n, c.flops, seconds);
 }
 
-void Counter::exchange(const TraceExchange& e) {
+void Counter::exchange(const ExecutionNode& n) {
   if (exchanges_.size() > 100'000) return;
+  const TraceExchange& e = *n.exchange;
   ExchangeSum& sum = exchanges_[{e.op, e.group, e.dtype}];
   sum.ranks = std::max(sum.ranks, e.ranks);
   ++sum.calls;
-  sum.bytes += static_cast<double>(e.in_elements) * bytes_of_type(e.dtype);
+  sum.bytes += e.bytes > 0 ? e.bytes : static_cast<double>(e.in_elements) * bytes_of_type(e.dtype);
+  sum.seconds += n.duration_us.value_or(0) / 1e6;
+}
+
+void Counter::time() {
+  const auto timed = [](const ExecutionNode& n) { return n.work != NodeWork::metadata && n.duration_us.value_or(0) > 0; };
+  const bool device =
+      std::any_of(trace_.nodes.begin(), trace_.nodes.end(), [&](const ExecutionNode& n) { return timed(n) && !n.on_host; });
+  TracedTimes t;
+  for (const ExecutionNode& n : trace_.nodes) {
+    if (!timed(n) || (device && n.on_host)) continue;
+    double& of = n.work == NodeWork::exchange  ? t.exchange_s
+                 : n.work == NodeWork::compute ? t.compute_s
+                 : n.work == NodeWork::memory  ? t.memory_s
+                                               : t.other_s;
+    of += *n.duration_us / 1e6;
+  }
+  if (t.sum_s() > 0) out_.traced = t;
+}
+
+// Where nodes say which they wait for. Those that wait for each other in a circle are left out.
+void Counter::rows() {
+  const std::size_t n = trace_.nodes.size();
+  if (std::all_of(trace_.nodes.begin(), trace_.nodes.end(), [](const ExecutionNode& x) { return x.work == NodeWork::none; }))
+    return;
+  std::vector<std::uint32_t> waits(n, 0), ready;
+  std::vector<std::vector<std::uint32_t>> next(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    for (const std::uint32_t d : trace_.nodes[i].waits_for) {
+      if (d >= n) continue;
+      next[d].push_back(i);
+      ++waits[i];
+    }
+    if (waits[i] == 0) ready.push_back(i);
+  }
+  struct Row {
+    Chain chain;
+    double traced_s = 0, exchange_s = 0;
+  };
+  std::vector<Row> before(n);  // of what a node waits for, the longest
+  for (std::size_t k = 0; k < ready.size(); ++k) {
+    const std::uint32_t i = ready[k];
+    const ExecutionNode& node = trace_.nodes[i];
+    Row row = before[i];
+    if (counted_[i] || node.exchange) ++row.chain.operators;
+    if (counted_[i]) {
+      row.chain.flops += costs_[i].flops;
+      row.chain.seconds += best_s(costs_[i]);
+    }
+    const double traced_s = node.work == NodeWork::metadata ? 0 : node.duration_us.value_or(0) / 1e6;
+    row.traced_s += traced_s;
+    if (node.work == NodeWork::exchange) row.exchange_s += traced_s;
+    const auto longer = [](Row& than, const Row& r) {
+      than.chain.operators = std::max(than.chain.operators, r.chain.operators);
+      than.chain.flops = std::max(than.chain.flops, r.chain.flops);
+      than.chain.seconds = std::max(than.chain.seconds, r.chain.seconds);
+      if (r.traced_s <= than.traced_s) return;
+      than.traced_s = r.traced_s;
+      than.exchange_s = r.exchange_s;
+    };
+    for (const std::uint32_t to : next[i]) {
+      longer(before[to], row);
+      if (--waits[to] == 0) ready.push_back(to);
+    }
+    out_.chain.operators = std::max(out_.chain.operators, row.chain.operators);
+    out_.chain.flops = std::max(out_.chain.flops, row.chain.flops);
+    out_.chain.seconds = std::max(out_.chain.seconds, row.chain.seconds);
+    if (out_.traced && row.traced_s > out_.traced->row_s) {
+      out_.traced->row_s = row.traced_s;
+      out_.traced->row_exchange_s = row.exchange_s;
+    }
+  }
 }
 
 ExecutionDiagnosis Counter::count() {
@@ -149,7 +251,7 @@ ExecutionDiagnosis Counter::count() {
     const ExecutionNode& n = trace_.nodes[i];
     if (n.name.starts_with("ProfilerStep")) ++out_.steps;
     if (n.exchange) {
-      exchange(*n.exchange);
+      exchange(n);
       chain(n, 0, 0);
     }
     if (out_.gpu && !n.on_gpu) continue;
@@ -161,6 +263,8 @@ ExecutionDiagnosis Counter::count() {
       ++out_.unknown;
     }
   }
+  time();
+  rows();
   for (auto& [key, sum] : exchanges_) {
     sum.op = printable(std::get<0>(key));
     sum.group = printable(std::get<1>(key));
@@ -178,28 +282,29 @@ std::string per_step(const ExecutionDiagnosis& d, double n) {
 
 // Launches that take longer than what they launch leave the GPU idle, whatever it is.
 std::optional<Finding> launch_bound(const ExecutionDiagnosis& d, const Rates& p) {
-  if (!d.gpu || d.seconds <= 0 || d.operators < 100) return {};
+  const double busy = d.traced ? d.traced->sum_s() : d.seconds;
+  if (!d.gpu || busy <= 0 || d.operators < 100) return {};
   const double launches = static_cast<double>(d.operators) * p.launch_s,
                share = static_cast<double>(d.small) / static_cast<double>(d.operators);
-  if (share < 0.5 || launches < 0.5 * d.seconds) return {};
+  if (share < 0.5 || launches < 0.5 * busy) return {};
   Finding f;
   f.title = "Most operators are too small to keep the GPU busy while the next is launched";
-  f.evidence.push_back(
-      fmt::format("{} of {} operators need less than {:.0f} us at the peak of the GPU", d.small, d.operators, p.launch_s * 1e6));
-  f.evidence.push_back(fmt::format("the GPU needs {:.2f} ms for all, their launches {:.2f} ms", d.seconds * 1e3, launches * 1e3));
+  f.evidence.push_back(fmt::format("{} of {} operators need less than {:.0f} us{}", d.small, d.operators, p.launch_s * 1e6,
+                                   d.traced ? "" : " at the peak of the GPU"));
+  f.evidence.push_back(fmt::format("the GPU needs {:.2f} ms for all, their launches {:.2f} ms", busy * 1e3, launches * 1e3));
   f.expected = "launches that take less time than what they launch";
   f.achieved = fmt::format("{:.0f} % of operators are smaller", 100 * share);
   f.remedy =
       "torch.compile(model, mode=\"reduce-overhead\") (CUDA graphs, fusion), a larger batch, fused optimizers (fused=True)";
-  const double lost = launches > d.seconds ? 100 * (1 - d.seconds / launches) : 0;
-  f.gain = Gain{0, lost};
+  const double lost = launches > busy ? 100 * (1 - busy / launches) : 0;
+  if (lost > 0) f.gain = Gain{0, lost};
   f.verify = "a profile with times (torch.profiler): idle between kernels goes down";
-  f.confidence = launches > d.seconds ? Confidence::medium : Confidence::low;
+  f.confidence = launches > busy ? Confidence::medium : Confidence::low;
   f.cost_pct = lost;
   return f;
 }
 
-std::optional<Finding> single_precision(const ExecutionDiagnosis& d) {
+std::optional<Finding> single_precision(const ExecutionDiagnosis& d, const Rates& p) {
   double heavy_flops = 0, heavy_seconds = 0;
   for (const Kind k : {Kind::product, Kind::attention, Kind::convolution}) {
     heavy_flops += d.by_kind[static_cast<std::size_t>(k)].flops;
@@ -210,14 +315,21 @@ std::optional<Finding> single_precision(const ExecutionDiagnosis& d) {
   f.title = "Products and convolutions are done in 32 bits";
   f.evidence.push_back(
       fmt::format("{:.0f} % of {:.2f} TFLOP have operands of type float", 100 * d.float_flops / heavy_flops, heavy_flops / 1e12));
-  f.expected = "bf16, or TF32 where 32 bits are needed";
+  f.expected = p.bf16 ? "bf16, or TF32 where 32 bits are needed" : "16 bits, or what else the GPU's tensor cores take";
   f.achieved = "float";
-  f.remedy =
+  const std::string ampere =
       "torch.autocast(\"cuda\", dtype=torch.bfloat16), or torch.set_float32_matmul_precision('high') and "
       "torch.backends.cudnn.allow_tf32 = True";
-  f.cost_pct = d.seconds > 0 ? 100 * heavy_seconds / d.seconds : 0;
-  f.gain = Gain{0, f.cost_pct / 2};
-  f.verify = "the trace shows c10::BFloat16 operands, or the profile shows tensor-core kernels";
+  f.remedy = p.bf16 ? ampere
+                    : "BF16 or TF32 on GPUs from Ampere on: " + ampere +
+                          "; FP16 on those before: torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler";
+  // Without a GPU there are no times, and how much of the step it is is not known.
+  if (d.seconds > 0) {
+    f.cost_pct = 100 * heavy_seconds / d.seconds;
+    f.gain = Gain{0, f.cost_pct / 2};
+  }
+  f.verify = p.bf16 ? "the trace shows c10::BFloat16 operands, or the profile shows tensor-core kernels"
+                    : "the trace shows c10::BFloat16 or c10::Half operands, or the profile shows tensor-core kernels";
   f.confidence = Confidence::medium;  // whether TF32 is on, a trace does not tell
   return f;
 }
@@ -225,7 +337,7 @@ std::optional<Finding> single_precision(const ExecutionDiagnosis& d) {
 std::optional<Finding> small_messages(const ExecutionDiagnosis& d) {
   double calls = 0, bytes = 0;
   for (const ExchangeSum& e : d.exchanges) {
-    if (e.ranks == 1) continue;
+    if (e.ranks == 1 || e.bytes <= 0) continue;
     calls += static_cast<double>(e.calls);
     bytes += e.bytes;
   }
@@ -239,6 +351,30 @@ std::optional<Finding> small_messages(const ExecutionDiagnosis& d) {
   f.remedy = "larger buckets: DDP bucket_cap_mb=100, DeepSpeed reduce_bucket_size and allgather_bucket_size, larger FSDP units";
   f.verify = "fewer and larger record_param_comms in the trace";
   f.confidence = Confidence::low;
+  return f;
+}
+
+// In a row with the operators: nothing hides them.
+std::optional<Finding> bare_exchanges(const ExecutionDiagnosis& d) {
+  if (!d.traced || d.traced->row_s <= 0) return {};
+  const TracedTimes& t = *d.traced;
+  const double share = 100 * t.row_exchange_s / t.row_s;
+  if (share < 10) return {};
+  Finding f;
+  f.title = fmt::format("Exchanges wait for operators and operators for exchanges: {:.0f} % of the longest row is theirs", share);
+  f.evidence.push_back(fmt::format("the longest row of nodes that wait for each other takes {:.4g} ms, {:.4g} ms of it exchanges",
+                                   t.row_s * 1e3, t.row_exchange_s * 1e3));
+  f.evidence.push_back(fmt::format("of {:.4g} ms of exchanges in all, by the times in the trace", t.exchange_s * 1e3));
+  f.expected = "exchanges beside operators that do not need their results";
+  f.achieved = fmt::format("{:.4g} ms of exchanges in the row", t.row_exchange_s * 1e3);
+  f.remedy =
+      "start an exchange where its input is there and wait for it where its result is used (async_op=True): DDP's buckets, "
+      "FSDP's "
+      "prefetch (backward_prefetch, forward_prefetch), Megatron-LM's --overlap-grad-reduce and --overlap-param-gather";
+  f.cost_pct = share;
+  f.gain = Gain{0, 100 * std::min(t.row_exchange_s, t.row_s - t.row_exchange_s) / t.row_s};
+  f.verify = "a trace of the same step: the longest row is shorter";
+  f.confidence = Confidence::medium;
   return f;
 }
 
@@ -277,7 +413,8 @@ std::optional<Finding> host_waits(const ExecutionDiagnosis& d) {
 
 ExecutionDiagnosis diagnose_execution(const ExecutionTrace& trace, const Rates& peaks) {
   ExecutionDiagnosis out = Counter(trace, peaks).count();
-  for (auto f : {launch_bound(out, peaks), single_precision(out), plain_optimizer(out), small_messages(out), host_waits(out)}) {
+  for (auto f : {launch_bound(out, peaks), single_precision(out, peaks), plain_optimizer(out), small_messages(out),
+                 bare_exchanges(out), host_waits(out)}) {
     if (f) out.findings.push_back(std::move(*f));
   }
   std::stable_sort(out.findings.begin(), out.findings.end(),

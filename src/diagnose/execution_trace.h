@@ -1,8 +1,10 @@
 // What can be said of a training step from its operators' shapes alone, before any clock has run: how much there is to compute,
-// to move and to exchange, how much of it is in a row, and how long that would take at best.
+// to move and to exchange, how much of it is in a row, and how long that would take at best. Where the trace has times (Chakra's
+// may), also what takes them.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ struct Rates {
   double flops_per_s = 0;  // of matrix products, in the type they are done in
   double bytes_per_s = 0;  // of its memory
   double launch_s = 5e-6;  // what the host needs to start a kernel
+  bool bf16 = false;       // it is known to multiply in BF16 and TF32, as GPUs from Ampere on do
 };
 
 struct OperatorSum {
@@ -28,13 +31,23 @@ struct ExchangeSum {
   std::string op, group, dtype;  // printable
   std::uint32_t ranks = 0;
   std::uint64_t calls = 0;
-  double bytes = 0;  // of the input, all calls
+  double bytes = 0;    // of the input, all calls
+  double seconds = 0;  // as the trace says; 0: it does not
 };
 
 struct Chain {
   std::uint64_t operators = 0;
   double flops = 0;  // of the chain that has most of it; likewise
   double seconds = 0;
+};
+
+// What the trace itself says of times. Of what runs on the GPU, and on the host only where nothing else has times.
+struct TracedTimes {
+  double compute_s = 0, memory_s = 0, exchange_s = 0, other_s = 0;  // one after the other
+  double row_s = 0;           // of the longest row of nodes that wait for each other: it takes no less, whatever overlaps
+  double row_exchange_s = 0;  // of that, in exchanges
+
+  double sum_s() const { return compute_s + memory_s + exchange_s + other_s; }
 };
 
 struct ExecutionDiagnosis {
@@ -50,6 +63,7 @@ struct ExecutionDiagnosis {
   std::uint64_t syncs = 0;                // values that the host waits for (aten::item)
   std::uint64_t optimizer_operators = 0;  // within Optimizer.step
   Chain chain;                            // longest of what waits for each other's results
+  std::optional<TracedTimes> traced;      // none: it has no times
   std::vector<ExchangeSum> exchanges;     // the largest first
   std::vector<Finding> findings;
 };

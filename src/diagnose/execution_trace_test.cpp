@@ -99,6 +99,21 @@ TEST(ExecutionDiagnosis, ProductsInSinglePrecision) {
   EXPECT_EQ(diagnose_execution(b.trace, kGpu).findings[0].title, "Products and convolutions are done in 32 bits");
 }
 
+TEST(ExecutionDiagnosis, TypesThatTheGpuMayNotHaveAreNotAdvised) {
+  Builder b;
+  const char* kFloat = "Tensor(float)";
+  b.add("aten::mm", kNoNode, {tensor({4096, 4096}, 1, kFloat), tensor({4096, 4096}, 2, kFloat)}, {});
+  const Finding unknown = diagnose_execution(b.trace, {}).findings.at(0);
+  EXPECT_TRUE(unknown.remedy.starts_with("BF16 or TF32 on GPUs from Ampere on: ")) << unknown.remedy;
+  EXPECT_NE(unknown.remedy.find("FP16 on those before: torch.autocast(\"cuda\", dtype=torch.float16)"), std::string::npos);
+  EXPECT_EQ(unknown.expected.find("bf16"), std::string::npos);
+  EXPECT_FALSE(unknown.gain) << "without a GPU it is not known what it takes";
+  const Finding known = diagnose_execution(b.trace, {100e12, 1e12, 5e-6, true}).findings.at(0);
+  EXPECT_TRUE(known.remedy.starts_with("torch.autocast(\"cuda\", dtype=torch.bfloat16)")) << known.remedy;
+  ASSERT_TRUE(known.gain);
+  EXPECT_GT(known.gain->high_pct, 0);
+}
+
 TEST(ExecutionDiagnosis, AnOptimizerOfManyOperators) {
   Builder b;
   b.add("ProfilerStep#3", kNoNode, {}, {});
@@ -128,6 +143,90 @@ TEST(ExecutionDiagnosis, Exchanges) {
   EXPECT_EQ(d.chain.operators, 40U) << "each waits for the one before";
   ASSERT_EQ(d.findings.size(), 1U);
   EXPECT_EQ(d.findings[0].title, "Exchanges are many and small");
+}
+
+ExecutionNode chakra(NodeWork work, double us, std::vector<std::uint32_t> waits_for) {
+  ExecutionNode n;
+  n.work = work;
+  n.on_gpu = true;
+  n.duration_us = us;
+  n.waits_for = std::move(waits_for);
+  if (!n.waits_for.empty()) n.parent = n.waits_for.back();
+  if (work == NodeWork::exchange) {
+    n.exchange = TraceExchange{"all_reduce", "0", "", 0, 0, 0, 64e6};
+  } else if (work == NodeWork::compute) {
+    n.operations = 1e9;
+    n.bytes = 1e6;
+  }
+  return n;
+}
+
+TEST(ExecutionDiagnosis, WhatChakrasNodesSayOfWorkAndTime) {
+  ExecutionTrace t;
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    t.nodes.push_back(
+        chakra(NodeWork::compute, 500, i > 0 ? std::vector<std::uint32_t>{2 * i - 1} : std::vector<std::uint32_t>{}));
+    t.nodes.push_back(chakra(NodeWork::exchange, 250, {2 * i}));
+  }
+  const auto d = diagnose_execution(t, kGpu);
+  EXPECT_EQ(d.operators, 50U) << "one that waits for another does not call it";
+  EXPECT_DOUBLE_EQ(d.flops, 50e9);
+  EXPECT_DOUBLE_EQ(d.bytes, 50e6);
+  EXPECT_NEAR(d.seconds, 50 * 1e9 / 100e12, 1e-12);
+  EXPECT_EQ(d.chain.operators, 100U);
+  ASSERT_TRUE(d.traced);
+  EXPECT_NEAR(d.traced->compute_s, 25e-3, 1e-12);
+  EXPECT_NEAR(d.traced->exchange_s, 12.5e-3, 1e-12);
+  EXPECT_NEAR(d.traced->row_s, 37.5e-3, 1e-12);
+  ASSERT_EQ(d.exchanges.size(), 1U);
+  EXPECT_DOUBLE_EQ(d.exchanges[0].bytes, 50 * 64e6);
+  EXPECT_NEAR(d.exchanges[0].seconds, 12.5e-3, 1e-12);
+  ASSERT_EQ(d.findings.size(), 1U);
+  EXPECT_EQ(d.findings[0].title, "Exchanges wait for operators and operators for exchanges: 33 % of the longest row is theirs");
+  EXPECT_NEAR(d.findings[0].gain->high_pct, 100.0 / 3, 1e-9);
+}
+
+TEST(ExecutionDiagnosis, ExchangesBesideOperatorsAreNotInTheRow) {
+  ExecutionTrace t;
+  t.nodes.push_back(chakra(NodeWork::compute, 500, {}));
+  t.nodes.push_back(chakra(NodeWork::exchange, 300, {0}));
+  t.nodes.push_back(chakra(NodeWork::compute, 500, {0}));
+  const auto d = diagnose_execution(t, kGpu);
+  EXPECT_NEAR(d.traced->sum_s(), 1300e-6, 1e-12);
+  EXPECT_NEAR(d.traced->row_s, 1000e-6, 1e-12);
+  EXPECT_EQ(d.traced->row_exchange_s, 0);
+  EXPECT_EQ(d.chain.operators, 2U);
+  EXPECT_TRUE(d.findings.empty());
+}
+
+TEST(ExecutionDiagnosis, AKernelOfAnOperatorIsNoOperatorOfItsOwn) {
+  Builder b;
+  const auto op = b.add("aten::mm", kNoNode, {tensor({64, 64}, 1), tensor({64, 64}, 2)}, {tensor({64, 64}, 3)});
+  b.trace.nodes[op].work = NodeWork::compute;
+  b.trace.nodes[op].on_host = true;
+  b.trace.nodes[op].duration_us = 20;
+  for (const std::uint32_t parent : {op, kNoNode}) {
+    ExecutionNode kernel = chakra(NodeWork::compute, 40, {});
+    kernel.operations = kernel.bytes = 0;
+    kernel.parent = parent;
+    if (parent != kNoNode) kernel.waits_for = {parent};
+    b.trace.nodes.push_back(kernel);
+  }
+  const auto d = diagnose_execution(b.trace, kGpu);
+  EXPECT_EQ(d.operators, 2U) << "the product, and what ran by itself";
+  EXPECT_EQ(d.flops, 2.0 * 64 * 64 * 64);
+  EXPECT_NEAR(d.traced->sum_s(), 80e-6, 1e-12) << "on the GPU";
+  EXPECT_NEAR(d.traced->row_s, 60e-6, 1e-12) << "the kernel waits for the host";
+}
+
+TEST(ExecutionDiagnosis, NodesThatWaitForEachOtherInACircleAreLeftOut) {
+  ExecutionTrace t;
+  t.nodes.push_back(chakra(NodeWork::compute, 500, {1}));
+  t.nodes.push_back(chakra(NodeWork::compute, 500, {0}));
+  t.nodes.push_back(chakra(NodeWork::compute, 100, {}));
+  const auto d = diagnose_execution(t, {});
+  EXPECT_NEAR(d.traced->row_s, 100e-6, 1e-12);
+  EXPECT_EQ(d.operators, 3U);
 }
 
 TEST(ExecutionDiagnosis, Nothing) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace muster::diagnose {
@@ -30,31 +31,95 @@ class Mean {
   double sum_ = 0, weight_ = 0;
 };
 
-// The limit that fits the fewest blocks. Warps are what a full SM holds: where they limit, nothing does.
-std::string limiter_of(const KernelMeasurement& k) {
-  struct Limit {
-    const std::optional<double>& blocks;
-    const char* name;
-  };
-  const std::array<Limit, 4> limits = {{{k.limit_warps, "warps"},
-                                        {k.limit_registers, "registers"},
-                                        {k.limit_shared, "shared memory"},
-                                        {k.limit_blocks, "blocks"}}};
-  const Limit* least = nullptr;
-  for (const Limit& l : limits) {
-    if (l.blocks && *l.blocks > 0 && (least == nullptr || *l.blocks < *least->blocks)) least = &l;
+// What an SM has, by the compute capability of the GPU (CUDA's programming guide); where that is not told, as most have it.
+struct SmLimits {
+  double warps = 64, blocks = 32, registers = 65'536, shared_bytes = 0;  // shared_bytes 0: not known
+};
+SmLimits sm_limits(const std::optional<double>& capability) {
+  SmLimits out;
+  if (!capability || *capability < 1 || *capability >= 100) return out;
+  const int cc = static_cast<int>(*capability * 10 + 0.5);
+  const bool small = cc == 86 || cc == 87 || cc == 89 || cc >= 120;  // those of workstations and of Jetson
+  out.warps = cc == 75 ? 32 : small ? 48 : 64;
+  out.blocks = cc == 75 || cc == 86 || cc == 87 ? 16 : cc == 89 || cc >= 120 ? 24 : 32;
+  const double kib = cc == 70 ? 96 : cc == 75 ? 64 : cc == 80 || cc == 87 ? 164 : small ? 100 : cc >= 90 ? 228 : 0;
+  out.shared_bytes = kib * 1024;
+  return out;
+}
+
+struct Limit {
+  std::optional<double> blocks;  // that fit on an SM
+  const char* name;
+};
+
+bool limits_measured(const KernelMeasurement& k) {
+  return k.limit_warps || k.limit_registers || k.limit_shared || k.limit_blocks;
+}
+
+// In warps of a block; none: its size is not told.
+std::optional<double> warps_of(const KernelMeasurement& k) {
+  return k.threads && *k.threads > 0 && *k.threads <= 1024 ? std::optional(std::ceil(*k.threads / 32)) : std::nullopt;
+}
+
+// What lets the fewest blocks on an SM, as measured or worked out from what a block takes: a page may have the one and not the
+// other. Warps are first: where they limit, an SM is full.
+std::optional<Limit> least_limit(const KernelMeasurement& k) {
+  std::array<Limit, 4> all = {{{k.limit_warps, "warps"},
+                               {k.limit_registers, "registers"},
+                               {k.limit_shared, "shared memory"},
+                               {k.limit_blocks, "blocks"}}};
+  const auto warps = warps_of(k);
+  if (warps && (limits_measured(k) || k.registers)) {
+    const SmLimits sm = sm_limits(k.capability);
+    if (!all[0].blocks) all[0].blocks = std::floor(sm.warps / *warps);
+    // Registers are given to a warp by 256.
+    if (!all[1].blocks && k.registers && *k.registers > 0 && *k.registers <= 255)
+      all[1].blocks = std::floor(sm.registers / (std::ceil(*k.registers * 32 / 256) * 256 * *warps));
+    // CUDA takes a KiB of each block for itself.
+    if (!all[2].blocks && k.shared_bytes && *k.shared_bytes > 0 && sm.shared_bytes > 0)
+      all[2].blocks = std::floor(sm.shared_bytes / (*k.shared_bytes + 1024));
+    if (!all[3].blocks) all[3].blocks = sm.blocks;
   }
-  return least == nullptr ? "" : least->name;
+  std::optional<Limit> least;
+  for (const Limit& l : all) {
+    if (l.blocks && *l.blocks > 0 && (!least || *l.blocks < *least->blocks)) least = l;
+  }
+  return least;
 }
 
+// Percent; none: the limits do not tell.
+std::optional<double> occupancy_of(const KernelMeasurement& k, const std::optional<Limit>& least) {
+  const auto warps = warps_of(k);
+  if (!least || !warps) return {};
+  return std::min(100.0, 100 * *least->blocks * *warps / sm_limits(k.capability).warps);
+}
+
+// One that was worked out must give the occupancy that was measured, or something else limits it.
+std::string limiter_of(const KernelMeasurement& k) {
+  const std::optional<Limit> least = least_limit(k);
+  if (!least) return "";
+  const auto occupancy = occupancy_of(k, least);
+  const bool fits = !k.theoretical_occupancy_pct || !occupancy || std::abs(*occupancy - *k.theoretical_occupancy_pct) < 2;
+  return limits_measured(k) || fits ? least->name : "";
+}
+
+std::optional<double> theoretical_of(const KernelMeasurement& k) {
+  return k.theoretical_occupancy_pct ? k.theoretical_occupancy_pct : occupancy_of(k, least_limit(k));
+}
+
+// A wave is as many blocks as fit on all SMs at once. Where there is no full one, blocks may still be spread evenly over the SMs.
 std::optional<double> tail_of(const KernelMeasurement& k) {
-  if (!k.waves || *k.waves <= 0 || *k.waves > 1e9) return {};
-  const double whole = static_cast<double>(static_cast<std::int64_t>(*k.waves));
+  if (!k.waves || *k.waves < 1 || *k.waves > 1e9) return {};
+  const double whole = std::floor(*k.waves);
   const double waves = *k.waves - whole > 1e-6 ? whole + 1 : whole;
-  return 100 * (1 - *k.waves / std::max(waves, 1.0));
+  return 100 * (1 - *k.waves / waves);
 }
 
-bool too_few_blocks(const KernelMeasurement& k) { return k.blocks && k.sms && *k.blocks < *k.sms; }
+// Where the SMs were not counted: no SM takes more than 32 blocks, so that less than a 32nd of a wave is less than a block each.
+bool too_few_blocks(const KernelMeasurement& k) {
+  if (!k.blocks) return false;
+  return k.sms ? *k.blocks < *k.sms : k.waves && *k.waves > 0 && *k.waves < 1.0 / 32;
+}
 
 KernelBound bound_of(const KernelVerdict& v, bool few) {
   if (few) return KernelBound::fill;
@@ -68,7 +133,7 @@ KernelVerdict verdict_of(const std::string& name, const std::vector<const Kernel
   KernelVerdict out;
   out.name = name;
   out.launches = launches.size();
-  Mean sm, memory, dram, tensor, l2, achieved, theoretical, waves, blocks, sms, tail, clock, clock_max;
+  Mean sm, memory, dram, tensor, l2, achieved, theoretical, waves, blocks, sms, tail, clock, clock_max, capability, registers;
   double few = 0, all = 0, longest = -1;
   for (const KernelMeasurement* k : launches) {
     const double time = k->duration_ns.value_or(0), weight = std::max(time, 1e-3);  // where no time was measured, all weigh alike
@@ -80,14 +145,16 @@ KernelVerdict verdict_of(const std::string& name, const std::vector<const Kernel
                                                                                {&tensor, &k->tensor_pct},
                                                                                {&l2, &k->l2_hit_pct},
                                                                                {&achieved, &k->achieved_occupancy_pct},
-                                                                               {&theoretical, &k->theoretical_occupancy_pct},
                                                                                {&waves, &k->waves},
                                                                                {&blocks, &k->blocks},
                                                                                {&sms, &k->sms},
                                                                                {&clock, &k->sm_hz},
-                                                                               {&clock_max, &k->sm_hz_max}})
+                                                                               {&clock_max, &k->sm_hz_max},
+                                                                               {&capability, &k->capability},
+                                                                               {&registers, &k->registers}})
       mean->add(*value, weight);
     tail.add(tail_of(*k), weight);
+    theoretical.add(theoretical_of(*k), weight);
     all += weight;
     if (too_few_blocks(*k)) few += weight;
     if (weight > longest) {
@@ -108,6 +175,8 @@ KernelVerdict verdict_of(const std::string& name, const std::vector<const Kernel
   out.tail_pct = tail.get();
   out.sm_hz = clock.get();
   out.sm_hz_max = clock_max.get();
+  out.capability = capability.get();
+  out.registers = registers.get();
   out.bound = bound_of(out, few * 2 > all);
   return out;
 }
@@ -130,19 +199,32 @@ bool is_product(const std::string& name) {
 Finding start(const KernelVerdict& v, std::string what) {
   Finding f;
   f.title = fmt::format("{} {}", short_name(v.name), what);
-  f.evidence.push_back(
-      fmt::format("{} launches, {:.1f} us in all, {:.1f} % of what was profiled", v.launches, v.time_ns / 1e3, v.share_pct));
+  f.evidence.push_back(fmt::format("{} launch{}, {:.1f} us in all, {:.1f} % of what was profiled", v.launches,
+                                   v.launches == 1 ? "" : "es", v.time_ns / 1e3, v.share_pct));
   f.cost_pct = v.share_pct;
   f.verify = "profile the kernel again: ncu -k regex:NAME --set full --csv --page details";
   return f;
+}
+
+// Of the kernel's own time: what it is of a step, a file of kernels does not tell.
+void say_gain(Finding& f, double low_pct, double high_pct) {
+  f.evidence.push_back(low_pct > 0 ? fmt::format("to gain: {:.0f} to {:.0f} % of this kernel's time", low_pct, high_pct)
+                                   : fmt::format("to gain: up to {:.0f} % of this kernel's time", high_pct));
 }
 
 std::string pct(const std::optional<double>& v) { return v ? fmt::format("{:.1f} %", *v) : std::string("not measured"); }
 
 Finding too_few(const KernelVerdict& v) {
   Finding f = start(v, "does not fill the GPU");
-  f.evidence.push_back(fmt::format("{:.0f} blocks for {:.0f} SMs", *v.blocks, *v.sms));
-  f.expected = fmt::format("at least {:.0f} blocks", *v.sms);
+  if (v.sms) {
+    f.evidence.push_back(fmt::format("{:.0f} blocks for {:.0f} SMs", *v.blocks, *v.sms));
+    f.expected = fmt::format("at least {:.0f} blocks", *v.sms);
+    say_gain(f, 0, std::max(0.0, 100 * (1 - *v.blocks / *v.sms)));
+  } else {
+    f.evidence.push_back(
+        fmt::format("{:.0f} blocks, {:.3f} of a wave: fewer than there are SMs", *v.blocks, v.waves.value_or(0)));
+    f.expected = "at least a block for each SM";
+  }
   f.achieved = fmt::format("{:.0f}", *v.blocks);
   f.remedy =
       is_product(v.name)
@@ -150,7 +232,6 @@ Finding too_few(const KernelVerdict& v) {
             "inner axis: TORCHINDUCTOR_MAX_AUTOTUNE=1 (torch.compile mode=max-autotune)"
           : "more work at a time, smaller blocks, or launch it beside others: one launch for many tensors (foreach, fused), CUDA "
             "graphs, a second stream";
-  f.gain = Gain{0, v.share_pct * (1 - *v.blocks / *v.sms)};
   return f;
 }
 
@@ -158,6 +239,7 @@ Finding tail(const KernelVerdict& v) {
   Finding f = start(v, "loses time in its last wave");
   f.evidence.push_back(
       fmt::format("{:.2f} waves: the last one leaves SMs without work, {:.0f} % of the time", *v.waves, *v.tail_pct));
+  say_gain(f, 0, *v.tail_pct);
   f.expected = "a whole number of waves, or many";
   f.achieved = fmt::format("{:.2f}", *v.waves);
   f.remedy = is_product(v.name)
@@ -165,31 +247,42 @@ Finding tail(const KernelVerdict& v) {
                    "a kernel that keeps its blocks (stream-K, persistent): torch.compile mode=max-autotune"
                  : "a grid that is a multiple of the SMs times the blocks that fit on one, or a loop in the kernel over a "
                    "grid of that size";
-  f.gain = Gain{0, v.share_pct * *v.tail_pct / 100};
   f.confidence = Confidence::medium;
   return f;
 }
 
+std::string limit_remedy(const std::string& limiter) {
+  if (limiter == "registers")
+    return "fewer registers a thread: __launch_bounds__(threads, blocks), -maxrregcount, in Triton a smaller tile or more "
+           "num_warps";
+  if (limiter == "shared memory")
+    return "less shared memory a block: a smaller tile or fewer stages (in Triton num_stages), or a larger carve-out "
+           "(cudaFuncAttributePreferredSharedMemoryCarveout)";
+  if (limiter == "blocks") return "larger blocks: 128 to 256 threads";
+  if (limiter == "warps") return "blocks whose warps fill an SM: 128 or 256 threads";
+  return "fewer registers a thread or less shared memory a block: `ncu --section Occupancy` tells which of them limits it";
+}
+
+// Either no more warps fit, or there are fewer than would: what mends the one does nothing for the other.
 Finding low_occupancy(const KernelVerdict& v) {
-  Finding f =
-      start(v, fmt::format("has few warps to hide latency with{}", v.limiter.empty() ? "" : ": " + v.limiter + " limit it"));
-  f.evidence.push_back(fmt::format("occupancy {} of {} that would fit; SM throughput {}, memory {}",
-                                   pct(v.achieved_occupancy_pct), pct(v.theoretical_occupancy_pct), pct(v.sm_pct),
+  constexpr double kReached = 0.8;  // of what fits
+  const std::optional<double>& fits = v.theoretical_occupancy_pct;
+  const double achieved = *v.achieved_occupancy_pct;
+  const bool limited = fits ? *fits < kOccupancyLow : !v.limiter.empty() && v.limiter != "warps",
+             missing = fits ? achieved < kReached * *fits : !limited;
+  Finding f = start(
+      v,
+      fmt::format("has few warps to hide latency with{}",
+                  limited ? (v.limiter.empty() ? std::string(": no more fit") : fmt::format(": {} limit it", v.limiter)) : ""));
+  f.evidence.push_back(fmt::format("occupancy {:.1f} %{}; SM throughput {}, memory {}", achieved,
+                                   fits ? fmt::format(", and {:.1f} % would fit", *fits) : std::string(), pct(v.sm_pct),
                                    pct(v.memory_pct)));
+  if (limited && v.limiter == "registers" && v.registers)
+    f.evidence.push_back(fmt::format("{:.0f} registers a thread", *v.registers));
   f.expected = fmt::format("{:.0f} % or more", kOccupancyLow);
-  f.achieved = pct(v.achieved_occupancy_pct);
-  if (v.limiter == "registers") {
-    f.remedy =
-        "fewer registers a thread: __launch_bounds__(threads, blocks), -maxrregcount, in Triton a smaller tile or more num_warps";
-  } else if (v.limiter == "shared memory") {
-    f.remedy =
-        "less shared memory a block: a smaller tile or fewer stages (in Triton num_stages), or a larger carve-out "
-        "(cudaFuncAttributePreferredSharedMemoryCarveout)";
-  } else if (v.limiter == "blocks") {
-    f.remedy = "larger blocks: 128 to 256 threads";
-  } else {
-    f.remedy = "more blocks, or work that is spread evenly over them";
-  }
+  f.achieved = fmt::format("{:.1f} %", achieved);
+  if (limited) f.remedy = limit_remedy(v.limiter);
+  if (missing) f.remedy += (limited ? "; and " : "") + std::string("more blocks, or work that is spread evenly over them");
   f.confidence = Confidence::low;
   return f;
 }
@@ -203,7 +296,7 @@ Finding bandwidth(const KernelVerdict& v) {
   f.achieved = fmt::format("{:.1f} %", memory);
   f.remedy = "move fewer bytes: fuse it with what comes before and after (torch.compile), or a smaller type (bf16, fp8)";
   // Fused with one neighbour, a kernel that reads and writes once saves half.
-  f.gain = Gain{0, v.share_pct / 2};
+  say_gain(f, 0, 50);
   f.confidence = memory >= kNearPeak ? Confidence::high : Confidence::medium;
   return f;
 }
@@ -213,8 +306,12 @@ Finding no_tensor_cores(const KernelVerdict& v) {
   f.evidence.push_back(fmt::format("tensor pipe {}, SM {}", pct(v.tensor_pct), pct(v.sm_pct)));
   f.expected = "a tensor pipe that is busy";
   f.achieved = pct(v.tensor_pct);
-  f.remedy = "torch.set_float32_matmul_precision('high') for TF32, or bf16 (torch.autocast); sizes that are multiples of 8";
-  f.gain = Gain{v.share_pct * 0.5, v.share_pct * 0.9};
+  const std::string ampere = "torch.set_float32_matmul_precision('high') for TF32, or bf16 (torch.autocast)",
+                    before = "torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler";
+  f.remedy = (v.capability ? (*v.capability >= 8 ? ampere : before)
+                           : "on GPUs from Ampere on: " + ampere + "; on those before: " + before) +
+             "; sizes that are multiples of 8";
+  say_gain(f, 50, 90);
   f.confidence = Confidence::high;
   return f;
 }
@@ -235,8 +332,12 @@ Finding waits(const KernelVerdict& v) {
 std::optional<Finding> finding_of(const KernelVerdict& v) {
   if (v.share_pct < kShareLeast) return {};
   if (v.bound == KernelBound::fill) return too_few(v);
-  if (is_product(v.name) && v.tensor_pct && *v.tensor_pct < 1 && v.sm_pct.value_or(0) >= 30) return no_tensor_cores(v);
-  if (v.tail_pct && *v.tail_pct >= kTailLeast && v.waves && v.bound != KernelBound::memory) return tail(v);
+  // Those before Volta have no tensor cores.
+  if (is_product(v.name) && v.tensor_pct && *v.tensor_pct < 1 && v.sm_pct.value_or(0) >= 30 && v.capability.value_or(7) >= 7)
+    return no_tensor_cores(v);
+  // Near the peak of the SMs there is no time in which they have no work.
+  const bool busy = std::max({v.sm_pct.value_or(0), v.memory_pct.value_or(0), v.dram_pct.value_or(0)}) >= kNearPeak;
+  if (v.tail_pct && *v.tail_pct >= kTailLeast && v.waves && v.bound != KernelBound::memory && !busy) return tail(v);
   if (v.bound == KernelBound::memory) return bandwidth(v);
   if (v.bound == KernelBound::latency) {
     if (v.achieved_occupancy_pct && *v.achieved_occupancy_pct < kOccupancyLow) return low_occupancy(v);
@@ -248,8 +349,9 @@ std::optional<Finding> finding_of(const KernelVerdict& v) {
 std::optional<Finding> slow_clock(const std::vector<KernelVerdict>& kernels) {
   Mean now, most;
   for (const KernelVerdict& v : kernels) {
-    now.add(v.sm_hz, v.time_ns);
-    most.add(v.sm_hz_max, v.time_ns);
+    const double weight = std::max(v.time_ns, 1e-3);  // where no time was measured, all weigh alike
+    now.add(v.sm_hz, weight);
+    most.add(v.sm_hz_max, weight);
   }
   if (!now.get() || !most.get() || *most.get() <= 0 || *now.get() >= kClockLow * *most.get()) return {};
   Finding f;

@@ -29,16 +29,20 @@ struct KernelVerdict {
   double share_pct = 0;  // of all that was profiled
   std::optional<double> sm_pct, memory_pct, dram_pct, tensor_pct, l2_hit_pct, achieved_occupancy_pct, theoretical_occupancy_pct;
   std::optional<double> waves, blocks, sms;
-  std::optional<double> tail_pct;  // of the time, lost in the last wave
+  std::optional<double> tail_pct;  // of the time, lost in the last wave, where a full one was before it
   std::optional<double> sm_hz, sm_hz_max;
-  std::string limiter;  // of occupancy: "registers", "shared memory", "blocks", "warps"; empty: not told
+  std::optional<double> capability, registers;  // of the GPU: 9.0; of a thread
+  // Of occupancy: "registers", "shared memory", "blocks", "warps"; empty: not told, and not to be worked out.
+  std::string limiter;
   KernelBound bound = KernelBound::unknown;
 };
 
 struct KernelDiagnosis {
   std::vector<KernelVerdict> kernels;  // the longest first
   double time_ns = 0;
-  std::vector<Finding> findings;  // percentages are of what was profiled, not of a step
+  // Their cost is of what was profiled. They have no gain, which is of a step: their evidence says what of the kernel's own time
+  // there is to gain.
+  std::vector<Finding> findings;
 };
 
 KernelDiagnosis diagnose_kernels(const KernelProfile& profile);

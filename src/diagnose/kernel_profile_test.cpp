@@ -39,7 +39,23 @@ TEST(KernelProfile, FewerBlocksThanSms) {
   const auto d = diagnose({k});
   EXPECT_EQ(only_title(d), "gemm_small does not fill the GPU");
   EXPECT_EQ(d.kernels[0].bound, KernelBound::fill);
-  EXPECT_DOUBLE_EQ(d.findings[0].gain->high_pct, 75);
+  EXPECT_EQ(d.findings[0].evidence.back(), "to gain: up to 75 % of this kernel's time");
+}
+
+TEST(KernelProfile, WhatThereIsToGainIsOfTheKernelAndNotOfAStep) {
+  auto few = kernel("few", 10), late = kernel("late", 20), moves = kernel("moves", 30), plain = kernel("gemm", 40);
+  few.blocks = 33;
+  late.waves = 1.2;
+  late.sm_pct = 50;
+  moves.memory_pct = 91;
+  plain.sm_pct = 60;
+  plain.tensor_pct = 0;
+  const auto d = diagnose({few, late, moves, plain});
+  ASSERT_EQ(d.findings.size(), 4U);
+  for (const Finding& f : d.findings) {
+    EXPECT_FALSE(f.gain) << f.title;
+    EXPECT_NE(f.evidence.back().find("% of this kernel's time"), std::string::npos) << f.title;
+  }
 }
 
 TEST(KernelProfile, TheLastWave) {
@@ -50,7 +66,30 @@ TEST(KernelProfile, TheLastWave) {
   const auto d = diagnose({k});
   EXPECT_EQ(only_title(d), "gemm loses time in its last wave");
   EXPECT_NEAR(*d.kernels[0].tail_pct, 40, 1e-9);
-  EXPECT_NEAR(d.findings[0].gain->high_pct, 40, 1e-9);
+  EXPECT_EQ(d.findings[0].evidence.back(), "to gain: up to 40 % of this kernel's time");
+}
+
+TEST(KernelProfile, HalfAWaveWithABlockForEachSmLosesNothing) {
+  auto k = kernel("gemm", 10);
+  k.blocks = 528;
+  k.waves = 0.5;  // eight would fit on an SM, and each has four
+  k.sm_pct = 65;
+  auto d = diagnose({k});
+  EXPECT_TRUE(d.findings.empty());
+  EXPECT_FALSE(d.kernels[0].tail_pct);
+  k.sms.reset();
+  EXPECT_TRUE(diagnose({k}).findings.empty()) << "nor where the SMs were not counted";
+  k.blocks = 8;
+  k.waves = 8.0 / 132 / 8;
+  EXPECT_EQ(only_title(diagnose({k})), "gemm does not fill the GPU") << "so few that each SM would hold more than it can";
+}
+
+TEST(KernelProfile, ABusyKernelHasNoTail) {
+  auto k = kernel("gemm", 10);
+  k.waves = 1.2;
+  k.tensor_pct = 80;
+  k.sm_pct = 88;
+  EXPECT_TRUE(diagnose({k}).findings.empty());
 }
 
 TEST(KernelProfile, ManyOrWholeWavesLoseNothing) {
@@ -105,6 +144,66 @@ TEST(KernelProfile, WhatLimitsOccupancy) {
   EXPECT_EQ(only_title(diagnose({k})), "attention is bound by latency");
 }
 
+KernelMeasurement few_warps() {
+  auto k = kernel("spilly", 900);
+  k.sm_pct = 22;
+  k.memory_pct = 24;
+  k.achieved_occupancy_pct = 12.3;
+  k.blocks = 2000;
+  k.threads = 256;
+  k.capability = 9.0;
+  return k;
+}
+
+TEST(KernelProfile, WhereNoMoreWarpsFitMoreBlocksAreNoRemedy) {
+  auto k = few_warps();
+  k.theoretical_occupancy_pct = 12.5;
+  k.registers = 255;
+  auto d = diagnose({k});
+  EXPECT_EQ(only_title(d), "spilly has few warps to hide latency with: registers limit it") << "worked out: one block fits";
+  EXPECT_EQ(d.findings[0].evidence[1], "occupancy 12.3 %, and 12.5 % would fit; SM throughput 22.0 %, memory 24.0 %");
+  EXPECT_EQ(d.findings[0].evidence[2], "255 registers a thread");
+  EXPECT_TRUE(d.findings[0].remedy.starts_with("fewer registers a thread")) << d.findings[0].remedy;
+  EXPECT_EQ(d.findings[0].remedy.find("more blocks"), std::string::npos);
+  k.registers = 40;
+  k.shared_bytes = 200 * 1024;
+  EXPECT_EQ(diagnose({k}).kernels[0].limiter, "shared memory");
+  k.shared_bytes.reset();
+  d = diagnose({k});
+  EXPECT_EQ(only_title(d), "spilly has few warps to hide latency with: no more fit") << "40 registers are not what limits it";
+  EXPECT_TRUE(d.findings[0].remedy.starts_with("fewer registers a thread or less shared memory")) << d.findings[0].remedy;
+}
+
+TEST(KernelProfile, WhereMoreWarpsWouldFitMoreBlocksAreTheRemedy) {
+  auto k = few_warps();
+  k.theoretical_occupancy_pct = 100;
+  k.registers = 32;
+  auto d = diagnose({k});
+  EXPECT_EQ(only_title(d), "spilly has few warps to hide latency with");
+  EXPECT_EQ(d.findings[0].remedy, "more blocks, or work that is spread evenly over them");
+  k.theoretical_occupancy_pct.reset();
+  k.registers.reset();
+  k.limit_registers = 2;
+  d = diagnose({k});
+  EXPECT_EQ(only_title(d), "spilly has few warps to hide latency with: registers limit it");
+  EXPECT_EQ(d.findings[0].evidence[1], "occupancy 12.3 %, and 25.0 % would fit; SM throughput 22.0 %, memory 24.0 %");
+  EXPECT_NE(d.findings[0].remedy.find("; and more blocks"), std::string::npos) << "half of what fits is not there";
+  k.limit_registers.reset();
+  EXPECT_EQ(diagnose({k}).findings[0].evidence[1], "occupancy 12.3 %; SM throughput 22.0 %, memory 24.0 %");
+}
+
+TEST(KernelProfile, TypesThatTheGpuHasNotAreNotAdvised) {
+  auto k = kernel("volta_sgemm_64x64_nt", 10);
+  k.sm_pct = 92;
+  k.tensor_pct = 0;
+  k.capability = 7.0;
+  EXPECT_EQ(diagnose({k}).findings[0].remedy.find("TF32"), std::string::npos);
+  k.capability = 8.0;
+  EXPECT_NE(diagnose({k}).findings[0].remedy.find("TF32"), std::string::npos);
+  k.capability = 6.1;
+  EXPECT_TRUE(diagnose({k}).findings.empty()) << "it has no tensor cores";
+}
+
 TEST(KernelProfile, ASlowClock) {
   auto k = kernel("a", 10);
   k.sm_pct = 90;
@@ -113,6 +212,8 @@ TEST(KernelProfile, ASlowClock) {
   const auto d = diagnose({k});
   EXPECT_EQ(only_title(d), "The SMs ran below the clock that the GPU can");
   EXPECT_EQ(d.findings[0].achieved, "1.20 GHz");
+  k.duration_ns.reset();
+  EXPECT_EQ(only_title(diagnose({k})), "The SMs ran below the clock that the GPU can") << "times or none";
 }
 
 TEST(KernelProfile, NothingMeasured) {

@@ -14,13 +14,6 @@ namespace {
 
 constexpr double kLeastMargin = 1.15;  // no difference smaller than this is called slow, however well a prediction fits elsewhere
 
-double median(std::vector<double> v) {
-  if (v.empty()) return 0;
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
-
 // The cards of most of what was measured with such GPUs on that network, or else those that are usual.
 double usual_nic(const GpuModel& gpu, const std::string& network, std::span<const CollectiveRow> rows) {
   std::map<double, std::size_t> seen;
@@ -61,9 +54,9 @@ void conclude(JudgedRun& run, double most_bus, double least_s) {
   std::vector<double> large, small, large_over, small_over, between, between_over;
   for (JudgedSize& z : run.sizes) {
     if (!z.expected || z.time_us <= 0) continue;
-    double over = z.time_us * 1e-6 / z.expected->s / margin(*z.expected);
     const bool carries = z.expected->bus_gb_s >= 0.7 * most_bus;
-    if (!carries) over /= small_margin(*z.expected, run.what);
+    z.slow_above_us = z.expected->s * 1e6 * margin(*z.expected) * (carries ? 1 : small_margin(*z.expected, run.what));
+    const double over = z.time_us / z.slow_above_us;
     z.slow = over > 1;
     if (carries) {
       large.push_back(z.share());
@@ -80,10 +73,10 @@ void conclude(JudgedRun& run, double most_bus, double least_s) {
     large = std::move(between);
     large_over = std::move(between_over);
   }
-  run.large_share = median(large);
-  run.small_share = median(small);
+  run.large_share = median_of(large);
+  run.small_share = median_of(small);
   if (large.empty() && small.empty()) return;
-  const bool slow_large = median(large_over) > 1, slow_small = median(small_over) > 1;
+  const bool slow_large = median_of(large_over) > 1, slow_small = median_of(small_over) > 1;
   run.verdict = slow_large && slow_small ? BusVerdict::slow
                 : slow_large             ? BusVerdict::slow_large
                 : slow_small             ? BusVerdict::slow_small
@@ -139,12 +132,13 @@ Finding slow_run(const JudgedRun& run) {
   }
   if (z != nullptr) {
     const auto& p = *z->expected;
-    f.evidence.push_back(fmt::format("{}:{}: {} in {:.1f} us, {:.2f} GB/s; expected {:.1f} us ({:.1f} to {:.1f}), {}", run.file,
-                                     run.line, size_words(z->bytes), z->time_us, z->bus_gb_s, p.s * 1e6, p.low_s * 1e6,
-                                     p.high_s * 1e6, p.calibrated ? "as measured at " + p.by : "extrapolated from " + p.by));
+    f.evidence.push_back(fmt::format("{}:{}: {} in {}, {:.2f} GB/s; expected {} ({} to {}), {}", run.file, run.line,
+                                     size_words(z->bytes), time_words(z->time_us), z->bus_gb_s, time_words(p.s * 1e6),
+                                     time_words(p.low_s * 1e6), time_words(z->slow_above_us),
+                                     p.calibrated ? "as measured at " + p.by : "extrapolated from " + p.by));
     f.expected = large ? fmt::format("{:.0f} GB/s at {}", p.bus_gb_s, size_words(z->bytes))
-                       : fmt::format("{:.1f} us at {}", p.s * 1e6, size_words(z->bytes));
-    f.achieved = large ? fmt::format("{:.0f} GB/s", z->bus_gb_s) : fmt::format("{:.1f} us", z->time_us);
+                       : fmt::format("{} at {}", time_words(p.s * 1e6), size_words(z->bytes));
+    f.achieved = large ? fmt::format("{:.0f} GB/s", z->bus_gb_s) : time_words(z->time_us);
     f.verify = fmt::format("the same test again: at least {} % of {} at {}", large ? 85 : 70,
                            large ? "that bandwidth" : "that speed", size_words(z->bytes));
     f.confidence = !run.why.empty() ? Confidence::low : p.calibrated ? Confidence::high : Confidence::medium;
@@ -163,6 +157,24 @@ std::string size_words(double bytes) {
     ++unit;
   }
   return fmt::format("{:.4g} {}", bytes, kUnits[unit]);
+}
+
+std::string time_words(double us) {
+  constexpr std::string_view kUnits[] = {"us", "ms", "s"};
+  std::size_t unit = 0;
+  // What would be rounded to 1000 is 1 of the next.
+  while (us >= 999.5 && unit + 1 < std::size(kUnits)) {
+    us /= 1000;
+    ++unit;
+  }
+  return us < 999.5 ? fmt::format("{:.3g} {}", us, kUnits[unit]) : fmt::format("{:.0f} {}", us, kUnits[unit]);
+}
+
+double median_of(std::vector<double> v) {
+  if (v.empty()) return 0;
+  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), middle, v.end());
+  return *middle;
 }
 
 const GpuModel* gpu_model_of(std::string_view device, std::span<const GpuModel> gpus) {

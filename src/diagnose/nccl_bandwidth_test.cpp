@@ -71,6 +71,18 @@ TEST(NcclBandwidth, SlowLinksAndSlowStarts) {
   EXPECT_EQ(judge_runs(run_of(y, 4, 4), y.yardstick())[0].verdict, BusVerdict::slow);
 }
 
+TEST(NcclBandwidth, WhatIsExtrapolatedIsRough) {
+  const Yard y;
+  NcclTestLog log = run_of(y, 1, 1);
+  log.runs[0].op = Collective::all_to_all;
+  const auto runs = judge_runs(log, y.yardstick());
+  const JudgedSize& small = runs[0].sizes.front();
+  ASSERT_TRUE(small.expected);
+  EXPECT_TRUE(small.rough());
+  EXPECT_GT(small.slow_above_us, 8e6 * small.expected->s);
+  for (const JudgedSize& z : runs[0].sizes) EXPECT_EQ(z.slow, z.time_us > z.slow_above_us);
+}
+
 TEST(NcclBandwidth, SmallSizesAloneAreNotCalledLarge) {
   const Yard y;
   NcclTestLog log = run_of(y, 4, 1);

@@ -18,9 +18,13 @@ constexpr double kSlowerKernel = 1.03;
 constexpr double kSpreadCounts = 5;  // percent of the step
 
 // What one exchange is, whoever takes part: "ProfilerStep#7|0|allreduce|3".
-std::string key_of(const Trace& t, const GpuEvent& e, std::string_view step,
+std::string key_of(const Trace& t, const GpuEvent& e, std::string_view step, bool by_name,
                    std::unordered_map<std::string, std::uint32_t>& nth) {
-  if (e.detail == kNone) return {};
+  if (e.detail == kNone && !by_name) return {};
+  if (e.detail == kNone) {
+    const std::string kind = fmt::format("{}|{}", step, t.names[e.name]);
+    return fmt::format("{}|{}", kind, nth[kind]++);
+  }
   const ExchangeAsk& ask = t.exchanges[e.detail];
   const auto text = [&](std::uint32_t name) { return name == kNone ? std::string_view() : std::string_view(t.names[name]); };
   const std::string kind = fmt::format("{}|{}|{}", step, text(ask.group), text(ask.op));
@@ -45,7 +49,23 @@ struct Exchange {
   std::vector<Seen> seen;
 };
 
+// Profiles that say nothing of their exchanges but the kernels' names (Nsight Systems) are matched by these, where all ranks have
+// as many of each.
+bool alike_by_name(std::span<const Trace* const> traces) {
+  std::vector<std::map<std::string_view, std::size_t>> counts;
+  for (const Trace* t : traces) {
+    auto& names = counts.emplace_back();
+    for (const GpuEvent& e : t->gpu) {
+      if (e.work != GpuWork::communication) continue;
+      if (e.detail != kNone) return false;
+      ++names[t->names[e.name]];
+    }
+  }
+  return counts.size() > 1 && std::all_of(counts.begin(), counts.end(), [&](const auto& c) { return c == counts.front(); });
+}
+
 std::vector<Exchange> gather(std::span<const Trace* const> traces) {
+  const bool by_name = alike_by_name(traces);
   std::vector<Exchange> all;
   std::unordered_map<std::string, std::size_t> index;
   for (std::uint32_t r = 0; r < traces.size(); ++r) {
@@ -64,7 +84,7 @@ std::vector<Exchange> gather(std::span<const Trace* const> traces) {
     for (const std::uint32_t e : order) {
       const std::string_view step = step_of(t, launched, t.gpu[e]);
       if (step.empty() && !t.steps.empty()) continue;  // launched before the first step: which it is nobody knows
-      const std::string key = key_of(t, t.gpu[e], step, nth);
+      const std::string key = key_of(t, t.gpu[e], step, by_name, nth);
       if (key.empty()) continue;
       const auto [it, fresh] = index.try_emplace(key, all.size());
       if (fresh) all.push_back({printable(step), static_cast<std::int64_t>(all.size()), {}});
@@ -135,8 +155,9 @@ RankWaits match_ranks(std::span<const Trace* const> traces) {
     }
     // A group may have fewer members than there are files; two at least must tell of it, each once, and no more than it has
     // members: groups of one name need not be the same.
-    const std::uint32_t told =
-        traces[x.seen.front().trace]->exchanges[traces[x.seen.front().trace]->gpu[x.seen.front().event].detail].ranks;
+    const Trace& one = *traces[x.seen.front().trace];
+    const std::uint32_t detail = one.gpu[x.seen.front().event].detail;
+    const std::uint32_t told = detail == kNone ? 0 : one.exchanges[detail].ranks;
     const std::size_t wanted = told > 0 ? std::min<std::size_t>(told, traces.size()) : traces.size();
     if (ranks < 2 || ranks != x.seen.size() || ranks != wanted) {
       ++out.alone;

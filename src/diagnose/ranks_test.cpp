@@ -166,6 +166,18 @@ TEST(Ranks, GroupsOfOneNameThatAreNotTheSame) {
   for (std::size_t r = 0; r < 4; ++r) EXPECT_EQ(w.by_event[r][0], 0) << "nobody waited for another pair";
 }
 
+TEST(Ranks, ExchangesThatSayNothingOfThemselvesAreMatchedByName) {
+  TraceBuilder b[2];
+  for (std::size_t r = 0; r < 2; ++r) {
+    b[r].step({0, 100 * ms});
+    b[r].exchange({5 * ms, 6 * ms}, {(r == 0 ? 10 : 20) * ms, 30 * ms}).detail = kNone;
+  }
+  const std::vector<const Trace*> traces = {&b[0].t, &b[1].t};
+  EXPECT_EQ(match_ranks(traces).by_event[0][0], 10 * ms);
+  b[1].exchange({35 * ms, 36 * ms}, {40 * ms, 50 * ms}).detail = kNone;
+  EXPECT_EQ(match_ranks(traces).matched, 0U) << "one has more of them: which are the same is not told";
+}
+
 TEST(Ranks, WhatCannotBeMatched) {
   TraceBuilder a, b;
   for (TraceBuilder* t : {&a, &b}) {

@@ -133,7 +133,8 @@ void Remedies::copies() {
 std::vector<std::string> Remedies::copies_words() const {
   std::map<std::string, std::pair<std::uint64_t, std::int64_t>> kinds;
   for (const GpuEvent* e : p_.line.events) {
-    if (e->work != GpuWork::copy) continue;
+    const std::string_view name = t_.names[e->name];
+    if (e->work != GpuWork::copy || !(has_part(name, "HtoD") || has_part(name, "DtoH"))) continue;
     auto& [bytes, ns] = kinds[printable(t_.names[e->name])];
     bytes += e->bytes;
     ns += e->span.length();

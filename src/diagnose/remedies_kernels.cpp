@@ -16,6 +16,7 @@ constexpr double kFusedPasses = 5.0 / 3.0;  // a fused kernel's time over its lo
 constexpr double kOptimizerShare = 0.6;     // of the memory's rate that fused optimizers were seen to get
 constexpr double kOptimizerPasses = 7;      // weights, gradients, two moments read; three written
 constexpr double kOptimizerLeast = 0.4;     // of what passes one by one take
+constexpr double kNearPeak = 0.75;
 constexpr double kFarBelow = 0.6;           // of what the GPU can do
 
 }  // namespace
@@ -278,6 +279,7 @@ void Remedies::small_grids() {
   Finding f;
   for (const KernelClass& k : p_.kernels.classes) {
     if (k.launch == nullptr || k.launch->blocks == 0 || pct(k.own_ns) < 3) continue;
+    if (k.share_of_peak() > kNearPeak) continue;  // however few its blocks are, they do what can be done
     const bool few = p_.kernels.units > 0 && k.launch->blocks < p_.kernels.units;
     const bool thin = k.launch->occupancy_pct > 0 && k.launch->occupancy_pct < 13 && k.kind == KernelKind::stream;
     const double waves = p_.kernels.units > 0 ? static_cast<double>(k.launch->blocks) / p_.kernels.units : 0;

@@ -51,19 +51,17 @@ void Replay::gather(const Trace& t) {
   }
   std::stable_sort(order_.begin(), order_.end(),
                    [](const RuntimeCall* x, const RuntimeCall* y) { return x->span.start_ns < y->span.start_ns; });
-  std::unordered_map<const RuntimeCall*, std::uint32_t> index;
-  index.reserve(order_.size());
-  for (std::uint32_t i = 0; i < order_.size(); ++i) index.emplace(order_[i], i);
+  std::vector<std::uint32_t> index(t.calls.size(), kNone);  // by call of the trace
+  for (std::uint32_t i = 0; i < order_.size(); ++i) index[static_cast<std::size_t>(order_[i] - t.calls.data())] = i;
   by_.assign(line_.events.size(), kNone);
   calls_.resize(order_.size());
   for (std::uint32_t e = 0; e < line_.events.size(); ++e) {
-    const auto it = line_.calls[e] != nullptr ? index.find(line_.calls[e]) : index.end();
-    if (it == index.end()) {
+    if (line_.calls[e] != nullptr) by_[e] = index[static_cast<std::size_t>(line_.calls[e] - t.calls.data())];
+    if (by_[e] == kNone) {
       orphans_.push_back(e);
-      continue;
+    } else {
+      ++calls_[by_[e]].count;
     }
-    by_[e] = it->second;
-    ++calls_[it->second].count;
   }
   for (std::size_t i = 0, step = 0; i < order_.size(); ++i) {
     while (step < t.steps.size() && t.steps[step].span.start_ns <= order_[i]->span.start_ns) ++step;
@@ -81,12 +79,16 @@ void Replay::gather(const Trace& t) {
     Call& c = calls_[by_[e]];
     launched_[c.first + c.count++] = e;
   }
-  std::unordered_map<std::uint32_t, std::uint32_t> last;  // by stream
+  std::unordered_map<std::uint32_t, std::uint32_t> streams;
+  std::vector<std::uint32_t> last;  // by stream
   before_.assign(line_.events.size(), kNone);
   for (std::uint32_t e = 0; e < line_.events.size(); ++e) {
-    const auto [it, fresh] = last.try_emplace(line_.events[e]->stream, e);
-    if (!fresh) before_[e] = std::exchange(it->second, e);
+    const auto [it, fresh] = streams.try_emplace(line_.events[e]->stream, static_cast<std::uint32_t>(streams.size()));
+    if (fresh) last.push_back(kNone);
+    stream_.push_back(it->second);
+    before_[e] = std::exchange(last[it->second], e);
   }
+  streams_ = last.size();
   std::int64_t end = order_.empty() ? 0 : within ? from : order_.front()->span.start_ns;
   if (!order_.empty() && t.steps.size() == 1) end = std::min(end, t.steps.front().span.start_ns);
   origin_ = end;
@@ -245,8 +247,8 @@ class Replay::Run {
     end_.assign(line_.events.size(), INT64_MIN);
     start_ = end_;
     origin_ = r.order_.empty() && !line_.events.empty() ? line_.events.front()->span.start_ns : r.origin_;
-    for (const std::uint32_t e : r.late_)
-      free_.emplace(line_.events[e]->stream, line_.events[e]->span.start_ns - origin_ - r.gap_ns_);
+    free_.assign(r.streams_, INT64_MIN);
+    for (const std::uint32_t e : r.late_) free_[r.stream_[e]] = line_.events[e]->span.start_ns - origin_ - r.gap_ns_;
   }
 
   std::int64_t step_ns() {
@@ -268,14 +270,14 @@ class Replay::Run {
   }
 
   void run_one(std::uint32_t e, std::int64_t ready, std::int64_t gap) {
-    const auto it = free_.find(line_.events[e]->stream);
+    std::int64_t& free = free_[r_.stream_[e]];
     std::int64_t at = ready;
-    if (it != free_.end()) at = std::max(at, it->second + (gone(e) ? 0 : gap));
+    if (free != INT64_MIN) at = std::max(at, free + (gone(e) ? 0 : gap));
     if (const std::uint32_t other = r_.needs_[e]; other != kNone && end_[other] != INT64_MIN)
       at = std::max(at, end_[other] + gap);
     start_[e] = at;
     end_[e] = at + length(e);
-    free_[line_.events[e]->stream] = end_[e];
+    free = end_[e];
     flying_.push_back(e);
   }
 
@@ -350,9 +352,9 @@ class Replay::Run {
   std::int64_t host_ = 0;
   // What the host itself had to do: so far, until it began with the first step, and with the last.
   std::int64_t work_ = 0, work_low_ = INT64_MAX, work_high_ = INT64_MAX;
-  std::int64_t graphed_ = INT64_MIN;                      // the step that was issued last
-  std::vector<std::uint32_t> flying_;                     // events in the order of their launches
-  std::unordered_map<std::uint32_t, std::int64_t> free_;  // by stream: when it has nothing left
+  std::int64_t graphed_ = INT64_MIN;   // the step that was issued last
+  std::vector<std::uint32_t> flying_;  // events in the order of their launches
+  std::vector<std::int64_t> free_;     // by stream: when it has nothing left; INT64_MIN: nothing yet
   std::vector<std::uint32_t> chain_;
 };
 

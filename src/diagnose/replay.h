@@ -59,7 +59,9 @@ class Replay {
   std::vector<std::uint32_t> by_;          // by event: its call, or none
   std::vector<std::uint32_t> needs_;       // by event: one of another stream that must have ended, or none
   std::vector<std::uint32_t> before_;      // by event: the one before it on its stream, or none
-  std::vector<std::uint32_t> late_;        // the first of their streams that waited for what ran before the profile
+  std::vector<std::uint32_t> stream_;      // by event: its stream, numbered as they come
+  std::size_t streams_ = 0;
+  std::vector<std::uint32_t> late_;  // the first of their streams that waited for what ran before the profile
   std::pair<std::int64_t, std::int64_t> first_and_last_;  // steps that launched anything
   std::vector<bool> earlier_;                             // by event: launched before the profile began
   std::vector<std::uint32_t> orphans_;                    // events that nobody is known to have launched

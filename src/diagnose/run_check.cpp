@@ -108,7 +108,7 @@ void find_period_cost(const StepLog& log, const StepTimes& t, std::vector<Findin
   }
 }
 
-void find_lost(const StepTimes& t, std::vector<Finding>& out) {
+void find_lost(const StepLog& log, const StepTimes& t, std::vector<Finding>& out) {
   const double steps = std::max(1.0, static_cast<double>(t.last - t.first + 1));
   if (!t.restarts.empty()) {
     double gap = 0;
@@ -134,6 +134,8 @@ void find_lost(const StepTimes& t, std::vector<Finding>& out) {
              "checkpoints, evaluation and logging are usually there: write checkpoints beside training, evaluate less often",
          .gain = Gain{0, t.outside_pct},
          .cost_pct = t.outside_pct});
+    if (log.form == StepForm::deepspeed && (log.clock == StepClock::rate || log.clock == StepClock::timers))
+      out.back().evidence.push_back("DeepSpeed's count of a step begins with the forward pass: waiting for data is outside too");
   }
   if (t.nan > 0) {
     out.push_back(
@@ -167,11 +169,19 @@ bool computes(std::string_view name) {
          name.starts_with("fwd") || (name.starts_with("bwd") && name.find("allreduce") == std::string_view::npos);
 }
 
+// Whether a phase of one micro-batch is told for the whole step as well: "fwd" beside "fwd_microstep".
+bool told_whole(const StepLog& log, const PhaseTimer& piece) {
+  return std::any_of(log.timers.begin(), log.timers.end(), [&](const PhaseTimer& t) {
+    return !t.micro && t.name.size() < piece.name.size() && piece.name.starts_with(t.name + "_microstep");
+  });
+}
+
 std::vector<PhaseShare> phases_of(const StepLog& log, double step_s) {
   std::vector<PhaseShare> out;
   for (const PhaseTimer& t : log.timers) {
-    if (t.times == 0 || at_start(t.name) || whole(t.name)) continue;
-    const double slowest = t.max_ms / t.times, fastest = t.min_ms / t.times;
+    if (t.times == 0 || at_start(t.name) || whole(t.name) || (t.micro && told_whole(log, t))) continue;
+    const double pieces = t.micro ? std::max(1U, log.accumulation) : 1;
+    const double slowest = pieces * t.max_ms / t.times, fastest = pieces * t.min_ms / t.times;
     out.push_back(
         {t.name, slowest, step_s > 0 ? slowest / step_s * 0.1 : 0, slowest > 0 ? 100 * (1 - fastest / slowest) : 0, t.ranks});
   }
@@ -240,6 +250,25 @@ std::optional<predict::ChosenCalibration> calibration_for(const RunMaterial& g, 
   return *chosen;
 }
 
+// The code that a software's runs were of, as far as it is known by name; empty: it is not.
+std::string_view code_of(std::string_view software) {
+  if (software.starts_with("megatron-deepspeed")) return "megatron-deepspeed";
+  for (const std::string_view name : {"megatron", "bridge", "mlperf", "megascale"}) {
+    if (software.starts_with(name)) return "megatron";
+  }
+  return software == "pytorch" || software == "llama3" ? software : "";
+}
+
+// Whose runs a calibration was fitted on, where they are not of the framework that wrote the log: what one framework gets out of
+// a GPU says little of another.
+std::string others_runs(const std::string& framework, const std::string& software) {
+  const std::string own = lower(framework);
+  const std::string_view code = code_of(software);
+  if (own.empty() || code.empty() || own == software) return {};
+  const bool megatron = own == "megatron-lm" || own == "megatron-bridge" || own == "nemo";
+  return code == (megatron ? "megatron" : own) ? std::string() : software;
+}
+
 // Operations that the model asks for, a second; MFU is of the rate in 16 bits.
 void count_operations(const RunMaterial& g, RunCheck& out) {
   const double step = out.times.spread.median_s;
@@ -253,6 +282,32 @@ void count_operations(const RunMaterial& g, RunCheck& out) {
   if (out.reported_tflops > 0 && std::abs(out.tflops / out.reported_tflops - 1) > kApart)
     out.cannot.push_back(fmt::format("the log counts {:.0f} TFLOP/s where its settings give {:.0f}: they may not belong together",
                                      out.reported_tflops, out.tflops));
+}
+
+// A run that was as expected until it became slower has one fault, which is told with its step.
+void find_slower(const StepLog& log, const ExpectedStep& e, RunCheck& out) {
+  if (out.pace != Pace::slower || (became_slower(out.times.shift) && out.times.shift->before_s <= e.high_s)) return;
+  const double step = out.times.spread.median_s;
+  const double least = 100 * (1 - e.high_s / step), most = 100 * (1 - e.step_s / step);
+  const bool own = e.others.empty();
+  // What is only another framework's goes behind what the log itself shows: half of it, of what was there before it became
+  // slower.
+  const double level = became_slower(out.times.shift) ? out.times.shift->before_s : step;
+  const double cost = own ? most : std::max(0.0, 50 * (1 - e.step_s / level));
+  out.findings.push_back(
+      {.title = own ? fmt::format("steps take {:.0f} % longer than runs like it do", out.off_pct)
+                    : fmt::format("steps take {:.0f} % longer than {} would for the same plan", out.off_pct, e.others),
+       .evidence = {e.basis, own ? fmt::format("eight of ten such runs lie between {:.3f} and {:.3f} s", e.low_s, e.high_s)
+                                 : fmt::format("eight of ten runs of {} lie between {:.3f} and {:.3f} s: how much of the "
+                                               "difference is {}'s own cannot be told",
+                                               e.others, e.low_s, e.high_s, log.framework)},
+       .expected = fmt::format("{:.3f} s", e.step_s),
+       .achieved = fmt::format("{:.3f} s", step),
+       .remedy = "a profile of one step on every rank says where the time goes: torch.profiler, then muster diagnose",
+       .gain = Gain{own ? least : 0, most},
+       .verify = "the median time of a step over 100 steps, before and after",
+       .confidence = out.confidence,
+       .cost_pct = cost});
 }
 
 void judge(const RunMaterial& g, RunCheck& out) {
@@ -297,9 +352,11 @@ void judge(const RunMaterial& g, RunCheck& out) {
   e.high_s = e.step_s * c.high;
   e.basis = chosen->words;
   const bool measured = e.basis.find("extrapolated") == std::string::npos;
-  out.confidence = !measured || g.gpu_from.starts_with(kTaken) ? Confidence::low
-                   : c.rows >= 20                              ? Confidence::high
-                                                               : Confidence::medium;
+  if (c.rows > 0) e.others = others_runs(g.log.framework, c.software);
+  if (!e.others.empty()) e.basis += fmt::format(", none of {}", g.log.framework);
+  out.confidence = !measured || !e.others.empty() || g.gpu_from.starts_with(kTaken) ? Confidence::low
+                   : c.rows >= 20                                                   ? Confidence::high
+                                                                                    : Confidence::medium;
   if (step > 0) {
     out.off_pct = 100 * (step / e.step_s - 1);
     out.pace = step > e.high_s ? Pace::slower : step < e.low_s ? Pace::faster : Pace::as_expected;
@@ -308,20 +365,7 @@ void judge(const RunMaterial& g, RunCheck& out) {
     if (out.confidence == Confidence::low) f.confidence = Confidence::low;  // no surer than what it was computed with
     out.findings.push_back(std::move(f));
   }
-  // A run that was as expected until it became slower has one fault, which is told with its step.
-  if (out.pace == Pace::slower && !(became_slower(out.times.shift) && out.times.shift->before_s <= e.high_s)) {
-    const double least = 100 * (1 - e.high_s / step), most = 100 * (1 - e.step_s / step);
-    out.findings.push_back(
-        {.title = fmt::format("steps take {:.0f} % longer than runs like it do", out.off_pct),
-         .evidence = {e.basis, fmt::format("eight of ten such runs lie between {:.3f} and {:.3f} s", e.low_s, e.high_s)},
-         .expected = fmt::format("{:.3f} s", e.step_s),
-         .achieved = fmt::format("{:.3f} s", step),
-         .remedy = "a profile of one step on every rank says where the time goes: torch.profiler, then muster diagnose",
-         .gain = Gain{least, most},
-         .verify = "the median time of a step over 100 steps, before and after",
-         .confidence = out.confidence,
-         .cost_pct = most});
-  }
+  find_slower(g.log, e, out);
   out.expected = std::move(e);
 }
 
@@ -366,6 +410,32 @@ std::optional<StepLog> without_absurd(const StepLog& log, RunCheck& out) {
   return kept;
 }
 
+// Samples a second are times of steps once it is known how many samples a step has.
+std::optional<StepLog> with_batch(const RunMaterial& g) {
+  const bool own = g.log.clock == StepClock::printed || g.log.clock == StepClock::rate;
+  if (g.log.form != StepForm::deepspeed || own) return {};
+  StepLog timed = g.log;
+  const std::uint32_t batch = g.batch > 0 ? g.batch : g.plan ? g.plan->global_batch : 0;
+  return time_by_rate(timed, batch) ? std::optional(std::move(timed)) : std::nullopt;
+}
+
+void say_clock(const RunMaterial& g, RunCheck& out) {
+  std::vector<double> rates;
+  for (const StepSample& s : g.log.steps) {
+    if (s.samples_per_s > 0) rates.push_back(s.samples_per_s);
+  }
+  out.samples_per_s = quantile(std::move(rates), 0.5);
+  out.clock = g.log.clock;
+  const std::uint32_t batch = g.log.batch > 0 ? g.log.batch : g.batch > 0 ? g.batch : g.plan ? g.plan->global_batch : 0;
+  if (out.clock == StepClock::rate) out.clock_batch = batch;
+  if (out.times.spread.samples > 0) return;
+  out.cannot.push_back(out.samples_per_s > 0
+                           ? fmt::format("steps: the log counts {:.5g} samples a second, but not how many a step has (--config "
+                                         "with train_batch_size), and no two of its lines have different times",
+                                         out.samples_per_s)
+                           : "steps: the log has no line that tells how long one took");
+}
+
 RunCheck check_believable(const RunMaterial& g, RunCheck out) {
   out.framework = g.log.framework;
   out.gpus = g.log.gpus > 0 ? g.log.gpus : g.plan ? g.plan->gpus : 0;
@@ -383,14 +453,15 @@ RunCheck check_believable(const RunMaterial& g, RunCheck out) {
   }
   out.reported_tflops = quantile(std::move(tflops), 0.5);
   out.reported_mfu_pct = quantile(std::move(mfu), 0.5);
-  if (out.times.spread.samples == 0) out.cannot.push_back("steps: the log has no line that tells how long one took");
+  say_clock(g, out);
   out.phases = phases_of(g.log, out.times.spread.median_s);
   find_slowdown(out.times, out.findings);
   find_period_cost(g.log, out.times, out.findings);
-  find_lost(out.times, out.findings);
+  find_lost(g.log, out.times, out.findings);
   find_in_phases(out.phases, g.plan ? g.plan->pp : 1, out.findings);
   judge(g, out);
   if (!out.expected) {
+    out.confidence = Confidence::low;  // times alone do not tell what a step is bound by
     for (Finding& f : check_switches(g.settings, out.gpus)) out.findings.push_back(std::move(f));
   }
   constexpr double kMostPct = 95;  // timers may say more than a step has
@@ -406,21 +477,25 @@ RunCheck check_believable(const RunMaterial& g, RunCheck out) {
 }  // namespace
 
 RunCheck check_run(const RunMaterial& g) {
+  const auto again = [&](const StepLog& log) {
+    return RunMaterial{.log = log,
+                       .settings = g.settings,
+                       .model = g.model,
+                       .plan = g.plan,
+                       .no_plan = g.no_plan,
+                       .gpu = g.gpu,
+                       .gpu_from = g.gpu_from,
+                       .network = g.network,
+                       .gpus = g.gpus,
+                       .calibrations = g.calibrations,
+                       .software = g.software,
+                       .batch = g.batch};
+  };
   RunCheck out;
-  const auto kept = without_absurd(g.log, out);
-  if (!kept) return check_believable(g, std::move(out));
-  return check_believable({.log = *kept,
-                           .settings = g.settings,
-                           .model = g.model,
-                           .plan = g.plan,
-                           .no_plan = g.no_plan,
-                           .gpu = g.gpu,
-                           .gpu_from = g.gpu_from,
-                           .network = g.network,
-                           .gpus = g.gpus,
-                           .calibrations = g.calibrations,
-                           .software = g.software},
-                          std::move(out));
+  const auto timed = with_batch(g);
+  const StepLog& log = timed ? *timed : g.log;
+  const auto kept = without_absurd(log, out);
+  return check_believable(again(kept ? *kept : log), std::move(out));
 }
 
 Bound run_bound(const RunCheck& check) {

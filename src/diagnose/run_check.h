@@ -41,12 +41,14 @@ struct RunMaterial {
   std::span<const GpuModel> gpus;
   std::span<const Calibration> calibrations;
   std::span<const Software> software;
+  std::uint32_t batch = 0;  // samples a step, as the configuration has it; 0: not told
 };
 
 struct ExpectedStep {
   double step_s = 0, low_s = 0, high_s = 0;  // eight of ten runs lie between these
   predict::StepTime parts;
   std::string basis;
+  std::string others;  // whose runs it is from, where none of the run's own framework was measured: "megatron-core"
 };
 
 enum class Pace : std::uint8_t { unknown, as_expected, slower, faster };
@@ -66,7 +68,10 @@ struct RunCheck {
   std::uint32_t gpus = 0;
   std::string gpu, gpu_from;
   StepTimes times;
-  double tflops = 0;  // of one GPU, counted from the model; 0: it is not known
+  StepClock clock = StepClock::none;  // what times of steps were taken from,
+  std::uint32_t clock_batch = 0;      // and for how many samples, where that is a rate
+  double samples_per_s = 0;           // as the framework counts; 0: not told
+  double tflops = 0;                  // of one GPU, counted from the model; 0: it is not known
   double mfu_pct = 0;
   double reported_tflops = 0, reported_mfu_pct = 0;  // as the framework counts; 0: not told
   double tokens_per_s = 0;                           // of all GPUs

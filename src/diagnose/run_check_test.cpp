@@ -131,6 +131,57 @@ TEST(RunCheck, SlowerThanRunsLikeIt) {
   EXPECT_LT(c.findings.front().gain->low_pct, c.findings.front().gain->high_pct);
 }
 
+TEST(RunCheck, RunsOfAnotherFrameworkAreNamedAndBelievedLess) {
+  Job run;
+  run.steps(2 * run.predicted());
+  run.log.framework = "torchtitan";
+  run.calibration.software = "megatron-core";
+  const RunCheck c = run.check();
+  EXPECT_EQ(c.pace, Pace::slower);
+  EXPECT_EQ(c.confidence, Confidence::low);
+  ASSERT_TRUE(c.expected);
+  EXPECT_EQ(c.expected->others, "megatron-core");
+  EXPECT_NE(c.expected->basis.find("none of torchtitan"), std::string::npos) << c.expected->basis;
+  const auto f = std::find_if(c.findings.begin(), c.findings.end(),
+                              [](const Finding& x) { return x.title.find("longer than megatron-core") != std::string::npos; });
+  ASSERT_NE(f, c.findings.end());
+  EXPECT_EQ(f->confidence, Confidence::low);
+  EXPECT_EQ(f->gain->low_pct, 0) << "all of it may be the framework's own";
+  run.log.framework = "NeMo";
+  EXPECT_EQ(run.check().confidence, Confidence::high) << "it runs on the same code";
+}
+
+TEST(RunCheck, SamplesASecondAreTimesOnceTheConfigurationTellsTheBatch) {
+  Job run;
+  run.log.form = StepForm::deepspeed;
+  run.log.framework = "DeepSpeed";
+  for (std::uint64_t i = 1; i <= 50; ++i) run.log.steps.push_back({.step = 10 * i, .samples_per_s = 32});
+  RunMaterial given{.log = run.log, .gpus = run.known};
+  const RunCheck none = check_run(given);
+  EXPECT_EQ(none.times.spread.samples, 0U);
+  EXPECT_DOUBLE_EQ(none.samples_per_s, 32);
+  EXPECT_NE(none.cannot.front().find("train_batch_size"), std::string::npos) << none.cannot.front();
+  given.batch = 128;
+  const RunCheck c = check_run(given);
+  EXPECT_DOUBLE_EQ(c.times.spread.median_s, 4);
+  EXPECT_EQ(c.clock, StepClock::rate);
+  EXPECT_EQ(c.clock_batch, 128U);
+  EXPECT_EQ(c.confidence, Confidence::low) << "times alone do not tell what bounds it";
+}
+
+TEST(RunCheck, PhasesOfMicroBatchesAreTakenForAStep) {
+  Job run;
+  run.steps(1);
+  run.log.accumulation = 4;
+  run.log.timers = {{"fwd_microstep", 40, 2000, 2000, false, true}};
+  ASSERT_EQ(run.check().phases.size(), 1U);
+  EXPECT_NEAR(run.check().phases[0].mean_ms, 200, 1e-9);
+  run.log.timers.push_back({"fwd", 10, 2100, 2100, false, false});
+  const RunCheck c = run.check();
+  ASSERT_EQ(c.phases.size(), 1U) << "the step's own timer says it already";
+  EXPECT_EQ(c.phases[0].name, "fwd");
+}
+
 TEST(RunCheck, WithoutAGpuOperationsAreStillCounted) {
   Job run;
   run.steps(5);

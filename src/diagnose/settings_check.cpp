@@ -297,6 +297,20 @@ class Check {
     add(std::move(f), kHidden * hidden, hidden);
   }
 
+  // What a GPU would use if less were computed again: no less than it does. What torchtitan calls selective is not attention
+  // alone: it keeps every second product's result, and nothing of what is between them, so without it a GPU keeps at least twice
+  // of what it keeps now for the backward pass. Megatron's keeps all but the scores, which the prediction knows.
+  double kept_gb(const TrainingPlan& instead) const {
+    const double scaled = std::max(memory_gb(instead), a_.used_memory_gb);
+    if (!by_products()) return scaled;
+    const predict::MemoryUse now = predict::memory_use(a_.model, p_, habits());
+    const double backward = std::max(0.0, a_.used_memory_gb - (now.all() - now.activations));
+    return std::max({scaled, a_.used_memory_gb + backward, predict::memory_use(a_.model, instead, habits()).all()});
+  }
+  bool by_products() const {
+    return family_ == Family::torchtitan && p_.recompute == Recompute::selective && a_.used_memory_gb > 0;
+  }
+
   // What is computed again, by a plan that computes less of it again. `scaled`: by the memory that the run itself used.
   std::optional<TrainingPlan> less_again(bool scaled) const {
     // Norms and residuals in pieces leave room for more: only where it does not go without.
@@ -311,7 +325,7 @@ class Check {
         out.recompute = how;
         out.recompute_layers = 0;
         out.sequence_parallel = p_.sequence_parallel || sequence;
-        if (memory_gb(out) / (scaled ? 1 : memory_scale_) <= kMemory * a_.gpu.hbm_gb) return out;
+        if ((scaled ? kept_gb(out) : memory_gb(out) / memory_scale_) <= kMemory * a_.gpu.hbm_gb) return out;
       }
     }
     return {};
@@ -341,8 +355,13 @@ class Check {
     Finding f{.title = p_.recompute == Recompute::full ? "whole layers are computed again, though there is memory for less"
                                                        : "attention is computed again, though there is memory to keep it",
               .remedy = recompute_remedy(*instead)};
-    const double then = memory_gb(*instead) / (sure ? 1 : memory_scale_);
+    const double then = sure ? kept_gb(*instead) : memory_gb(*instead) / memory_scale_;
     f.evidence.push_back(fmt::format("without, a GPU would use {:.0f} GB of {:g}", then, a_.gpu.hbm_gb));
+    if (sure && by_products()) {
+      f.title = "products are computed again, though there may be memory to keep their results";
+      f.confidence = Confidence::low;
+      f.evidence.push_back(fmt::format("at a guess: the log has {:.0f} GB as it is. Watch the first steps", a_.used_memory_gb));
+    }
     if (!sure) {
       f.title = "whole layers are computed again, though by the prediction there is memory for less";
       f.confidence = Confidence::low;

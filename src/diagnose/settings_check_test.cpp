@@ -137,6 +137,20 @@ TEST_F(SettingsCheck, WhatFitsByThePredictionAloneIsToldWithWhatTheLogHas) {
   EXPECT_EQ(with(roomy, "mode = \"none\"")->confidence, Confidence::medium);
 }
 
+TEST_F(SettingsCheck, TheMemoryThatARunUsesBoundsWhatItIsToldToKeep) {
+  settings.framework = "torchtitan";
+  plan = {.gpus = 8, .tp = 1, .dp = 8, .micro_batch = 1, .global_batch = 8, .seq = 8192, .shard = Shard::weights};
+  plan.recompute = Recompute::selective;
+  const auto full = check_settings({settings, model, plan, gpu, calibration, {8, 50}, 0, 70});
+  EXPECT_EQ(with(full, "mode = \"none\""), nullptr) << "70 GB of 80 are used with half of all products computed again";
+  gpu.hbm_gb = 141;
+  const auto roomy = check_settings({settings, model, plan, gpu, calibration, {8, 50}, 0, 70});
+  const Finding* f = with(roomy, "mode = \"none\"");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->confidence, Confidence::low);
+  EXPECT_NE(f->evidence[1].find("the log has 70 GB"), std::string::npos) << f->evidence[1];
+}
+
 TEST_F(SettingsCheck, SwitchesAreJudgedWhereNothingCanBePredicted) {
   settings.framework = "DeepSpeed";
   settings.zero_stage = 3;

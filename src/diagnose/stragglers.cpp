@@ -34,29 +34,36 @@ class Replay {
     batch();
   }
 
-  Result<void> order();
-  double mean_length(std::uint16_t type) const { return usual_[type]; }
-  double own_length(std::size_t op) const { return own_[op]; }
+  // An operation as it is played: all that is asked of it, side by side.
+  struct Played {
+    double own, usual;  // seconds
+    std::uint32_t group, dp, stage;
+    std::uint16_t type;
+  };
 
-  // Mean over steps, with the lengths that `length(op)` gives.
+  Result<void> order();
+
+  // Mean over steps, with the lengths that `length(Played)` gives.
   template <class F>
   double play(const F& length) {
     double sum = 0;
     std::fill(step_end_.begin(), step_end_.end(), 0);
+    std::fill(all_there_.begin(), all_there_.end(), 0);
     for (const Event& e : events_) {
       const Batch& b = batches_[e.batch];
       if (e.begins) {
-        start_[e.batch] = b.before == kAlone ? 0 : end_[b.before];
+        const double start = start_[e.batch] = b.before == kAlone ? 0 : end_[b.before];
+        for (std::uint32_t i = b.from; i < b.to; ++i) {
+          const std::uint32_t g = played_[i].group;
+          if (g != kAlone) all_there_[g] = std::max(all_there_[g], start);
+        }
         continue;
       }
+      // All that its exchanges wait for have begun before it ends.
       double end = 0;
       for (std::uint32_t i = b.from; i < b.to; ++i) {
-        const std::uint32_t op = sorted_[i];
-        double from = start_[e.batch];
-        if (group_of_[op] != kAlone) {
-          for (const std::uint32_t member : groups_[group_of_[op]]) from = std::max(from, start_[batch_of_[member]]);
-        }
-        end = std::max(end, from + length(op));
+        const Played& op = played_[i];
+        end = std::max(end, (op.group == kAlone ? start_[e.batch] : all_there_[op.group]) + length(op));
       }
       end_[e.batch] = end;
       step_end_[b.step] = std::max(step_end_[b.step], end);
@@ -89,9 +96,11 @@ class Replay {
   std::vector<std::uint32_t> group_of_, batch_of_, sorted_;
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<double> own_, usual_;
+  std::vector<Played> played_;  // as sorted_
   std::vector<Batch> batches_;
   std::vector<Event> events_;
   std::vector<double> start_, end_, step_end_;
+  std::vector<double> all_there_;  // by group: when the last of it has come
   std::map<std::uint32_t, std::pair<double, double>> spans_;
 };
 
@@ -174,6 +183,11 @@ void Replay::batch() {
     }
     batch_of_[i] = static_cast<std::uint32_t>(batches_.size() - 1);
   }
+  for (const std::uint32_t i : sorted_) {
+    const JobOp& o = t_.ops[i];
+    played_.push_back({own_[i], usual_[o.type], group_of_[i], o.dp, o.stage, o.type});
+  }
+  all_there_.resize(groups_.size());
   start_.resize(batches_.size());
   end_.resize(batches_.size());
   step_end_.assign(sorted_.empty() ? 0 : step + 1, 0);
@@ -235,16 +249,15 @@ Result<Stragglers> find_stragglers(const OpTrace& t) {
   constexpr double kNothing = 1.02, kMost = 0.5;
   Stragglers out;
   out.measured_s = r.measured();
-  const auto usual = [&](std::uint32_t op) { return r.mean_length(t.ops[op].type); };
-  out.replayed_s = r.play([&](std::uint32_t op) { return r.own_length(op); });
-  out.ideal_s = r.play(usual);
+  using Op = Replay::Played;
+  out.replayed_s = r.play([](const Op& o) { return o.own; });
+  out.ideal_s = r.play([](const Op& o) { return o.usual; });
   const double lost = out.replayed_s - out.ideal_s;
   const auto recovered = [&](const auto& mended) {
-    const double then = r.play([&](std::uint32_t op) { return mended(t.ops[op]) ? usual(op) : r.own_length(op); });
+    const double then = r.play([&](const Op& o) { return mended(o) ? o.usual : o.own; });
     return lost > 0 ? (out.replayed_s - then) / lost : 0;
   };
-  for (std::uint32_t s = 0; s < t.stages; ++s)
-    out.stages.push_back({0, s, recovered([&](const JobOp& o) { return o.stage == s; })});
+  for (std::uint32_t s = 0; s < t.stages; ++s) out.stages.push_back({0, s, recovered([&](const Op& o) { return o.stage == s; })});
   const auto more = [](const Share& x, const Share& y) { return x.recovered > y.recovered; };
   std::stable_sort(out.stages.begin(), out.stages.end(), more);
   // Workers of the stages that matter: of a large job not all are tried.
@@ -252,13 +265,13 @@ Result<Stragglers> find_stragglers(const OpTrace& t) {
   for (std::size_t k = 0; k < out.stages.size() && k < kStagesTried; ++k) {
     for (std::uint32_t dp = 0; dp < t.dp && out.workers.size() < kWorkersTried; ++dp) {
       const std::uint32_t s = out.stages[k].stage;
-      out.workers.push_back({dp, s, recovered([&](const JobOp& o) { return o.stage == s && o.dp == dp; })});
+      out.workers.push_back({dp, s, recovered([&](const Op& o) { return o.stage == s && o.dp == dp; })});
     }
   }
   std::stable_sort(out.workers.begin(), out.workers.end(), more);
   double exchanges = 0;
   for (std::uint16_t type = 0; type < t.types.size(); ++type) {
-    const double then = r.play([&](std::uint32_t op) { return t.ops[op].type == type ? r.own_length(op) : usual(op); });
+    const double then = r.play([&](const Op& o) { return o.type == type ? o.own : o.usual; });
     out.types.emplace_back(t.types[type], out.ideal_s > 0 ? then / out.ideal_s : 1);
     if (role_of(t.types[type]) != Role::compute && lost > 0) exchanges += (then - out.ideal_s) / lost;
   }

@@ -6,119 +6,15 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "ingest/execution_trace_node.h"
 #include "ingest/json.h"
 
 namespace muster {
 namespace {
 
-constexpr std::size_t kTextMax = 500;
-constexpr std::size_t kOperandsMax = 4096;
-constexpr std::string_view kWhat = "a trace as torch.profiler.ExecutionTraceObserver writes it (JSON, or that in gzip)";
-
-std::string text_of(const Value* v) {
-  return v != nullptr && v->string() != nullptr ? v->string()->substr(0, kTextMax) : std::string();
-}
-
-std::optional<std::uint64_t> whole_of(const Value* v) {
-  if (v == nullptr) return {};
-  if (v->integer() != nullptr)
-    return *v->integer() >= 0 ? std::optional(static_cast<std::uint64_t>(*v->integer())) : std::nullopt;
-  double d = 0;
-  if (v->number(d)) return d >= 0 && d < 1.8e19 ? std::optional(static_cast<std::uint64_t>(d)) : std::nullopt;
-  if (v->string() != nullptr) return parse_uint(*v->string());
-  if (v->array() != nullptr && !v->array()->empty()) return whole_of(&v->array()->front());
-  return {};
-}
-
-std::vector<std::int64_t> shape_of(const Value::Array& a) {
-  std::vector<std::int64_t> out;
-  for (const Value& n : a) {
-    if (n.integer() != nullptr && out.size() < 64) out.push_back(*n.integer());
-  }
-  return out;
-}
-
-// A tensor is [tensor, storage, offset, elements, bytes of each, device].
-bool is_tensor(const Value& v) {
-  return v.array() != nullptr && v.array()->size() == 6 && v.array()->back().string() != nullptr &&
-         (*v.array())[1].integer() != nullptr;
-}
-
-// Numbers and words, and lists of them, as Kineto shows "Concrete Inputs".
-std::string plain(const Value& v, int depth = 0) {
-  if (v.boolean() != nullptr) return *v.boolean() ? "True" : "False";
-  if (v.integer() != nullptr) return fmt::format("{}", *v.integer());
-  if (double d = 0; v.number(d)) return render_number(d);
-  if (v.string() != nullptr) return *v.string() == "<None>" ? "" : v.string()->substr(0, kTextMax);
-  if (v.array() == nullptr || depth > 1 || v.array()->size() > 16) return {};
-  std::string out = "[";
-  for (const Value& one : *v.array()) out += (out.size() > 1 ? ", " : "") + plain(one, depth + 1);
-  return out + "]";
-}
-
-class NodeReader {
- public:
-  explicit NodeReader(const Value& node) : node_(node) {
-    if (const Value* attrs = node.find("attrs"); attrs != nullptr && attrs->array() != nullptr) attrs_ = attrs->array();
-  }
-
-  // Members of newer schemas are in a list of attributes.
-  const Value* find(std::string_view name) const {
-    if (const Value* own = node_.find(name)) return own;
-    if (attrs_ == nullptr) return nullptr;
-    for (const Value& a : *attrs_) {
-      const Value* n = a.find("name");
-      if (n != nullptr && n->string() != nullptr && *n->string() == name) return a.find("value");
-    }
-    return nullptr;
-  }
-
-  std::vector<TraceOperand> operands(const char* side, const char* shapes_key, const char* types_key, bool& gpu) const {
-    const Value* of = node_.find(side);
-    if (of == nullptr) return {};
-    const bool old = of->array() != nullptr;
-    const Value* values = old ? of : of->find("values");
-    const Value* shapes = old ? node_.find(shapes_key) : of->find("shapes");
-    const Value* types = old ? node_.find(types_key) : of->find("types");
-    std::vector<TraceOperand> out;
-    if (types == nullptr || types->array() == nullptr) return out;
-    const auto at = [](const Value* list, std::size_t i) -> const Value* {
-      return list != nullptr && list->array() != nullptr && i < list->array()->size() ? &(*list->array())[i] : nullptr;
-    };
-    for (std::size_t i = 0; i < types->array()->size() && i < kOperandsMax; ++i)
-      out.push_back(operand(at(values, i), at(shapes, i), text_of(&(*types->array())[i]), gpu));
-    return out;
-  }
-
- private:
-  static void add(TraceOperand& o, const Value* value, const Value* shape, bool& gpu) {
-    if (o.shapes.size() >= kOperandsMax) return;
-    o.shapes.push_back(shape != nullptr && shape->array() != nullptr ? shape_of(*shape->array()) : std::vector<std::int64_t>{});
-    o.storages.push_back(value != nullptr && is_tensor(*value) ? whole_of(&(*value->array())[1]).value_or(0) : 0);
-    if (value != nullptr && is_tensor(*value)) {
-      const std::string& device = *value->array()->back().string();
-      gpu = gpu || device.starts_with("cuda") || device.starts_with("hip") || device.starts_with("xpu");
-    }
-  }
-
-  static TraceOperand operand(const Value* value, const Value* shape, std::string type, bool& gpu) {
-    TraceOperand o;
-    o.type = std::move(type);
-    if (o.type.starts_with("Tensor(") && o.type.find("nullptr") == std::string::npos) {
-      add(o, value, shape, gpu);
-    } else if (o.type.find("Tensor(") != std::string::npos && shape != nullptr && shape->array() != nullptr) {
-      const Value::Array* values = value != nullptr ? value->array() : nullptr;
-      for (std::size_t i = 0; i < shape->array()->size(); ++i)
-        add(o, values != nullptr && i < values->size() ? &(*values)[i] : nullptr, &(*shape->array())[i], gpu);
-    } else if (value != nullptr) {
-      o.value = plain(*value);
-    }
-    return o;
-  }
-
-  const Value& node_;
-  const Value::Array* attrs_ = nullptr;
-};
+constexpr std::string_view kWhat =
+    "a trace as torch.profiler.ExecutionTraceObserver writes it, or Chakra's nodes as JSON (chakra_jsonizer); either may be in "
+    "gzip";
 
 // What older schemas do not name apart is among the inputs: the tensors first, the group, and a word for what is done.
 void fill_from_inputs(TraceExchange& e, const std::vector<TraceOperand>& inputs) {
@@ -144,12 +40,12 @@ void fill_from_inputs(TraceExchange& e, const std::vector<TraceOperand>& inputs)
 std::optional<TraceExchange> exchange_of(const NodeReader& r, const ExecutionNode& n) {
   if (n.name != "record_param_comms") return {};
   TraceExchange e;
-  e.op = text_of(r.find("collective_name"));
-  e.dtype = text_of(r.find("dtype"));
-  e.group = text_of(r.find("pg_name"));
-  e.in_elements = whole_of(r.find("in_msg_nelems")).value_or(0);
-  e.out_elements = whole_of(r.find("out_msg_nelems")).value_or(0);
-  e.ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(whole_of(r.find("pg_size")).value_or(0), 100'000'000));
+  e.op = r.text("collective_name");
+  e.dtype = r.text("dtype");
+  e.group = r.text("pg_name");
+  e.in_elements = r.whole("in_msg_nelems").value_or(0);
+  e.out_elements = r.whole("out_msg_nelems").value_or(0);
+  e.ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(r.whole("pg_size").value_or(0), 100'000'000));
   fill_from_inputs(e, n.inputs);
   if (e.out_elements == 0) e.out_elements = e.in_elements;
   if (e.op.empty() || e.op == "wait" || e.op == "init" || e.op == "barrier" || e.in_elements == 0) return {};
@@ -177,77 +73,151 @@ std::size_t end_of(std::string_view text, std::size_t from) {
   return std::string_view::npos;
 }
 
-// Where the list of nodes begins, behind its bracket.
-std::size_t nodes_at(std::string_view text) {
-  const std::size_t key = text.find("\"nodes\"");
-  if (key == std::string_view::npos) return key;
-  const std::size_t bracket = text.find_first_not_of(" \t\r\n:", key + 7);
-  return bracket != std::string_view::npos && text[bracket] == '[' ? bracket + 1 : std::string_view::npos;
+// Where the nodes begin: behind the bracket of a list, or, where they follow each other without one, as chakra_jsonizer writes
+// them, with the first.
+struct Place {
+  std::size_t at = std::string_view::npos;  // npos: there are none
+  bool listed = false;
+};
+Place nodes_at(std::string_view text) {
+  for (const std::string_view name : {"\"nodes\"", "\"workload_graph\""}) {
+    const std::size_t key = text.find(name);
+    if (key == std::string_view::npos) continue;
+    const std::size_t bracket = text.find_first_not_of(" \t\r\n:", key + name.size());
+    if (bracket != std::string_view::npos && text[bracket] == '[') return {bracket + 1, true};
+  }
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  if (text[first] == '[') return {first + 1, true};
+  return text[first] == '{' ? Place{first, false} : Place{};
+}
+
+// What a node is, with the ids of those it has to do with.
+struct Linked {
+  ExecutionNode node;
+  std::optional<std::uint64_t> parent;
+  std::vector<std::uint64_t> waits_for;
+};
+
+std::optional<Linked> node_of(const Value& v) {
+  const NodeReader r(v);
+  Linked out;
+  ExecutionNode& n = out.node;
+  n.work = work_of(r);
+  auto id = r.whole("id");
+  if (!id) id = r.whole("Id");
+  // Protobuf leaves out what is 0.
+  if (!id && n.work != NodeWork::none && r.find("id") == nullptr) id = 0;
+  if (!id) return {};
+  n.id = *id;
+  n.name = r.text("name");
+  if (n.name.empty()) n.name = r.text("Name");
+  n.inputs = r.operands("inputs", "input_shapes", "input_types", n.on_gpu);
+  n.outputs = r.operands("outputs", "output_shapes", "output_types", n.on_gpu);
+  out.parent = r.whole(v.find("parent") != nullptr && v.find("ctrl_deps") == nullptr ? "parent" : "ctrl_deps");
+  if (n.work == NodeWork::none) {
+    n.exchange = exchange_of(r, n);
+    return out;
+  }
+  fill_chakra(r, n);
+  out.waits_for = r.ids("data_deps");
+  for (const std::uint64_t d : r.ids("ctrl_deps")) out.waits_for.push_back(d);
+  return out;
 }
 
 // In the order of their ids, which is that of their beginnings; what a parent is called is then before it.
-void link(ExecutionTrace& t, const std::vector<std::uint64_t>& parents) {
-  std::vector<std::uint32_t> order(t.nodes.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t x, std::uint32_t y) { return t.nodes[x].id < t.nodes[y].id; });
+std::vector<ExecutionNode> link(std::vector<Linked> all) {
+  std::stable_sort(all.begin(), all.end(), [](const Linked& x, const Linked& y) { return x.node.id < y.node.id; });
   std::vector<ExecutionNode> nodes;
-  nodes.reserve(order.size());
+  nodes.reserve(all.size());
   std::unordered_map<std::uint64_t, std::uint32_t> place;
-  for (const std::uint32_t i : order) {
-    const auto parent = place.find(parents[i]);
-    t.nodes[i].parent = parent == place.end() ? kNoNode : parent->second;
-    place.try_emplace(t.nodes[i].id, static_cast<std::uint32_t>(nodes.size()));
-    nodes.push_back(std::move(t.nodes[i]));
+  for (Linked& l : all) {
+    const auto parent = l.parent ? place.find(*l.parent) : place.end();
+    l.node.parent = parent == place.end() ? kNoNode : parent->second;
+    place.try_emplace(l.node.id, static_cast<std::uint32_t>(nodes.size()));
+    nodes.push_back(std::move(l.node));
   }
-  t.nodes = std::move(nodes);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<std::uint32_t>& waits = nodes[i].waits_for;
+    for (const std::uint64_t id : all[i].waits_for) {
+      if (const auto it = place.find(id); it != place.end() && it->second != i) waits.push_back(it->second);
+    }
+    std::sort(waits.begin(), waits.end());
+    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+  }
+  return nodes;
+}
+
+// Of names alone nothing can be said.
+bool tells(const ExecutionNode& n) {
+  if (n.work == NodeWork::metadata) return false;
+  return !n.inputs.empty() || !n.outputs.empty() || n.operations > 0 || n.bytes > 0 || n.duration_us.value_or(0) > 0 ||
+         (n.exchange && (n.work == NodeWork::none || n.exchange->bytes > 0));
 }
 
 }  // namespace
 
 bool looks_like_execution_trace(std::string_view text) {
-  text = text.substr(0, 4096);
-  return trim(text).starts_with('{') && text.find("\"schema\"") != std::string_view::npos &&
-         text.find("\"nodes\"") != std::string_view::npos && text.find("\"traceEvents\"") == std::string_view::npos;
+  text = text.substr(0, 65'536);
+  const std::string_view head = text.substr(0, 4096), begin = trim(head);
+  const auto has = [](std::string_view in, std::string_view what) { return in.find(what) != std::string_view::npos; };
+  if (!begin.starts_with('{') && !begin.starts_with('[')) return false;
+  if (has(text, "\"traceEvents\"")) return false;
+  if (begin.starts_with('{') && has(head, "\"schema\"") && has(head, "\"nodes\"")) return true;
+  // Chakra's nodes have a type and those that they wait for.
+  for (const std::string_view type : {"\"COMP_NODE\"", "\"COMM_COLL_NODE\"", "\"COMM_SEND_NODE\"", "\"COMM_RECV_NODE\"",
+                                      "\"MEM_LOAD_NODE\"", "\"MEM_STORE_NODE\"", "\"METADATA_NODE\""}) {
+    if (has(text, type)) return true;
+  }
+  if (has(head, "\"workload_graph\"")) return true;
+  return (has(text, "\"type\"") || has(text, "\"NodeType\"")) &&
+         (has(text, "\"ctrl_deps\"") || has(text, "\"ctrlDeps\"") || has(text, "\"data_deps\"") || has(text, "\"dataDeps\""));
 }
 
 Result<ExecutionTrace> parse_execution_trace(std::string_view text, std::string_view file) {
-  std::size_t at = nodes_at(text);
+  const Place place = nodes_at(text);
+  std::size_t at = place.at;
   if (at == std::string_view::npos)
     return fail(Code::bad_input, fmt::format("{}: there are no nodes in it", file), std::string(kWhat));
   ExecutionTrace out;
-  if (const auto head = parse_json(std::string(text.substr(0, at)) + "]}")) out.schema = printable(text_of(head->find("schema")));
-  std::vector<std::uint64_t> parents;
+  if (place.listed) {
+    const auto head = parse_json(std::string(text.substr(0, at)) + "]}");
+    if (head) out.schema = printable(NodeReader(*head).text("schema"));
+  }
+  std::vector<Linked> nodes;
   while (true) {
     at = text.find_first_not_of(" \t\r\n,", at);
     if (at == std::string_view::npos || text[at] != '{') break;
     const std::size_t end = end_of(text, at);
     if (end == std::string_view::npos) break;
-    const auto node = parse_json(text.substr(at, end - at));
+    const auto v = parse_json(text.substr(at, end - at));
     at = end;
-    const auto id = node ? whole_of(node->find("id")) : std::nullopt;
-    if (!id) {
+    auto node = v ? node_of(*v) : std::nullopt;
+    if (node) {
+      nodes.push_back(std::move(*node));
+    } else if (v && !place.listed && v->find("name") == nullptr) {
+      // Chakra's metadata are before its nodes, and look like one.
+      if (out.schema.empty()) out.schema = printable(NodeReader(*v).text("version"));
+    } else {
       ++out.damaged;
-      continue;
     }
-    const NodeReader r(*node);
-    ExecutionNode n;
-    n.id = *id;
-    n.name = text_of(node->find("name"));
-    n.inputs = r.operands("inputs", "input_shapes", "input_types", n.on_gpu);
-    n.outputs = r.operands("outputs", "output_shapes", "output_types", n.on_gpu);
-    n.exchange = exchange_of(r, n);
-    const Value* parent = node->find("ctrl_deps");
-    parents.push_back(whole_of(parent != nullptr ? parent : node->find("parent")).value_or(0));
-    out.nodes.push_back(std::move(n));
   }
-  out.cut = at == std::string_view::npos || text[at] != ']';
-  if (out.nodes.empty()) {
+  out.cut = place.listed ? at == std::string_view::npos || text[at] != ']' : at != std::string_view::npos;
+  if (nodes.empty()) {
     return fail(Code::bad_input,
                 out.damaged > 0 ? fmt::format("{}: none of its {} nodes can be read", file, out.damaged)
-                                : fmt::format("{}: it has no nodes", file),
+                : place.listed  ? fmt::format("{}: it has no nodes", file)
+                                : fmt::format("{}: there are no nodes in it", file),
                 std::string(kWhat));
   }
-  link(out, parents);
+  out.nodes = link(std::move(nodes));
+  if (std::none_of(out.nodes.begin(), out.nodes.end(), tells)) {
+    return fail(Code::bad_input,
+                fmt::format("{}: its {} nodes have names and no more: neither operands with types and shapes, as PyTorch's have, "
+                            "nor a duration_micros, num_ops, tensor_size or comm_size, as Chakra's",
+                            file, out.nodes.size()),
+                std::string(kWhat));
+  }
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Execution traces of PyTorch (ExecutionTraceObserver, of schemas from 1.0.1 to those of Chakra), node by node.
+// Execution traces, node by node: of PyTorch (ExecutionTraceObserver, schemas from 1.0.1 on), and Chakra's nodes as JSON, in a
+// list or one behind the other as chakra_jsonizer writes them.
 #pragma once
 #include <string_view>
 
@@ -8,7 +9,8 @@
 namespace muster {
 
 bool looks_like_execution_trace(std::string_view text);
-// Errors begin with `file`. A file that ends in the middle is a trace with `cut` set.
+// Errors begin with `file`; one of whose nodes nothing was understood is one. A file that ends in the middle is a trace with
+// `cut` set.
 Result<ExecutionTrace> parse_execution_trace(std::string_view text, std::string_view file);
 
 }  // namespace muster

@@ -109,6 +109,8 @@ struct InspectorReader::Guts {
     }
     ++out.records;
     InspectorSample s{static_cast<std::uint64_t>(*seq), *bytes, *time, field("coll_busbw_gbs", "p2p_busbw_gbs").value_or(0)};
+    const auto peer = pair ? number_of(perf->find("p2p_peer")) : std::nullopt;
+    if (peer && *peer <= kRanksMax) s.peer = static_cast<std::int32_t>(*peer);
     if (lot(s.seq) % out.one_of != 0) return;
     InspectorTrack* t = track(*header, text_of(perf->find(pair ? "p2p" : "coll"), 48), pair, metadata);
     if (t == nullptr) {
@@ -123,12 +125,14 @@ struct InspectorReader::Guts {
     const std::string_view line = trim(carry);
     if (too_long) {
       ++out.not_understood;
+      ++out.damaged;
     } else if (line.starts_with('{')) {
       const auto v = parse_json(line);
       if (v) {
         record(*v);
       } else {
         ++out.not_understood;
+        ++out.damaged;
       }
     } else if (!line.empty()) {
       ++out.not_understood;

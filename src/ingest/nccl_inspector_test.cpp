@@ -49,9 +49,22 @@ TEST(NcclInspector, PairsAndWhatIsNotUnderstood) {
   const InspectorLog log = parse_nccl_inspector(text);
   EXPECT_EQ(log.records, 2u);
   EXPECT_EQ(log.not_understood, 3u);
+  EXPECT_EQ(log.damaged, 1u);
   ASSERT_EQ(log.series.size(), 2u);
   EXPECT_EQ(log.series[0].op, "Send");
   EXPECT_EQ(log.series[0].collective, Collective::send_recv);
+  EXPECT_EQ(log.series[0].tracks[0].samples[0].peer, 1);
+  EXPECT_EQ(log.series[1].tracks[0].samples[0].peer, -1);
+}
+
+TEST(NcclInspector, AFileThatEndsInTheMiddleOfARecordDoesNotSpoilTheNext) {
+  InspectorReader r;
+  r.feed(record(0, 1, 5) + record(0, 2, 5).substr(0, 40));
+  r.end_file();
+  r.feed(record(1, 1, 5));
+  const InspectorLog log = r.finish();
+  EXPECT_EQ(log.records, 2u);
+  EXPECT_EQ(log.damaged, 1u);
 }
 
 TEST(NcclInspector, OtherJsonIsNone) {

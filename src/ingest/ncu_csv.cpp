@@ -77,6 +77,7 @@ constexpr std::array kMetrics = {
     Metric{"smsp__cycles_elapsed.avg.per_second", &M::sm_hz, Unit::hz},
     Metric{"SM Frequency", &M::sm_hz, Unit::hz},
     Metric{"device__attribute_clock_rate", &M::sm_hz_max, Unit::hz},
+    Metric{"device__attribute_max_gpu_frequency_khz", &M::sm_hz_max, Unit::hz},
     Metric{"device__attribute_multiprocessor_count", &M::sms},
     Metric{"launch__sm_count", &M::sms},
     Metric{"# SMs", &M::sms},
@@ -288,6 +289,7 @@ class TableReader {
     k.name = printable(cell(row, "Kernel Name").substr(0, 1000));
     k.blocks = volume_of(cell(row, "Grid Size"));
     k.threads = volume_of(cell(row, "Block Size"));
+    if (const auto cc = value_of(cell(row, "CC"), false); cc && *cc >= 1 && *cc < 100) k.capability = cc;
     return k;
   }
 

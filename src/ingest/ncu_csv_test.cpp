@@ -101,6 +101,19 @@ TEST(NcuCsv, RowsOfMetricsEndBeforeTheRules) {
   EXPECT_EQ(p->skipped, 1U);
 }
 
+TEST(NcuCsv, TheGpusCapabilityAndItsHighestClock) {
+  const auto p = parse_ncu_csv(
+      line({"ID", "Kernel Name", "CC", "sm__cycles_elapsed.avg.per_second", "device__attribute_max_gpu_frequency_khz"}) +
+          line({"", "", "", "cycle/nsecond", ""}) + line({"0", "gemm", "9.0", "1.2", "1,980,000"}) +
+          line({"1", "gemm", "n/a", "1.2", "1,980,000"}),
+      "x.csv");
+  ASSERT_TRUE(p) << p.error().what;
+  EXPECT_EQ(p->launches[0].capability, 9.0);
+  EXPECT_DOUBLE_EQ(*p->launches[0].sm_hz, 1.2e9);
+  EXPECT_DOUBLE_EQ(*p->launches[0].sm_hz_max, 1.98e9);
+  EXPECT_FALSE(p->launches[1].capability);
+}
+
 TEST(NcuCsv, UnitsOfTime) {
   for (const auto& [unit, ns] : std::vector<std::pair<std::string, double>>{{"nsecond", 2},
                                                                             {"ns", 2},

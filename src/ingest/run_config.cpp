@@ -173,6 +173,13 @@ Result<RunConfig> tree_config(const Value& tree, bool json, std::string_view tex
   if (deepspeed || accelerate) {
     const bool zero = deepspeed || lower(setting("distributed_type").value_or("")) == "deepspeed";
     out.settings = zero ? deepspeed_settings(setting) : fsdp_settings(setting);
+    const auto count = [&](std::string_view name) {
+      const auto n = parse_uint(setting(name).value_or(""));
+      return n && *n <= 1'000'000 ? static_cast<std::uint32_t>(*n) : 0U;
+    };
+    out.batch = count("train_batch_size");
+    const std::uint64_t own = std::uint64_t{count("train_micro_batch_size_per_gpu")} * count("gradient_accumulation_steps");
+    if (own <= 1'000'000) out.rank_batch = static_cast<std::uint32_t>(own);
     if (auto launch = parse_launch_config(text, where)) {
       out.launch = *launch;
     } else {
@@ -246,6 +253,8 @@ RunConfig run_config_of(const StepLog& log) {
 RunConfig merged(RunConfig a, const RunConfig& b) {
   a.settings = merged(std::move(a.settings), b.settings);
   if (!a.model) a.model = b.model;
+  if (a.batch == 0) a.batch = b.batch;
+  if (a.rank_batch == 0) a.rank_batch = b.rank_batch;
   if (!a.launch) {
     a.launch = b.launch;
     return a;
@@ -269,6 +278,13 @@ RunConfig merged(RunConfig a, const RunConfig& b) {
   if (!x.sequence_parallel) x.sequence_parallel = y.sequence_parallel;
   if (!x.dtype) x.dtype = y.dtype;
   return a;
+}
+
+std::uint32_t batch_of(const RunConfig& c, std::uint32_t gpus) {
+  if (c.batch > 0) return c.batch;
+  if (c.launch && c.launch->batch > 0) return c.launch->batch;
+  const std::uint64_t all = std::uint64_t{c.rank_batch} * gpus;
+  return all <= UINT32_MAX ? static_cast<std::uint32_t>(all) : 0;
 }
 
 Result<TrainingPlan> plan_of(const LaunchConfig& c, std::uint32_t gpus, std::uint32_t seq, std::uint32_t node_gpus) {

@@ -82,6 +82,20 @@ TEST(RunConfig, WhatCannotBePlannedStillHasSettings) {
   EXPECT_EQ(fsdp->settings.limit_all_gathers, false);
 }
 
+TEST(RunConfig, WhatCannotBePlannedStillTellsItsBatch) {
+  const auto c = parse_run_config(
+      R"({"train_batch_size": 128, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}})", "ds.json");
+  ASSERT_TRUE(c);
+  EXPECT_FALSE(c->launch);
+  EXPECT_EQ(batch_of(*c, 0), 128U);
+  EXPECT_EQ(batch_of(merged(RunConfig{}, *c), 0), 128U);
+  const auto parts = parse_run_config(
+      R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2})", "ds.json");
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(batch_of(*parts, 16), 128U);
+  EXPECT_EQ(batch_of(*parts, 0), 0U);
+}
+
 TEST(RunConfig, ErrorsNameTheFile) {
   for (const char* text : {"{}", "{", "a: b\n", "[training]\nx = \n"}) {
     const auto c = parse_run_config(text, "x.conf");

@@ -3,119 +3,23 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "ingest/step_log_deepspeed.h"
+#include "ingest/step_log_text.h"
 
 namespace muster {
 namespace {
+
+using namespace step_text;
 
 constexpr std::size_t kForms = names(StepForm{}).size() - 1;
 constexpr std::size_t kJsonMax = 1 << 20;
 constexpr std::size_t kJsonLinesMax = 8192;
 constexpr double kMebi = 1048576, kGiga = 1e9;
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool has(std::string_view s, std::string_view what) { return s.find(what) != std::string_view::npos; }
-
-// The number that text begins with, blanks before it and commas in it ("7,890") passed over; none: it is not finite, or none.
-std::optional<double> number_at(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  std::string plain;
-  for (const char c : s.substr(0, 40)) {
-    if (c == ',' && !plain.empty()) continue;
-    if (!digit(c) && c != '.' && c != 'e' && c != 'E' && c != '-' && c != '+') break;
-    plain += c;
-  }
-  while (!plain.empty() && !digit(plain.back()) && plain.back() != '.') plain.pop_back();
-  const auto n = parse_double(plain);
-  return n && std::isfinite(*n) ? n : std::nullopt;
-}
-// What follows the first of `key`, if it is a number that is at least 0.
-std::optional<double> after(std::string_view line, std::string_view key) {
-  const std::size_t at = line.find(key);
-  if (at == std::string_view::npos) return {};
-  std::string_view rest = line.substr(at + key.size());
-  while (!rest.empty() && (rest.front() == ' ' || rest.front() == ':' || rest.front() == '=')) rest.remove_prefix(1);
-  const auto n = number_at(rest);
-  return n && *n >= 0 ? n : std::nullopt;
-}
-std::uint32_t count_of(std::optional<double> n) { return n && *n >= 0 && *n <= 1e9 ? static_cast<std::uint32_t>(*n) : 0; }
-std::optional<std::uint64_t> step_of(std::optional<double> n) {
-  return n && *n >= 0 && *n <= 1e15 ? std::optional(static_cast<std::uint64_t>(*n)) : std::nullopt;
-}
 std::string kept(std::string_view s) { return printable(trim(s).substr(0, kStepTextMax)); }
-
-// Seconds since 1970 by the first date and time near the line's beginning ("2023-11-29 08:51:11,651"); 0: there is none.
-double stamp_of(std::string_view line) {
-  const std::string_view s = line.substr(0, 120);
-  for (std::size_t i = 0; i + 19 <= s.size(); ++i) {
-    if (s[i] != '2' || s[i + 1] != '0' || s[i + 4] != '-' || s[i + 7] != '-' || s[i + 13] != ':' || s[i + 16] != ':') continue;
-    const auto two = [&](std::size_t at) {
-      return digit(s[i + at]) && digit(s[i + at + 1]) ? (s[i + at] - '0') * 10 + s[i + at + 1] - '0' : -1;
-    };
-    const int y = two(2), m = two(5), d = two(8), h = two(11), min = two(14), sec = two(17);
-    if (y < 0 || m < 1 || m > 12 || d < 1 || d > 31 || h < 0 || min < 0 || sec < 0) continue;
-    const int year = 2000 + y - (m <= 2 ? 1 : 0);
-    const int days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1 - 719468;
-    double out = days * 86400.0 + h * 3600 + min * 60 + sec;
-    if (i + 19 < s.size() && (s[i + 19] == ',' || s[i + 19] == '.')) {
-      double unit = 0.1;
-      for (std::size_t at = i + 20; at < s.size() && digit(s[at]); ++at, unit /= 10) out += unit * (s[at] - '0');
-    }
-    return out;
-  }
-  return 0;
-}
-
-// What a launcher puts before each line of a rank or host: "[1,0]<stdout>:", "[default0]:", "[rank0]:", "vm-07-05: ", "3: ".
-std::string_view launcher_tag(std::string_view line) {
-  std::size_t n = 0;
-  if (line.starts_with('[')) {
-    const std::size_t close = line.substr(0, 40).find(']');
-    if (close == std::string_view::npos || has(line.substr(0, close), "-")) return {};  // a date
-    n = close + 1;
-    if (line.substr(n).starts_with("<std")) n = line.substr(0, n + 12).find('>', n) + 1;
-  } else {
-    while (n < line.size() && n < 64 && (name_char(line[n]) || line[n] == '-' || line[n] == '.' || line[n] == '/')) ++n;
-  }
-  if (n == 0 || n >= line.size() || line[n] != ':') return {};
-  ++n;
-  if (n < line.size() && line[n] == ' ') ++n;
-  return line.substr(0, n);
-}
-
-std::string without_escapes(std::string_view line) {
-  std::string out;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] != '\x1b') {
-      out += line[i];
-      continue;
-    }
-    if (i + 1 < line.size() && line[i + 1] == '[') ++i;
-    while (i + 1 < line.size() && (digit(line[i + 1]) || line[i + 1] == ';')) ++i;
-    ++i;  // the letter that ends it
-  }
-  return out;
-}
-
-// "name ....... value": the name, and what is behind the dots.
-struct Dotted {
-  std::string_view name, value;
-};
-std::optional<Dotted> dotted(std::string_view line) {
-  const std::size_t dots = line.find(" ..");
-  if (dots == std::string_view::npos) return {};
-  std::size_t from = dots;
-  while (from > 0 && (name_char(line[from - 1]) || line[from - 1] == '-' || line[from - 1] == '/')) --from;
-  std::size_t to = dots + 1;
-  while (to < line.size() && line[to] == '.') ++to;
-  if (from == dots || dots - from > 128) return {};
-  return Dotted{line.substr(from, dots - from), line.substr(to)};
-}
 
 struct FormSteps {
   std::vector<StepSample> steps;
@@ -142,7 +46,8 @@ struct StepLogReader::Guts {
   std::string ranks_of;            // timers of all ranks: whose come now,
   double low_ms = 0, high_ms = 0;  // and what they are so far
   double bridge_tflops = 0;
-  std::uint64_t bar_total = 0, deepspeed_skipped = 0;
+  std::uint64_t bar_total = 0;
+  DeepSpeedLines deepspeed;
 
   void line(std::string_view raw);
   void read(std::string_view line);
@@ -151,7 +56,6 @@ struct StepLogReader::Guts {
   void torchtitan(std::string_view line);
   void nemo(std::string_view line);
   void bridge(std::string_view line);
-  void deepspeed(std::string_view line);
   bool progress_bar(std::string_view line);
   void argument(std::string_view line);
   bool timer(std::string_view line);
@@ -161,9 +65,11 @@ struct StepLogReader::Guts {
   bool json_line(std::string_view line);
   void facts(std::string_view line);
   void titan_facts(std::string_view line);
+  void mesh_of(std::string_view line);
   void gpu_facts(std::string_view line);
   void marks(std::string_view line);
   void derive_times(StepForm form);
+  void choose_form();
 };
 
 void StepLogReader::Guts::record(StepForm form, StepSample s, std::string_view line) {
@@ -173,8 +79,13 @@ void StepLogReader::Guts::record(StepForm form, StepSample s, std::string_view l
   if (s.at_s == 0) s.at_s = stamp_of(line);
   if (!f.steps.empty()) {
     StepSample& last = f.steps.back();
-    if (s.step == last.step) {  // another rank says the same: the slowest counts
+    if (s.step == last.step) {  // another rank says the same, of which the slowest counts; or another line of it says more
       last.time_s = std::max(last.time_s, s.time_s);
+      if (last.samples_per_s == 0 || (s.samples_per_s > 0 && s.samples_per_s < last.samples_per_s))
+        last.samples_per_s = s.samples_per_s;
+      last.skipped = std::max(last.skipped, s.skipped);
+      last.nan = std::max(last.nan, s.nan);
+      if (last.at_s == 0) last.at_s = s.at_s;
       return;
     }
     // Or is a line behind. What goes further back was started again.
@@ -251,20 +162,6 @@ void StepLogReader::Guts::bridge(std::string_view line) {
   sample.time_s = s;
   sample.tflops = bridge_tflops;
   record(StepForm::bridge, sample, line);
-}
-
-// "[Rank 0] step=1, skipped=0, lr=[...], mom=[...]": it has no time but that of its line.
-void StepLogReader::Guts::deepspeed(std::string_view line) {
-  const auto step = step_of(after(line, " step="));
-  if (!step || *step == 0) return;
-  StepSample s;
-  s.step = *step;
-  if (const auto skipped = step_of(after(line, "skipped="))) {
-    if (*skipped > deepspeed_skipped)
-      s.skipped = static_cast<std::uint32_t>(std::min<std::uint64_t>(*skipped - deepspeed_skipped, UINT32_MAX));
-    deepspeed_skipped = *skipped;
-  }
-  record(StepForm::deepspeed, s, line);
 }
 
 // " 10%|#         | 50/500 [01:23<12:30,  1.67s/it]", without words before it: bars of loading and of evaluation have some.
@@ -360,6 +257,7 @@ bool StepLogReader::Guts::timer(std::string_view line) {
 
 // "time (ms) | fwd: 12.3 | bwd: 45.6 | step: 7.8", as DeepSpeed and early Megatron print them.
 void StepLogReader::Guts::time_parts(std::string_view line) {
+  deepspeed.timers(line);
   const std::string_view rest = line.substr(line.find("time (ms) |") + 11);
   for (const std::string_view part : split(rest, '|')) {
     const std::size_t colon = part.rfind(':');
@@ -383,11 +281,16 @@ void StepLogReader::Guts::engine(std::string_view line) {
     json_lines = 0;
     return;
   }
-  const auto d = dotted(line);
-  if (!d) return;
   const auto keep = [&](std::string key, std::string_view value) {
     if (out.engine.size() < kStepSettingsMax) out.engine.emplace(std::move(key), kept(value));
   };
+  // A name that is too long has no dots, and a later release has a line of its own for the number of ranks.
+  for (const std::string_view name : {"train_micro_batch_size_per_gpu  ", "mesh_device None world_size = "}) {
+    if (const auto n = after(line, name))
+      return keep(std::string(has(name, "world") ? "world_size" : trim(name)), fmt::format("{}", count_of(n)));
+  }
+  const auto d = dotted(line);
+  if (!d) return;
   if (d->name != "zero_config") return keep(std::string(d->name), d->value);
   for (const std::string_view word : split(d->value, ' ')) {
     const std::size_t equals = word.find('=');
@@ -413,12 +316,41 @@ bool StepLogReader::Guts::json_line(std::string_view line) {
   return true;
 }
 
-void StepLogReader::Guts::titan_facts(std::string_view line) {
-  if (const std::size_t at = line.find("Building device mesh with parallelism:"); at != std::string_view::npos) {
-    const std::string_view rest = line.substr(at);
-    out.mesh = {count_of(after(rest, " pp=")), count_of(after(rest, "dp_replicate=")), count_of(after(rest, "dp_shard=")),
-                count_of(after(rest, " cp=")), count_of(after(rest, " tp=")),          count_of(after(rest, " ep="))};
+// "Building 2-D device mesh with ['dp_shard', 'tp'], [8, 2]": only what is more than 1 is named.
+void StepLogReader::Guts::mesh_of(std::string_view line) {
+  const std::size_t open = line.find('[', line.find("-D device mesh with ")), close = line.find("], [", open);
+  if (close == std::string_view::npos) return;
+  const auto names = split(line.substr(open + 1, close - open - 1), ',');
+  const auto counts = split(line.substr(close + 4, line.find(']', close + 4) - close - 4), ',');
+  if (names.size() != counts.size()) return;
+  RankMesh m{1, 1, 1, 1, 1, 0};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = trim(names[i]);
+    const std::uint32_t n = std::max(1U, count_of(number_at(counts[i])));
+    if (name == "'pp'") m.pp = n;
+    if (name == "'dp_replicate'") m.replicate = n;
+    if (name == "'cp'") m.cp = n;
+    if (name == "'tp'") m.tp = n;
+    // With experts those that share weights are named in two parts; early releases had but one way to spread data.
+    if (name.starts_with("'dp_shard") || name == "'dp'") m.shard = count_of(static_cast<double>(m.shard) * n);
   }
+  out.mesh = m;
+}
+
+void StepLogReader::Guts::titan_facts(std::string_view line) {
+  // "Building device mesh with parallelism: pp=1, dp_replicate=1, dp_shard=8, ...", or the same as a program's own value.
+  if (const std::size_t at = line.find("dp_shard="); at != std::string_view::npos && has(line, "dp_replicate=")) {
+    const auto ranks = [&](std::string_view name) {
+      for (const char before : {' ', '('}) {
+        if (const auto n = after(line, before + std::string(name) + "=")) return count_of(n);
+      }
+      return 0U;
+    };
+    const RankMesh mesh{ranks("pp"), ranks("dp_replicate"), ranks("dp_shard"), ranks("cp"), ranks("tp"), ranks("ep")};
+    if (mesh.shard > 0) out.mesh = mesh;  // -1: all that are left, which is not worked out yet
+    if (const auto n = after(line, "world_size=")) out.gpus = count_of(n);
+  }
+  if (has(line, "-D device mesh with [")) mesh_of(line);
   if (const std::size_t at = line.find("Trainer is initialized with local batch size"); at != std::string_view::npos) {
     const std::string_view rest = line.substr(at);
     out.micro_batch = count_of(after(rest, "local batch size"));
@@ -471,6 +403,7 @@ void StepLogReader::Guts::gpu_facts(std::string_view line) {
 void StepLogReader::Guts::facts(std::string_view line) {
   if (const auto n = after(line, "using world size:")) out.gpus = count_of(n);
   if (const auto n = after(line, "dist_world_size="); n && out.gpus == 0) out.gpus = count_of(n);
+  if (has(line, "Discovered MPI settings of") && out.gpus == 0) out.gpus = count_of(after(line, "world_size="));
   if (has(line, "> padded vocab")) out.padded_vocab = count_of(after(line, "new size:"));
   if (has(line, "'train_runtime'")) {
     if (const auto rate = after(line, "'train_steps_per_second'"); rate && *rate > 0) out.mean_step_s = 1 / *rate;
@@ -524,7 +457,7 @@ void StepLogReader::Guts::read(std::string_view line) {
   if (has(line, kNemo)) return nemo(line);
   if (has(line, "MODEL_TFLOP/s/GPU")) return bridge(line);
   if (has(line, "time (ms) |")) return time_parts(line);
-  if (has(line, "skipped=") && has(line, "lr=")) return deepspeed(line);
+  if (const auto sample = deepspeed.progress(line)) return record(StepForm::deepspeed, *sample, line);
   if (has(line, "step:") && has(line, "loss:") && (has(line, " tps:") || has(line, " wps:"))) return torchtitan(line);
   if (has(line, "%|") && progress_bar(line)) return;
   if (has(line, "[config.py:")) return engine(line);
@@ -538,22 +471,20 @@ void StepLogReader::Guts::line(std::string_view raw) {
   read(raw);
 }
 
-// Where lines tell no times of steps: by tokens and their rate, or by when they were written.
+// Where lines tell no times of steps: by tokens or samples and their rate, by timers, or by when they were written.
 void StepLogReader::Guts::derive_times(StepForm form) {
-  std::vector<StepSample>& all = out.steps;
-  const double tokens = static_cast<double>(out.batch) * out.seq;
-  std::uint32_t ranks = out.gpus;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    StepSample& s = all[i];
-    if (s.time_s > 0) continue;
-    if (form == StepForm::torchtitan && tokens > 0 && ranks > 0 && s.tokens_per_s > 0) {
-      s.time_s = tokens / ranks / s.tokens_per_s;
-    } else if (i > 0 && s.step > all[i - 1].step && s.at_s > all[i - 1].at_s && all[i - 1].at_s > 0) {
-      s.time_s = (s.at_s - all[i - 1].at_s) / static_cast<double>(s.step - all[i - 1].step);
-    }
+  out.clock = StepClock::none;
+  if (form == StepForm::deepspeed) return deepspeed.time_steps(out);
+  const double tokens = out.gpus > 0 ? static_cast<double>(out.batch) * out.seq / out.gpus : 0;
+  for (StepSample& s : out.steps) {
+    if (s.time_s > 0) out.clock = StepClock::printed;
+    if (s.time_s > 0 || form != StepForm::torchtitan || tokens <= 0 || s.tokens_per_s <= 0) continue;
+    s.time_s = tokens / s.tokens_per_s;
+    out.clock = StepClock::rate;
   }
+  time_by_stamps(out);
   if (form == StepForm::progress_bar) {
-    for (StepSample& s : all) s.at_s = 0;
+    for (StepSample& s : out.steps) s.at_s = 0;
   }
 }
 
@@ -582,6 +513,27 @@ void StepLogReader::feed(std::string_view text) {
   }
 }
 
+// The first form that tells times; where none does, the first that at least tells of steps: a reader is told what is missing.
+void StepLogReader::Guts::choose_form() {
+  std::optional<std::size_t> untold;
+  for (std::size_t i = 0; i < kForms; ++i) {
+    if (forms[i].steps.empty()) continue;
+    out.steps = forms[i].steps;
+    derive_times(static_cast<StepForm>(i));
+    if (out.clock != StepClock::none) {
+      out.form = static_cast<StepForm>(i);
+      out.left_out = forms[i].left_out;
+      return;
+    }
+    if (!untold && static_cast<StepForm>(i) != StepForm::progress_bar) untold = i;
+  }
+  out.steps.clear();
+  if (!untold) return;
+  out.form = static_cast<StepForm>(*untold);
+  out.steps = std::move(forms[*untold].steps);
+  out.left_out = forms[*untold].left_out;
+}
+
 StepLog StepLogReader::finish() {
   Guts& g = *guts_;
   if (!g.pending.empty()) g.line(std::exchange(g.pending, {}));
@@ -597,17 +549,11 @@ StepLog StepLogReader::finish() {
     for (const std::uint32_t n : {m.pp, m.replicate, m.shard, m.cp, m.tp}) all *= std::max(1U, n);
     out.gpus = count_of(all);
   }
-  for (std::size_t i = 0; i < kForms && out.form == StepForm::none; ++i) {
-    FormSteps& f = g.forms[i];
-    if (f.steps.empty()) continue;
-    out.steps = std::move(f.steps);
-    g.derive_times(static_cast<StepForm>(i));
-    const bool told = std::any_of(out.steps.begin(), out.steps.end(), [](const StepSample& s) { return s.time_s > 0; });
-    if (!told) continue;
-    out.form = static_cast<StepForm>(i);
-    out.left_out = f.left_out;
-  }
-  if (out.form == StepForm::none) out.steps.clear();
+  out.used_memory_gb = std::max(out.used_memory_gb, g.deepspeed.used_memory_gb());
+  g.deepspeed.settings(out);
+  g.deepspeed.scale_timers(out);
+  g.choose_form();
+  if (out.form == StepForm::none && out.mean_step_s > 0) out.form = StepForm::progress_bar;  // its last line alone
   const auto deepspeed = out.arguments.find("deepspeed");
   if (deepspeed != out.arguments.end() && deepspeed->second == "True") {
     out.framework = "Megatron-DeepSpeed";
@@ -637,9 +583,8 @@ bool looks_like_step_log(std::string_view text) {
     if (has(head, sign)) return true;
   }
   if (has(head, kArguments) && has(head, " ...")) return true;
-  return (has(head, "step:") && has(head, "loss:") && (has(head, " tps:") || has(head, " wps:"))) ||
-         (has(head, "skipped=") && has(head, ", lr=[") && has(head, "mom=")) || (has(head, "%|") && has(head, "/it]")) ||
-         (has(head, "%|") && has(head, "it/s]"));
+  return (has(head, "step:") && has(head, "loss:") && (has(head, " tps:") || has(head, " wps:"))) || looks_like_deepspeed(head) ||
+         (has(head, "%|") && has(head, "/it]")) || (has(head, "%|") && has(head, "it/s]"));
 }
 
 }  // namespace muster

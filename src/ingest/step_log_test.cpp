@@ -134,6 +134,139 @@ TEST(StepLog, DeepSpeedByTheTimesOfItsLines) {
   EXPECT_EQ(log.steps[1].skipped, 3U);
 }
 
+std::string deepspeed_steps(int first, int last, bool batch) {
+  std::string out;
+  if (batch) {
+    out =
+        "[2025-03-01 10:00:00,000] [INFO] [config.py:1005:print]   train_batch_size ............. 128\n"
+        "[2025-03-01 10:00:00,000] [INFO] [config.py:1001:print]   world_size ................... 16\n"
+        "[2025-03-01 10:00:00,000] [INFO] [config.py:1001:print]   train_micro_batch_size_per_gpu  4\n";
+  }
+  for (int i = first; i <= last; i += 10) {
+    out += fmt::format(
+        "[2025-03-01 10:{0:02}:{1:02},500] [INFO] [logging.py:96:log_dist] [Rank 0] step={2}, skipped=0, lr=[1e-05], mom=[(0.9, "
+        "0.999)]\n"
+        "[2025-03-01 10:{0:02}:{1:02},502] [INFO] [timer.py:215:stop] epoch=0/micro_step={3}/global_step={4}, "
+        "RunningAvgSamplesPerSec=31.9, CurrSamplesPerSec=32.0, MemAllocated=14.53GB, MaxMemAllocated=40.1GB\n",
+        i * 5 / 60 % 60, i * 5 % 60, i, 2 * (i - first + 10), i - first + 10);
+  }
+  return out;
+}
+
+TEST(StepLog, DeepSpeedBySamplesASecondAndTheBatchOfItsHeader) {
+  const StepLog log = parse_step_log(deepspeed_steps(10, 50, true));
+  EXPECT_EQ(log.form, StepForm::deepspeed);
+  EXPECT_EQ(log.framework, "DeepSpeed");
+  EXPECT_EQ(log.clock, StepClock::rate);
+  ASSERT_EQ(log.steps.size(), 5U);
+  EXPECT_EQ(log.steps[4].step, 50U);
+  EXPECT_DOUBLE_EQ(log.steps[4].time_s, 4);
+  EXPECT_EQ(log.batch, 128U);
+  EXPECT_EQ(log.micro_batch, 4U);
+  EXPECT_EQ(log.gpus, 16U);
+  EXPECT_EQ(log.accumulation, 2U);
+  EXPECT_NEAR(log.used_memory_gb, 43.06, 0.01);
+}
+
+TEST(StepLog, DeepSpeedWithoutABatchIsTimedByItsLines) {
+  const StepLog log = parse_step_log(deepspeed_steps(10, 50, false));
+  EXPECT_EQ(log.clock, StepClock::stamps);
+  ASSERT_EQ(log.steps.size(), 5U);
+  EXPECT_DOUBLE_EQ(log.steps[1].time_s, 5);
+  EXPECT_DOUBLE_EQ(log.steps[1].samples_per_s, 32);
+}
+
+TEST(StepLog, DeepSpeedsCountThatBeginsAnewIsNoRestart) {
+  const StepLog log = parse_step_log(deepspeed_steps(510, 550, false));  // the engine says 510, its timer 10
+  ASSERT_EQ(log.steps.size(), 5U);
+  EXPECT_EQ(log.steps[0].step, 510U);
+  EXPECT_EQ(log.steps[4].step, 550U);
+  EXPECT_DOUBLE_EQ(log.steps[4].samples_per_s, 32);
+}
+
+TEST(StepLog, DeepSpeedsSamplesASecondAloneAreALogOfSteps) {
+  for (const char* at : {"epoch=0/micro_step=80/global_step=40", "0/40"}) {
+    const std::string text =
+        fmt::format("[timer.py:189:stop] {}, SamplesPerSec=83.4, MemAllocated=0.26GB, MaxMemAllocated=9.02GB\n", at);
+    EXPECT_TRUE(looks_like_step_log(text));
+    const StepLog log = parse_step_log(text);
+    EXPECT_EQ(log.form, StepForm::deepspeed) << at;
+    EXPECT_EQ(log.clock, StepClock::none) << "how many samples a step has is not told";
+    ASSERT_EQ(log.steps.size(), 1U);
+    EXPECT_EQ(log.steps[0].step, 40U);
+    EXPECT_DOUBLE_EQ(log.steps[0].samples_per_s, 83.4);
+  }
+}
+
+TEST(StepLog, DeepSpeedByItsTimersOfEveryStep) {
+  std::string text;
+  for (int i = 1; i <= 20; ++i) {
+    text += "[Rank 0] time (ms) | fwd_microstep: 50 | bwd_microstep: 100 | bwd_inner_microstep: 90 | step_microstep: 0.1\n";
+    if (i % 10 == 0) text += fmt::format("[Rank 0] step={}, skipped=1, lr=[1e-05], mom=[(0.9, 0.95)]\n", i);
+    text += "[Rank 0] time (ms) | fwd_microstep: 50 | bwd_microstep: 100 | bwd_inner_microstep: 90 | step_microstep: 40\n";
+    text +=
+        fmt::format("[Rank 0] rank=0 time (ms) | fwd: 100 | bwd: 200 | bwd_inner: 180 | bwd_allreduce: 20 | step: {}\n", 40 + i);
+  }
+  const StepLog log = parse_step_log(text);
+  EXPECT_EQ(log.clock, StepClock::timers);
+  ASSERT_EQ(log.steps.size(), 20U);
+  EXPECT_EQ(log.steps[19].step, 20U);
+  EXPECT_NEAR(log.steps[19].time_s, 0.36, 1e-9);
+  EXPECT_EQ(log.steps[9].skipped, 1U);
+  ASSERT_FALSE(log.timers.empty());
+  EXPECT_EQ(log.timers[0].name, "fwd_microstep");
+  EXPECT_TRUE(log.timers[0].micro);
+}
+
+TEST(StepLog, DeepSpeedByTheTimersOfItsMicroBatches) {
+  std::string text;
+  for (int i = 1; i <= 40; ++i) {
+    for (int k = 0; k < 4; ++k) text += "time (ms) | forward_microstep: 50 | backward_microstep: 100 | step_microstep: 10\n";
+    if (i % 10 == 0) text += fmt::format("[Rank 0] step={}, skipped=0, lr=[1e-05], mom=[(0.9, 0.95)]\n", i);
+  }
+  const StepLog log = parse_step_log(text);
+  EXPECT_EQ(log.clock, StepClock::timers);
+  ASSERT_EQ(log.steps.size(), 4U);
+  EXPECT_NEAR(log.steps[1].time_s, 0.64, 1e-9);
+}
+
+TEST(StepLog, DeepSpeedsPipelinePrintsItsTime) {
+  const StepLog log = parse_step_log(
+      "[2025-03-01 10:00:00,000] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=0, lr=[1e-05], mom=[(0.9, 0.999)]\n"
+      "rank=0 time (ms) | pipe_send_output: 100.0 | pipe_recv_grad: 500.0\n"
+      "steps: 10 loss: 2.1234 lm loss: 2.1 iter time (s): 5.747 samples/sec: 22.300\n"
+      "[2025-03-01 10:00:57,000] [INFO] [logging.py:96:log_dist] [Rank 0] step=20, skipped=0, lr=[1e-05], mom=[(0.9, 0.999)]\n"
+      "rank=0 time (ms) | pipe_send_output: 100.0 | pipe_recv_grad: 500.0\n"
+      "steps: 20 loss: 2.1234 iter time (s): 5.613 samples/sec: 22.800\n");
+  EXPECT_EQ(log.framework, "DeepSpeed");
+  EXPECT_EQ(log.clock, StepClock::printed);
+  ASSERT_EQ(log.steps.size(), 2U);
+  EXPECT_DOUBLE_EQ(log.steps[1].time_s, 5.613);
+  EXPECT_GT(log.steps[1].at_s, 0);
+  ASSERT_EQ(log.timers.size(), 2U);
+  EXPECT_DOUBLE_EQ(log.timers[1].max_ms / log.timers[1].times, 50) << "they are of ten steps";
+}
+
+TEST(StepLog, EveryFormOfTorchtitansMeshTellsHowManyGpusThereAre) {
+  const auto mesh = [](const char* line) {
+    return parse_step_log(std::string("[rank0]:[titan] - root - INFO - ") + line + "\n");
+  };
+  EXPECT_EQ(mesh("Building 1-D device mesh with ['dp_shard'], [8]").gpus, 8U);
+  const StepLog two = mesh("Building 2-D device mesh with ['dp', 'tp'], [4, 2]");
+  EXPECT_EQ(two.gpus, 8U);
+  EXPECT_EQ(two.mesh.shard, 4U);
+  EXPECT_EQ(two.mesh.tp, 2U);
+  const StepLog experts =
+      mesh("Building 4-D device mesh with ['pp', 'dp_replicate', 'dp_shard_mod_ep', 'dp_shard_in_ep'], [2, 2, 4, 8]");
+  EXPECT_EQ(experts.gpus, 128U);
+  EXPECT_EQ(experts.mesh.shard, 32U);
+  EXPECT_EQ(experts.mesh.pp, 2U);
+  EXPECT_EQ(mesh("Building 1-D device mesh with ['dp_replicate'], [16]").gpus, 16U);
+  EXPECT_EQ(mesh("Building 0-D device mesh with [], []").gpus, 1U);
+  EXPECT_EQ(mesh("ParallelDims(dp_replicate=1, dp_shard=8, cp=1, tp=2, pp=1, ep=1, world_size=16)").gpus, 16U);
+  EXPECT_EQ(mesh("Building 2-D device mesh with ['dp_shard'], [8, 2]").gpus, 0U) << "it is broken";
+}
+
 TEST(StepLog, ProgressBarsAndTheTrainersSummary) {
   const StepLog log = parse_step_log(
       "Loading checkpoint shards: 100%|##########| 4/4 [00:10<00:00,  2.50s/it]\n"

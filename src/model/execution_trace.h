@@ -1,4 +1,5 @@
-// What PyTorch's execution trace observer (Chakra) wrote of one rank: which operator called which, with shapes and no times.
+// What PyTorch's execution trace observer wrote of one rank: which operator called which, with shapes and no times. Chakra's
+// nodes say what each has to do and which it waits for, and may have times.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,9 +19,13 @@ struct TraceExchange {
   std::string op, group, dtype;  // "allreduce", "0", "Float"; untrusted
   std::uint64_t in_elements = 0, out_elements = 0;
   std::uint32_t ranks = 0;  // of the group; 0: not told
+  double bytes = 0;         // as told; 0: by elements and type
 };
 
 constexpr std::uint32_t kNoNode = UINT32_MAX;
+
+// Of Chakra's nodes. `none`: PyTorch's, which have operands and call each other.
+enum class NodeWork : std::uint8_t { none, metadata, memory, compute, exchange, other };
 
 struct ExecutionNode {
   std::uint64_t id = 0;
@@ -28,7 +33,12 @@ struct ExecutionNode {
   std::string name;                // untrusted
   std::vector<TraceOperand> inputs, outputs;
   std::optional<TraceExchange> exchange;
-  bool on_gpu = false;  // an operand is
+  bool on_gpu = false;  // an operand is, or the node is said to be
+  NodeWork work = NodeWork::none;
+  bool on_host = false;                       // said to run there (is_cpu_op)
+  double operations = 0, bytes = 0;           // as told (num_ops, tensor_size); 0: not
+  std::optional<double> duration_us;          // as told
+  std::vector<std::uint32_t> waits_for = {};  // ExecutionTrace::nodes; may be behind it
 };
 
 struct ExecutionTrace {

@@ -22,6 +22,7 @@ struct KernelMeasurement {
   std::optional<double> dram_bytes_per_s;
   std::optional<double> sm_hz, sm_hz_max;  // while it ran; as the device says it can
   std::optional<double> sms;
+  std::optional<double> capability;  // of the GPU: 7.0, 9.0
 };
 
 struct KernelProfile {

@@ -58,6 +58,7 @@ struct NcclTestLog {
 struct InspectorSample {
   std::uint64_t seq = 0;
   double bytes = 0, time_us = 0, bus_gb_s = 0;
+  std::int32_t peer = -1;  // of a send or a receive, in the communicator's numbers; -1: not told
 };
 
 // One rank's record of one operation in one communicator.
@@ -78,8 +79,10 @@ struct InspectorSeries {
 struct InspectorLog {
   std::string version;
   std::vector<InspectorSeries> series;  // by communicator, then operation
-  std::uint64_t records = 0, not_understood = 0, left_out = 0;
-  std::uint64_t one_of = 1;  // so many were kept, the same of every rank
+  std::uint64_t records = 0, left_out = 0;
+  std::uint64_t not_understood = 0;  // lines: damaged ones, and those that are no record
+  std::uint64_t damaged = 0;         // of them, those that begin as a record and do not end as one
+  std::uint64_t one_of = 1;          // so many were kept, the same of every rank
 };
 
 }  // namespace muster

@@ -17,15 +17,20 @@ constexpr std::array<std::string_view, 7> names(StepForm) {
   return {"Megatron", "torchtitan", "NeMo", "Megatron-Bridge", "DeepSpeed", "progress bar", "none"};
 }
 
+// What times of steps were taken from.
+enum class StepClock : std::uint8_t { none, printed, rate, timers, stamps };
+constexpr std::array<std::string_view, 5> names(StepClock) { return {"none", "printed", "rate", "timers", "stamps"}; }
+
 // 0: not told, but for `step`. Where a line stands for several steps, times are their mean.
 struct StepSample {
   std::uint64_t step = 0;
   double time_s = 0;
-  double at_s = 0;          // on the wall's clock, where the line has a time
-  double tflops = 0;        // a GPU's, as the framework counts them
-  double mfu_pct = 0;       // as the framework counts it
-  double tokens_per_s = 0;  // of one GPU
-  std::uint32_t batch = 0;  // sequences
+  double at_s = 0;           // on the wall's clock, where the line has a time
+  double tflops = 0;         // a GPU's, as the framework counts them
+  double mfu_pct = 0;        // as the framework counts it
+  double tokens_per_s = 0;   // of one GPU
+  double samples_per_s = 0;  // of all
+  std::uint32_t batch = 0;   // sequences
   std::uint32_t skipped = 0, nan = 0;
   std::uint32_t line = 0;
 };
@@ -36,6 +41,7 @@ struct PhaseTimer {
   std::uint32_t times = 0;
   double min_ms = 0, max_ms = 0;  // sums over `times`: of the fastest rank and of the slowest; equal where only one is told
   bool ranks = false;             // both were told
+  bool micro = false;             // of one micro-batch; a step has several
 };
 
 enum class MarkKind : std::uint8_t { checkpoint, evaluation };
@@ -52,6 +58,7 @@ struct RankMesh {
 
 struct StepLog {
   StepForm form = StepForm::none;
+  StepClock clock = StepClock::none;
   std::string framework;  // "Megatron-DeepSpeed"; empty: not told
   std::vector<StepSample> steps;
   std::vector<PhaseTimer> timers;
@@ -61,6 +68,7 @@ struct StepLog {
   std::string deepspeed_json;                                 // the configuration that it was given
   std::uint32_t gpus = 0;
   std::uint32_t batch = 0, micro_batch = 0, seq = 0;
+  std::uint32_t accumulation = 0;  // micro-batches that a rank computes in a step
   std::uint32_t padded_vocab = 0;
   std::string model;      // "llama3 8B"
   double parameters = 0;  // of the whole model, where told so
@@ -68,12 +76,17 @@ struct StepLog {
   std::string gpu_name;       // "NVIDIA H100 80GB HBM3"; empty: not told
   std::optional<bool> amd;    // the software is built for AMD's GPUs, or for NVIDIA's
   double gpu_memory_gb = 0;   // that one has, in 1e9 bytes
-  double used_memory_gb = 0;  // the most that was reserved
+  double used_memory_gb = 0;  // the most that was reserved (DeepSpeed: allocated, which is less)
   std::string recompute;      // "full", "selective", as torchtitan says that it applied it
   double mean_step_s = 0;     // of the whole run, as Hugging Face sums up
   double samples_per_s = 0;   // the same
   std::uint64_t lines = 0;
   std::uint64_t left_out = 0;  // steps beyond what is kept
 };
+
+// Times of steps by samples a second, for steps of `batch` samples; false: one of the two is not told, and nothing is changed.
+bool time_by_rate(StepLog& log, std::uint32_t batch);
+// Of steps that have none, by the time between their lines; false: no two lines tell one.
+bool time_by_stamps(StepLog& log);
 
 }  // namespace muster

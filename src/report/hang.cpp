@@ -87,15 +87,24 @@ std::string hang_sentence(const std::optional<Hang>& hang, std::size_t ranks) {
 std::vector<std::string> say_hang(const Hang& hang) {
   std::vector<std::string> out;
   if (!hang.collective.empty()) out.push_back("the exchange: " + hang.collective);
-  for (const std::string& e : hang.evidence) out.push_back("  " + e);
   // Beside a hang that is found: of whom else nothing is known.
   if (hang.kind != HangKind::unseen && !hang.certain && !hang.no_dump.empty())
     out.push_back(fmt::format("  of the whole job {} left no dump", ranks_words(hang.no_dump)));
   if (hang.kind != HangKind::unseen && !hang.no_entries.empty())
     out.push_back(fmt::format("  nothing is in the dump of {}", ranks_words(hang.no_entries)));
   if (!hang.certain) out.emplace_back("what was dumped does not settle it: dumps of more ranks, or a larger buffer, would");
-  out.push_back(next_step(hang));
   return out;
+}
+
+diagnose::Finding hang_finding(const Hang& hang, std::size_t ranks) {
+  diagnose::Finding f;
+  f.title = hang_sentence(hang, ranks);
+  f.evidence = hang.evidence;
+  f.remedy = next_step(hang);
+  f.verify = "the same exchange ends on all ranks after a restart; if not, dumps of that run beside these";
+  f.confidence = hang.certain ? diagnose::Confidence::high : diagnose::Confidence::low;
+  f.cost_pct = 100;
+  return f;
 }
 
 void write_hang(JsonWriter& w, const std::optional<Hang>& hang) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json_writer.h"
+#include "diagnose/finding.h"
 #include "diagnose/hang.h"
 
 namespace muster::report {
@@ -14,5 +15,7 @@ std::string hang_sentence(const std::optional<diagnose::Hang>& hang, std::size_t
 std::vector<std::string> say_hang(const diagnose::Hang& hang);
 // An object, or null.
 void write_hang(JsonWriter& w, const std::optional<diagnose::Hang>& hang);
+
+diagnose::Finding hang_finding(const diagnose::Hang& hang, std::size_t ranks);
 
 }  // namespace muster::report

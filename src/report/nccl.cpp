@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "diagnose/nccl_sizes.h"
 #include "model/fields.h"
 #include "report/table.h"
 
@@ -17,18 +18,10 @@ using diagnose::BusVerdict;
 using diagnose::JudgedRun;
 using diagnose::JudgedSeries;
 using diagnose::JudgedSize;
+using diagnose::size_words;
+using diagnose::time_words;
 
 constexpr std::size_t kSizesShown = 16;
-
-std::string size_words(double bytes) {
-  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.4g} {}", bytes, kUnits[unit]);
-}
 
 std::string head_of(const JudgedRun& r) {
   std::string out = r.what;
@@ -38,10 +31,46 @@ std::string head_of(const JudgedRun& r) {
   return out;
 }
 
+// A verdict is of most sizes: those that are slow beside one that says otherwise are told of in the same breath.
+std::string slow_sizes(const JudgedRun& r) {
+  std::size_t slow = 0, known = 0;
+  double least = 0, most = 0;
+  for (const JudgedSize& z : r.sizes) {
+    known += z.expected.has_value();
+    if (!z.slow) continue;
+    least = slow == 0 ? z.bytes : std::min(least, z.bytes);
+    most = std::max(most, z.bytes);
+    ++slow;
+  }
+  if (slow == 0) return "";
+  return fmt::format(", but for {} of {} sizes ({})", slow, known,
+                     slow == 1 ? size_words(most) : fmt::format("{} to {}", size_words(least), size_words(most)));
+}
+
+// How far off what is expected may be, where it is rough: of some sizes only, or of all.
+std::string rough_words(const JudgedRun& r) {
+  double most = 0, largest = 0;  // factors: the widest, and that of the largest size
+  std::size_t rough = 0, known = 0;
+  for (const JudgedSize& z : r.sizes) {
+    if (!z.expected || z.slow_above_us <= 0) continue;
+    ++known;
+    rough += z.rough();
+    largest = z.slow_above_us / (z.expected->s * 1e6);
+    if (z.rough()) most = std::max(most, largest);
+  }
+  if (rough == 0) return "";
+  if (rough < known)
+    return fmt::format("; what is expected is rough at {} of {} sizes: to a factor of {:.2g}", rough, known, most);
+  if (most < 1.2 * largest) return fmt::format("; what is expected is rough: to a factor of {:.2g}", most);
+  return fmt::format("; what is expected is rough: to a factor of {:.2g} at large sizes, {:.2g} at others", largest, most);
+}
+
 std::string verdict_of(const JudgedRun& r) {
   std::string out(name_of(r.verdict));
   if (r.verdict == BusVerdict::not_known) return r.why.empty() ? out : fmt::format("{}: {}", out, r.why);
+  if (r.verdict == BusVerdict::as_expected) out += slow_sizes(r);
   if (r.large_share > 0) out += fmt::format("; {:.0f} % of the expected bandwidth at large sizes", r.large_share * 100);
+  out += rough_words(r);
   if (!r.why.empty()) out += fmt::format(" ({})", r.why);
   return out;
 }
@@ -56,22 +85,31 @@ std::vector<const JudgedSize*> shown(const std::vector<JudgedSize>& sizes, bool 
   return out;
 }
 
+// Of a rough expectation the interval, and no share of its middle: that would look like a failure where there is none.
+std::vector<Cell> cells_of(const JudgedSize& z) {
+  const auto& e = z.expected;
+  std::vector<Cell> out = {Cell(size_words(z.bytes)), Cell(time_words(z.time_us)), Cell(fmt::format("{:.2f}", z.bus_gb_s))};
+  if (!e) {
+    for (int i = 0; i < 3; ++i) out.emplace_back("-");
+  } else if (z.rough()) {
+    const double us = e->s * 1e6, low_us = e->low_s > 0 ? e->low_s * 1e6 : us;
+    out.emplace_back(fmt::format("{} to {}", time_words(low_us), time_words(z.slow_above_us)));
+    out.emplace_back(fmt::format("{:.2f} to {:.2f}", e->bus_gb_s * us / z.slow_above_us, e->bus_gb_s * us / low_us));
+    out.emplace_back(z.slow ? fmt::format("{:.0f} %", z.share() * 100) : z.time_us < low_us ? "faster" : "in range");
+  } else {
+    out.emplace_back(time_words(e->s * 1e6));
+    out.emplace_back(fmt::format("{:.2f}", e->bus_gb_s));
+    out.emplace_back(fmt::format("{:.0f} %", z.share() * 100));
+  }
+  out.emplace_back(z.slow ? "slow" : "");
+  return out;
+}
+
 void add_table(std::vector<std::string>& out, const JudgedRun& run, bool wide) {
   Table t;
-  t.columns = {{"SIZE", true},
-               {"TIME_US", true},
-               {"BUS_GB_S", true},
-               {"EXPECTED_US", true},
-               {"EXPECTED_GB_S", true},
-               {"SHARE", true},
-               {""}};
-  for (const JudgedSize* z : shown(run.sizes, wide)) {
-    const auto& e = z->expected;
-    t.rows.push_back({Cell(size_words(z->bytes)), Cell(fmt::format("{:.1f}", z->time_us)),
-                      Cell(fmt::format("{:.2f}", z->bus_gb_s)), Cell(e ? fmt::format("{:.1f}", e->s * 1e6) : "-"),
-                      Cell(e ? fmt::format("{:.2f}", e->bus_gb_s) : "-"),
-                      Cell(e ? fmt::format("{:.0f} %", z->share() * 100) : "-"), Cell(z->slow ? "slow" : "")});
-  }
+  t.columns = {
+      {"SIZE", true}, {"TIME", true}, {"BUS_GB_S", true}, {"EXPECTED", true}, {"EXPECTED_GB_S", true}, {"SHARE", true}, {""}};
+  for (const JudgedSize* z : shown(run.sizes, wide)) t.rows.push_back(cells_of(*z));
   const std::string text = render_table(t, {});
   for (const std::string_view line : split(text, '\n')) {
     if (!line.empty()) out.push_back("  " + std::string(line));
@@ -93,7 +131,7 @@ void write_run(JsonWriter& w, const JudgedRun& r) {
           .field("low_us", z.expected->low_s * 1e6)
           .field("high_us", z.expected->high_s * 1e6);
       w.field("expected_bus_gb_s", z.expected->bus_gb_s).field("share", z.share()).field("basis", z.expected->by);
-      w.field("calibrated", z.expected->calibrated);
+      w.field("calibrated", z.expected->calibrated).field("slow_above_us", z.slow_above_us).field("rough", z.rough());
     }
     w.field("slow", z.slow).end_object();
   }
@@ -137,6 +175,24 @@ std::vector<CommShape> comms_of(const NcclLog& log) {
   for (const auto& [key, shape] : shapes) out.push_back(shape);
   std::stable_sort(out.begin(), out.end(), [](const CommShape& x, const CommShape& y) { return x.ranks > y.ranks; });
   return out;
+}
+
+void write_waiting(JsonWriter& w, const JudgedSeries& s) {
+  w.key("waiting");
+  if (!s.waiting) {
+    w.null();
+    return;
+  }
+  const diagnose::Waiting& x = *s.waiting;
+  w.object().field("share", x.share).field("shortest_us", x.shortest_us).field("mean_us", x.mean_us);
+  w.field("operations", x.operations).field("since", x.since).field("from_start", x.from_start).key("mostly_rank");
+  x.mostly_rank ? w.value(*x.mostly_rank) : w.null();
+  w.field("mostly_node", x.mostly_host).key("last").array();
+  for (const diagnose::LastToCome& l : x.last) {
+    w.object().field("rank", l.rank).field("node", l.host).field("times", l.times);
+    w.field("share_of_waiting", l.share).end_object();
+  }
+  w.end_array().end_object();
 }
 
 std::string joined(const std::set<std::string>& words) {
@@ -192,13 +248,24 @@ std::vector<std::string> say_nccl_runs(std::span<const JudgedRun> runs, bool wid
 
 std::vector<std::string> say_nccl_inspector(const InspectorLog& log, std::span<const JudgedSeries> series, bool wide) {
   std::vector<std::string> out;
-  out.push_back(fmt::format("Inspector {}: {} records{}", log.version, log.records,
-                            log.one_of > 1 ? fmt::format(", one operation of {} kept", log.one_of) : ""));
+  const auto lines = [](std::uint64_t n, std::string_view what) {
+    return n == 0 ? std::string() : fmt::format(", {} {} {}", n, n == 1 ? "line" : "lines", what);
+  };
+  out.push_back(fmt::format("Inspector {}: {} records{}{}{}", log.version, log.records,
+                            log.one_of > 1 ? fmt::format(", one operation of {} kept", log.one_of) : "",
+                            lines(log.damaged, "damaged and left out (a record that is cut off, or is no JSON)"),
+                            lines(log.not_understood - std::min(log.damaged, log.not_understood), "of another form")));
   for (const JudgedSeries& s : series) {
     out.emplace_back();
     out.push_back(fmt::format("{} in communicator {}{}: {} operations, {} of {} ranks seen", head_of(s.run), s.comm,
                               s.name.empty() ? "" : fmt::format(" ({})", s.name), s.operations, s.ranks_seen, s.run.ranks));
     out.push_back(verdict_of(s.run));
+    if (s.run.ranks > 1 && s.ranks_seen < 2 && s.hosts.size() == 1)
+      out.emplace_back("of one rank alone it cannot be told who waits for whom");
+    if (s.waiting)
+      out.push_back(fmt::format("{:.0f} % of the time that ranks are in it is waiting for the last to come{}",
+                                s.waiting->share * 100,
+                                s.waiting->from_start ? "" : fmt::format(", from number {} on", s.waiting->since)));
     add_table(out, s.run, wide);
   }
   return out;
@@ -259,17 +326,25 @@ void write_nccl_inspector(JsonWriter& w, std::span<const JudgedSeries> series) {
         .field("communicator", s.comm)
         .field("name", s.name)
         .field("operations", s.operations)
-        .field("ranks_seen", s.ranks_seen);
+        .field("ranks_seen", s.ranks_seen)
+        .field("damaged_lines_in_files", s.damaged_lines);
     write_run(w, s.run);
     w.key("out_of_line").array();
     for (const diagnose::OddRank& r : s.odd) {
-      w.object()
-          .field("rank", r.rank)
-          .field("node", r.host)
-          .field("late", r.late)
-          .field("share", r.share)
-          .field("since", r.since);
-      w.field("from_start", r.from_start).end_object();
+      w.object().field("rank", r.rank).field("node", r.host).field("late", r.late).field("share", r.share);
+      w.field("time_us", r.own_us).field("median_us", r.others_us);
+      w.field("since", r.since).field("from_start", r.from_start).end_object();
+    }
+    w.end_array().key("nodes_out_of_line").array();
+    for (const std::string& host : s.odd_hosts) w.value(host);
+    w.end_array();
+    write_waiting(w, s);
+    w.key("slow_peers").array();
+    for (const diagnose::SlowPeer& p : s.peers) {
+      w.object().field("peer", p.peer).field("node", p.host).field("times", p.times).field("ranks_that_can_tell", p.of);
+      w.key("by").array();
+      for (const std::uint32_t r : p.by) w.value(r);
+      w.end_array().field("since", p.since).field("from_start", p.from_start).end_object();
     }
     w.end_array().key("slower_since");
     s.since ? w.value(*s.since) : w.null();

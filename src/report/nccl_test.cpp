@@ -33,7 +33,33 @@ TEST(NcclReport, RunsInWords) {
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0], "a.log:3: all_reduce, 8 GPUs, h100");
   EXPECT_EQ(lines[1], "slow at large sizes: links; 50 % of the expected bandwidth at large sizes");
-  EXPECT_EQ(lines[3], "  1 MiB   2000.0    200.00       1000.0         400.00   50 %  slow");
+  EXPECT_EQ(lines[3], "  1 MiB   2 ms    200.00      1 ms         400.00   50 %  slow");
+}
+
+TEST(NcclReport, LongTimesAreInMilliseconds) {
+  auto r = run();
+  r.sizes[0].time_us = 900000;
+  EXPECT_NE(say_nccl_runs({&r, 1}, true)[3].find(" 900 ms "), std::string::npos);
+}
+
+TEST(NcclReport, ARoughExpectationIsAnIntervalAndNoShare) {
+  auto r = run();
+  r.verdict = diagnose::BusVerdict::as_expected;
+  r.large_share = 1;
+  r.sizes[0].slow = false;
+  r.sizes[0].slow_above_us = 8000;
+  const auto lines = say_nccl_runs({&r, 1}, true);
+  EXPECT_EQ(lines[1], "as expected; 100 % of the expected bandwidth at large sizes; what is expected is rough: to a factor of 8");
+  EXPECT_NE(lines[3].find("900 us to 8 ms  50.00 to 444.44  in range"), std::string::npos) << lines[3];
+  EXPECT_EQ(lines[3].find('%'), std::string::npos);
+}
+
+TEST(NcclReport, SizesThatAreSlowAreInTheVerdict) {
+  auto r = run();
+  r.verdict = diagnose::BusVerdict::as_expected;
+  r.large_share = 1;
+  EXPECT_EQ(say_nccl_runs({&r, 1}, true)[1],
+            "as expected, but for 1 of 1 sizes (1 MiB); 100 % of the expected bandwidth at large sizes");
 }
 
 TEST(NcclReport, RunsAsJson) {
@@ -96,9 +122,36 @@ TEST(NcclReport, AnInspectorInWordsAndAsJson) {
   log.records = 800;
   EXPECT_EQ(say_nccl_inspector(log, {&s, 1}, true)[2],
             "all_reduce, 8 GPUs, h100 in communicator 0x7: 100 operations, 8 of 8 ranks seen");
+  diagnose::Waiting waiting;
+  waiting.share = 0.6;
+  waiting.last = {{3, "n1", 90, 0.9}};
+  s.waiting = waiting;
+  s.peers.push_back({5, "n1", {0, 2}, 7, 4, 1, true});
   JsonWriter w;
   write_nccl_inspector(w, {&s, 1});
-  EXPECT_TRUE(parse_json(w.view()));
+  const auto v = parse_json(w.view());
+  ASSERT_TRUE(v);
+  EXPECT_EQ(v->array()->at(0).find("slow_peers")->array()->at(0).find("by")->array()->size(), 2u);
+  ASSERT_NE(v->array()->at(0).find("waiting")->find("last"), nullptr);
+}
+
+TEST(NcclReport, DamagedLinesAreCounted) {
+  InspectorLog log;
+  log.version = "v4.0";
+  log.records = 50;
+  log.not_understood = 3;
+  log.damaged = 1;
+  EXPECT_EQ(say_nccl_inspector(log, {}, true)[0],
+            "Inspector v4.0: 50 records, 1 line damaged and left out (a record that is cut off, or is no JSON), 2 lines of "
+            "another form");
+  diagnose::JudgedSeries s;
+  s.run = run();
+  s.damaged_lines = 1;
+  JsonWriter w;
+  write_nccl_inspector(w, {&s, 1});
+  double n = 0;
+  ASSERT_TRUE(parse_json(w.view())->array()->at(0).find("damaged_lines_in_files")->number(n));
+  EXPECT_EQ(n, 1);
 }
 
 }  // namespace

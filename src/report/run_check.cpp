@@ -34,6 +34,20 @@ std::string change_words(const diagnose::StepTimes& t) {
   return "";
 }
 
+// Where a step's time is not what the log printed, what it is from.
+std::string clock_words(const RunCheck& c) {
+  switch (c.clock) {
+    case StepClock::rate:
+      return c.samples_per_s > 0 ? fmt::format("{} samples a second and {} a step", bounded(c.samples_per_s), c.clock_batch)
+                                 : "tokens a second";
+    case StepClock::timers: return "timers of its forward pass, its backward pass and the optimizer, without what is between";
+    case StepClock::stamps: return "the time between lines, over the steps between them";
+    case StepClock::none:
+    case StepClock::printed: break;
+  }
+  return "";
+}
+
 std::string speed(const RunCheck& c) {
   std::vector<std::string> parts;
   if (c.tokens_per_s > 0)
@@ -59,6 +73,7 @@ void write_expected(JsonWriter& w, const RunCheck& c) {
   }
   const diagnose::ExpectedStep& e = *c.expected;
   w.object().field("step_s", e.step_s).field("low_s", e.low_s).field("high_s", e.high_s).field("basis", e.basis);
+  w.field("others", e.others);
   const predict::StepTime& t = e.parts;
   w.key("parts").object();
   w.field("compute_s", t.compute_s).field("head_s", t.head_s).field("tensor_s", t.tensor_s).field("context_s", t.context_s);
@@ -106,8 +121,13 @@ void write_history(JsonWriter& w, const diagnose::StepTimes& t) {
 
 std::string pace_sentence(const RunCheck& c) {
   const double step = c.times.spread.median_s;
-  const std::string_view far = c.confidence == diagnose::Confidence::low ? ", which nothing like it was measured for" : "";
+  if (step <= 0 && c.samples_per_s > 0)
+    return fmt::format("{} samples a second; the log does not tell how long a step took", bounded(c.samples_per_s));
   if (step <= 0) return "the log does not tell how long a step took";
+  if (c.pace == Pace::unknown || !c.expected)
+    return fmt::format("a step takes {}; how long it should take, and what it is bound by, cannot be told", seconds(step));
+  const std::string_view far =
+      c.confidence == diagnose::Confidence::low && c.expected->others.empty() ? ", which nothing like it was measured for" : "";
   switch (c.pace) {
     case Pace::as_expected:
       return fmt::format("a step takes {}, as expected ({} to {}){}", seconds(step), seconds(c.expected->low_s),
@@ -120,13 +140,16 @@ std::string pace_sentence(const RunCheck& c) {
                          seconds(c.expected->step_s), seconds(c.expected->low_s), seconds(c.expected->high_s), far);
     case Pace::unknown: break;
   }
-  return fmt::format("a step takes {}; how long it should take cannot be told", seconds(step));
+  return {};
 }
 
 }  // namespace
 
 std::string run_sentence(const RunCheck& c) {
-  return pace_sentence(c) + (c.times.spread.median_s > 0 ? change_words(c.times) : "");
+  if (c.times.spread.median_s <= 0) return pace_sentence(c);
+  const bool others = c.expected && !c.expected->others.empty() && c.pace != Pace::unknown;
+  return pace_sentence(c) + change_words(c.times) +
+         (others ? fmt::format("; compared with runs of {}, not of {}", c.expected->others, c.framework) : "");
 }
 
 std::vector<std::string> say_run_check(const RunCheck& c) {
@@ -137,6 +160,7 @@ std::vector<std::string> say_run_check(const RunCheck& c) {
                                    s.samples == 1 ? "step" : "steps", c.times.first, c.times.last);
     if (s.samples >= 5) line += fmt::format(", eight of ten between {} and {}", seconds(s.p10_s), seconds(s.p90_s));
     out.push_back(std::move(line));
+    if (const std::string from = clock_words(c); !from.empty()) out.push_back("times of steps: by " + from);
   }
   if (const std::string line = speed(c); !line.empty()) out.push_back(line);
   if (c.expected) out.push_back(fmt::format("expected on {} {}: {}", c.gpus, c.gpu, c.expected->basis));
@@ -154,6 +178,7 @@ void write_run(JsonWriter& w, const RunCheck& c) {
   w.field("framework", c.framework).field("gpus", c.gpus).field("gpu", c.gpu).field("gpu_from", c.gpu_from);
   w.field("steps", std::uint64_t{c.times.spread.samples}).field("first", c.times.first).field("last", c.times.last);
   write_spread(w, c.times.spread);
+  w.field("timed_by", name_of(c.clock));
   const auto told = [&](const char* key, double v) {
     w.key(key);
     if (v > 0) {
@@ -163,6 +188,7 @@ void write_run(JsonWriter& w, const RunCheck& c) {
     }
   };
   told("tokens_per_s", c.tokens_per_s);
+  told("samples_per_s", c.samples_per_s);
   told("tflops", c.tflops);
   told("mfu_pct", c.mfu_pct);
   told("reported_tflops", c.reported_tflops);

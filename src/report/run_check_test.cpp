@@ -48,6 +48,40 @@ TEST(RunCheckReport, TheSentenceSaysSinceWhenItIsSlower) {
   EXPECT_NE(run_sentence(c).find("and 25 % faster since step 60"), std::string::npos) << run_sentence(c);
 }
 
+TEST(RunCheckReport, WhoseRunsItIsComparedWithIsSaid) {
+  diagnose::RunCheck c = slow_run();
+  c.framework = "torchtitan";
+  c.expected->others = "megatron-core";
+  EXPECT_EQ(run_sentence(c),
+            "a step takes 2.000 s: 100 % longer than the 1.000 s that are expected (900.0 ms to 1.200 s); compared with runs of "
+            "megatron-core, not of torchtitan");
+  c.times.shift = diagnose::Shift{60, 91, 1.5, 2.1};
+  EXPECT_NE(run_sentence(c).find("40 % slower since step 60; compared with"), std::string::npos) << run_sentence(c);
+}
+
+TEST(RunCheckReport, WhereNothingCanBePredictedOnlyTimesAreSaid) {
+  diagnose::RunCheck c = slow_run();
+  c.expected.reset();
+  c.pace = diagnose::Pace::unknown;
+  EXPECT_EQ(run_sentence(c), "a step takes 2.000 s; how long it should take, and what it is bound by, cannot be told");
+}
+
+TEST(RunCheckReport, WhatTimesOfStepsAreFromIsSaid) {
+  diagnose::RunCheck c = slow_run();
+  const auto all = [&] {
+    std::string out;
+    for (const std::string& l : say_run_check(c)) out += l + "\n";
+    return out;
+  };
+  EXPECT_EQ(all().find("times of steps"), std::string::npos);
+  c.clock = StepClock::rate;
+  c.samples_per_s = 64;
+  c.clock_batch = 128;
+  EXPECT_NE(all().find("times of steps: by 64.0 samples a second and 128 a step"), std::string::npos) << all();
+  c.clock = StepClock::stamps;
+  EXPECT_NE(all().find("times of steps: by the time between lines"), std::string::npos) << all();
+}
+
 TEST(RunCheckReport, NoNumberIsLongerThanALine) {
   diagnose::RunCheck c = slow_run();
   c.times.spread = {100, 1e300, 1e300, 1e300, 1e300};
