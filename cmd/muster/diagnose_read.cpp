@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "adapters/sqlite/nsys_file.h"
+#include "diagnose/long_profile.h"
 #include "files.h"
 #include "ingest/execution_trace.h"
 #include "ingest/flight_recorder.h"
@@ -94,13 +95,17 @@ Result<void> parse_whole(Kind kind, std::string text, const std::string& name, P
   return {};
 }
 
-Result<void> finish_profile(KinetoReader& reader, const std::string& path, const std::string& name, Piece& out) {
+Result<void> finish_profile(KinetoReader& reader, const std::string& path, const std::string& name, bool whole, Piece& out) {
   auto trace = reader.finish();
   if (!trace) return tl::unexpected(trace.error());
   if (trace->cut) out.said.push_back(fmt::format("{}: it ends in the middle; what is before that counts", path));
   if (trace->damaged > 0)
     out.said.push_back(fmt::format("{}: {} of {} events could not be read", path, trace->damaged, trace->events));
   if (trace->gpu.empty()) out.said.push_back(fmt::format("{}: nothing in it ran on a GPU", path));
+  const std::size_t events = trace->gpu.size(), steps = trace->steps.size();
+  if (!whole && diagnose::keep_first_steps(*trace))
+    out.material.left_out.push_back(fmt::format("{}: of {} events on the GPU in {} steps the first {} in {} are told of", name,
+                                                events, steps, trace->gpu.size(), trace->steps.size()));
   out.material.traces.push_back({name, std::move(*trace)});
   return {};
 }
@@ -139,8 +144,8 @@ Result<Piece> read_one(const std::string& path, const DiagnoseOptions& o) {
   // A profile that was cut off while it was written still says what it says.
   if (*kind != Kind::profile && !*read)
     return fail(Code::bad_input, "it is packed, and cut short", "the whole file: try `gzip -t` on it");
-  const auto parsed =
-      *kind == Kind::profile ? finish_profile(reader, path, name, out) : parse_whole(*kind, std::move(whole), name, out);
+  const auto parsed = *kind == Kind::profile ? finish_profile(reader, path, name, o.accounting, out)
+                                             : parse_whole(*kind, std::move(whole), name, out);
   if (!parsed) return tl::unexpected(parsed.error());
   return out;
 }
@@ -247,6 +252,7 @@ Result<Material> read_material(const DiagnoseOptions& o) {
     }
     for (const std::string& line : piece->said) say(line);
     Material& m = piece->material;
+    append(all.left_out, m.left_out);
     append(all.traces, m.traces);
     append(all.records, m.records);
     append(all.operations, m.operations);

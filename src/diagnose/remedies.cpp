@@ -56,9 +56,9 @@ void Remedies::put(Bound about, Finding f, const Change* change, double rough, d
       c.host_event_ns = kProfilerNs[i];
       const auto after = std::max(static_cast<double>(replay_.step_ns(c)), slower_ns);
       gain[i] = base_[i] > 0 ? 100 * (1 - after / static_cast<double>(base_[i])) : 0;
+      if (i == 0 && gain[0] < 1) return;  // not worth its interval
     }
     const double least = std::min({gain[0], gain[1], gain[2]}), most = std::max({gain[0], gain[1], gain[2]});
-    if (gain[0] < 1) return;
     // Both ends of what the profiler may have taken are unlikely: half the way to each. And nothing saves more than what it is
     // about takes, whatever else would follow from it.
     const double told = (gain[0] + most) / 2 + rough, high = std::min({99.0, f.cost_pct, told});

@@ -27,7 +27,7 @@ constexpr std::size_t kSearchBack = std::size_t{1} << 20;
 
 enum class Kind : std::uint8_t { unknown, other, kernel, copy, fill, call, mark, op };
 
-constexpr std::size_t kOpsMax = 8'000'000;  // operators kept of one trace
+constexpr std::size_t kOpsMax = 4'000'000;  // operators kept of one trace
 constexpr std::size_t kMarksMax = 1'000'000;
 constexpr std::size_t kInputsMax = 200'000;  // shapes that differ
 constexpr std::size_t kInputBytesMax = 16'384;
@@ -68,6 +68,13 @@ bool is_step(std::string_view name) { return name.starts_with("ProfilerStep"); }
 // Old profiles have no category for what the program itself marks.
 bool is_marked(std::string_view op) {
   return is_step(op) || op.starts_with("enumerate(DataLoader)") || op.starts_with("Optimizer.");
+}
+
+// By a quarter instead of twice as much: of profiles of gigabytes the last doubling would not fit.
+template <class T>
+void grow(std::vector<T>& all) {
+  constexpr std::size_t kLarge = 1'000'000;
+  if (all.size() == all.capacity() && all.size() >= kLarge) all.reserve(all.size() / 4 * 5);
 }
 
 struct Sizes {
@@ -230,6 +237,7 @@ void KinetoReader::Guts::keep_host(const Fields& f, const Span& span) {
     asked.emplace_back(external, static_cast<std::uint32_t>(trace.exchanges.size()));
     trace.exchanges.push_back(exchange_of(f));
   }
+  grow(trace.ops);
   trace.ops.push_back({span, name, thread, external, inputs_of(f)});
 }
 
@@ -244,6 +252,7 @@ void KinetoReader::Guts::keep_gpu(const Fields& f, const Span& span) {
   e.bytes = f.bytes;
   if (f.kind != Kind::kernel) {
     e.work = f.kind == Kind::copy ? GpuWork::copy : GpuWork::fill;
+    grow(trace.gpu);
     trace.gpu.push_back(e);
     return;
   }
@@ -262,6 +271,7 @@ void KinetoReader::Guts::keep_gpu(const Fields& f, const Span& span) {
     e.detail = static_cast<std::uint32_t>(trace.exchanges.size());
     trace.exchanges.push_back(exchange_of(f));
   }
+  grow(trace.gpu);
   trace.gpu.push_back(e);
 }
 
@@ -281,6 +291,7 @@ void KinetoReader::Guts::keep(const Fields& f) {
   if (f.kind == Kind::mark || f.kind == Kind::op) {
     keep_host(f, span);
   } else if (f.kind == Kind::call) {
+    grow(trace.calls);
     trace.calls.push_back({span, f.correlation, names.of(plain(f.name)), threads.of(trim(f.tid))});
   } else {
     keep_gpu(f, span);

@@ -6,7 +6,7 @@
 //   MUSTER_OUT    a folder for the pages and pictures of them (PNG); default: none are kept
 //
 // Prints one line a check; exit status 0 passed, 1 failed, 77 skipped (no browser here).
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,13 +24,20 @@ function check(good, what) {
 
 const work = mkdtempSync(join(tmpdir(), 'muster-diagnose-'));
 
+// It exits with 6 where it tells of trouble.
+function page_of(files) {
+  const ran = spawnSync(kBinary, ['diagnose', '-o', 'html', ...files], { maxBuffer: 4 * kBytesMax });
+  if (ran.status !== 0 && ran.status !== 6) throw new Error(`exit ${ran.status}: ${ran.stderr}`);
+  return ran.stdout;
+}
+
 // Paths of the two pages.
 function make_pages() {
   if (process.env.MUSTER_PAGES) return process.env.MUSTER_PAGES.split(',');
   const ranks = readdirSync(join(kFixtures, 'ranks')).filter((f) => f.endsWith('.json.gz')).map((f) => join(kFixtures, 'ranks', f));
   return [['one', [join(kFixtures, 'profiles/launch_mlp_512.json.gz')]], ['ranks', ranks]].map(([name, files]) => {
     const path = join(work, `${name}.html`);
-    const html = execFileSync(kBinary, ['diagnose', '-o', 'html', ...files], { maxBuffer: 4 * kBytesMax });
+    const html = page_of(files);
     check(html.length < kBytesMax, `${name}: ${html.length} bytes`);
     writeFileSync(path, html);
     return path;
