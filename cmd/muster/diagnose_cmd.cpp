@@ -223,6 +223,7 @@ class Assembly {
       }
     }
     verdict(v.bound, v.sentence, v.confidence);
+    d_.told = told;
     const bool one = d_.profiles.size() == 1;
     // Of the rank that the others wait for, its own bound matters: theirs is that they wait.
     const diagnose::Bound bound = one ? v.bound : diagnose::verdict_of({&d_.profiles[told], 1}).bound;

@@ -535,7 +535,9 @@ struct NcclLogReader::Guts {
   }
 
   void end_line() {
-    if (!carry.empty()) line_of(carry);
+    const bool any = !carry.empty();
+    if (any && carry.back() == '\r') carry.pop_back();
+    if (any) line_of(carry);
     carry.clear();
     too_long = false;
   }

@@ -257,7 +257,7 @@ bool StepLogReader::Guts::timer(std::string_view line) {
 
 // "time (ms) | fwd: 12.3 | bwd: 45.6 | step: 7.8", as DeepSpeed and early Megatron print them.
 void StepLogReader::Guts::time_parts(std::string_view line) {
-  deepspeed.timers(line);
+  deepspeed.timers(line, static_cast<std::uint32_t>(std::min<std::uint64_t>(out.lines, UINT32_MAX)));
   const std::string_view rest = line.substr(line.find("time (ms) |") + 11);
   for (const std::string_view part : split(rest, '|')) {
     const std::size_t colon = part.rfind(':');

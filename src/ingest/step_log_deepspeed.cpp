@@ -114,12 +114,12 @@ std::optional<StepSample> DeepSpeedLines::progress(std::string_view line) {
   if (!s || s->step == told_) return s;
   told_ = s->step;
   timed_since_ = false;
-  if (pieces_.size() < kStepsMax) pieces_.push_back({told_, std::exchange(pieces_s_, 0), stamp_of(line)});
+  if (pieces_.size() < kStepsMax) pieces_.push_back({told_, std::exchange(pieces_s_, 0), stamp_of(line), 0});
   return s;
 }
 
 // Of a step they come after the line that tells its number, where there is one: not every step has it.
-void DeepSpeedLines::timers(std::string_view line) {
+void DeepSpeedLines::timers(std::string_view line, std::uint32_t number) {
   const std::size_t bar = line.find('|');
   if (bar == std::string_view::npos) return;
   const std::string_view parts = line.substr(bar + 1);
@@ -127,7 +127,7 @@ void DeepSpeedLines::timers(std::string_view line) {
   const double whole = 1e-3 * step_ms(parts, "");
   if (!(whole > 0) || whole_.size() >= kStepsMax) return;
   const std::uint64_t next = whole_.empty() ? 1 : whole_.back().step + 1;
-  whole_.push_back({std::exchange(timed_since_, true) ? next : told_, whole, stamp_of(line)});
+  whole_.push_back({std::exchange(timed_since_, true) ? next : told_, whole, stamp_of(line), number});
 }
 
 void DeepSpeedLines::settings(StepLog& out) const {
@@ -153,6 +153,7 @@ bool DeepSpeedLines::time_by_timers(StepLog& out) const {
       s.step = t.step;
       s.time_s = t.time_s;
       s.at_s = t.at_s;
+      if (s.line == 0) s.line = t.line;
       all.push_back(s);
     }
     for (; told < out.steps.size(); ++told) all.back().skipped += out.steps[told].skipped;

@@ -15,7 +15,7 @@ class DeepSpeedLines {
   // What a line says of a step; none: it is no line of progress.
   std::optional<StepSample> progress(std::string_view line);
   // A line of timers: "rank=0 time (ms) | fwd: 12.3 | bwd: 45.6 | step: 7.8".
-  void timers(std::string_view line);
+  void timers(std::string_view line, std::uint32_t number);
 
   // What its configuration, as the log has it, says of the run.
   void settings(StepLog& out) const;
@@ -37,6 +37,7 @@ class DeepSpeedLines {
     std::uint64_t step = 0;
     double time_s = 0;
     double at_s = 0;
+    std::uint32_t line = 0;  // its number
   };
   std::vector<Timed> whole_, pieces_;
   double pieces_s_ = 0;      // of micro-batches since the last line of progress

@@ -22,6 +22,7 @@ struct Diagnosis {
   diagnose::Verdict verdict;
   std::vector<diagnose::Profile> profiles;   // by rank; their traces must outlive this
   std::optional<diagnose::RankWaits> waits;  // where there are several
+  std::size_t told = 0;                      // the profile whose kernels and remedies are told
   diagnose::Peaks peaks;                     // of the profiles' GPU
   std::vector<diagnose::Finding> findings;   // what matters most first
   std::vector<DiagnosisPart> parts;

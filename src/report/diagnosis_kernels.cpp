@@ -232,7 +232,8 @@ void draw_wait_row(const Diagnosis& d, std::size_t r, std::size_t columns, std::
 }  // namespace
 
 std::string draw_kernels(const Diagnosis& d) {
-  const Profile* p = first_drawn(d);
+  const bool named = d.told < d.profiles.size() && !d.profiles[d.told].line.events.empty();
+  const Profile* p = named ? &d.profiles[d.told] : first_drawn(d);
   if (p == nullptr || p->kernels.classes.empty()) return {};
   const auto steps = static_cast<double>(std::max<std::size_t>(1, p->line.steps.size()));
   const auto step_ns = static_cast<double>(p->line.step_ns());
