@@ -9,18 +9,6 @@
 namespace muster::diagnose {
 namespace {
 
-Peaks peaks() {
-  Peaks p;
-  p.gpu = "h200";
-  p.fp32 = 50e12;
-  p.tf32 = 350e12;
-  p.bf16 = 700e12;
-  p.fp8 = 1300e12;
-  p.bytes_per_s = 4e12;
-  p.host_bytes_per_s = 50e9;
-  return p;
-}
-
 std::vector<OpInput> tensors(std::initializer_list<std::vector<std::int64_t>> shapes, std::string type = "c10::BFloat16") {
   std::vector<OpInput> out;
   for (const auto& s : shapes) out.push_back({{s}, type, ""});

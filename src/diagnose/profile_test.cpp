@@ -10,18 +10,6 @@
 namespace muster::diagnose {
 namespace {
 
-Peaks peaks() {
-  Peaks p;
-  p.gpu = "h200";
-  p.fp32 = 50e12;
-  p.tf32 = 350e12;
-  p.bf16 = 700e12;
-  p.fp8 = 1300e12;
-  p.bytes_per_s = 4e12;
-  p.host_bytes_per_s = 50e9;
-  return p;
-}
-
 // A profile of which only the shares are known.
 Profile shared(std::initializer_list<std::pair<Bound, double>> shares, std::size_t steps = 4) {
   static const GpuEvent kEvent;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "diagnose/physics.h"
 #include "model/trace.h"
 
 namespace muster::diagnose {
@@ -12,6 +13,19 @@ namespace muster::diagnose {
 constexpr std::int64_t us = 1'000;
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::string_view kPageable = "Memcpy HtoD (Pageable -> Device)", kPinned = "Memcpy HtoD (Pinned -> Device)";
+
+// Of a GPU like an H200.
+inline Peaks peaks() {
+  Peaks p;
+  p.gpu = "h200";
+  p.fp32 = 50e12;
+  p.tf32 = 350e12;
+  p.bf16 = 700e12;
+  p.fp8 = 1300e12;
+  p.bytes_per_s = 4e12;
+  p.host_bytes_per_s = 50e9;
+  return p;
+}
 
 // References are good until the next of its kind is made.
 struct TraceBuilder {
