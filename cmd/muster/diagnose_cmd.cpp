@@ -13,6 +13,7 @@
 #include "diagnose/nccl.h"
 #include "diagnose/ranks.h"
 #include "diagnose/run_check.h"
+#include "diagnose/run_diff.h"
 #include "diagnose/stragglers.h"
 #include "diagnose_parts.h"
 #include "diagnose_read.h"
@@ -28,8 +29,8 @@
 #include "report/hang.h"
 #include "report/memory.h"
 #include "report/nccl.h"
-#include "report/profile_diff.h"
 #include "report/run_check.h"
+#include "report/run_diff.h"
 #include "report/stragglers.h"
 #include "say.h"
 #include "scene.h"
@@ -122,7 +123,10 @@ class Assembly {
 
  private:
   void verdict(diagnose::Bound bound, std::string sentence, diagnose::Confidence confidence) {
-    if (d_.verdict.sentence.empty()) d_.verdict = {bound, std::move(sentence), confidence};
+    verdict({bound, std::move(sentence), confidence});
+  }
+  void verdict(diagnose::Verdict v) {
+    if (d_.verdict.sentence.empty()) d_.verdict = std::move(v);
   }
 
   Result<void> hang() {
@@ -141,7 +145,7 @@ class Assembly {
     d_.parts.push_back({"hang", "", hang ? report::say_hang(*hang) : std::vector<std::string>(),
                         json_of([&](JsonWriter& w) { report::write_hang(w, hang); })});
     // Dumps of some ranks in which nothing waits say neither that it hangs nor that it does not.
-    alarming_ = alarming_ || (hang && (hang->kind != diagnose::HangKind::unseen || !hang->waiting.empty()));
+    alarming_ = alarming_ || (hang && (!hang->unseen || !hang->waiting.empty()));
     return {};
   }
 
@@ -202,6 +206,16 @@ class Assembly {
       d_.profiles.push_back(diagnose::take_apart(
           *traces[i], m_.traces[i].file, d_.peaks,
           d_.waits ? std::span<const std::int64_t>(d_.waits->by_event[i]) : std::span<const std::int64_t>()));
+    std::size_t told = 0;  // the rank whose remedies are told: the one that all wait for, else the first with work
+    while (told + 1 < d_.profiles.size() && d_.profiles[told].line.events.empty()) ++told;
+    std::optional<diagnose::LateRank> late;
+    if (d_.waits) late = diagnose::late_rank(d_.profiles, *d_.waits);
+    if (late) told = late->trace;
+    std::optional<diagnose::Replay> replay;  // of that rank
+    for (std::size_t i = 0; i < d_.profiles.size(); ++i) {
+      diagnose::Replay again = diagnose::play_again(d_.profiles[i]);
+      if (i == told) replay.emplace(std::move(again));
+    }
     diagnose::Verdict v = diagnose::verdict_of(d_.profiles);
     for (const std::string& s : diagnose::strangers(traces)) {
       d_.cannot.push_back(fmt::format("these profiles may not be of one job ({}): what is said of all of them is a mean", s));
@@ -210,27 +224,25 @@ class Assembly {
     // Of exchanges it matters most who is not here.
     if (v.bound == diagnose::Bound::communication && traces.size() < d_.gpus)
       v.confidence = std::min(v.confidence, diagnose::Confidence::medium);
-    std::size_t told = 0;  // the rank whose remedies are told: the one that all wait for, else the first with work
-    while (told + 1 < d_.profiles.size() && d_.profiles[told].line.events.empty()) ++told;
     if (d_.waits) {
-      if (const auto late = diagnose::late_rank(d_.profiles, *d_.waits)) {
+      if (late) {
         v.sentence += fmt::format("; all wait for {}", diagnose::late_words(*late, d_.profiles));
         d_.findings.push_back(diagnose::late_finding(*late, d_.profiles));
-        told = late->trace;
         alarming_ = true;
       } else if (auto spread = diagnose::spread_finding(d_.profiles, *d_.waits)) {
         d_.findings.push_back(std::move(*spread));
       }
     }
-    verdict(v.bound, v.sentence, v.confidence);
+    verdict(v);
     d_.told = told;
     const bool one = d_.profiles.size() == 1;
     // Of the rank that the others wait for, its own bound matters: theirs is that they wait.
-    const diagnose::Bound bound = one ? v.bound : diagnose::verdict_of({&d_.profiles[told], 1}).bound;
+    const diagnose::Verdict its = one ? v : diagnose::verdict_of({&d_.profiles[told], 1});
     auto exchanges = diagnose::exchange_findings(d_.profiles[told], yardstick());
-    const bool first = bound == diagnose::Bound::communication;  // links that are slow go before exchanges that could be hidden
+    // Links that are slow go before exchanges that could be hidden.
+    const bool first = its.bound == diagnose::Bound::communication;
     if (first) add(d_.findings, std::move(exchanges));
-    auto own = diagnose::profile_findings(d_.profiles[told], d_.peaks, bound);
+    auto own = diagnose::profile_findings(d_.profiles[told], *replay, d_.peaks, its);
     if (!one) {  // shares above are means over ranks, these are of one
       for (diagnose::Finding& f : own)
         f.evidence.insert(f.evidence.begin(), diagnose::rank_words(d_.profiles[told], told) + "'s step");
@@ -358,16 +370,50 @@ int tell_accounting(const DiagnoseOptions& o, const Material& m) {
   return finish_output();
 }
 
-int tell_difference(const DiagnoseOptions& o, const Material& m, const Ground& g) {
-  if (m.traces.size() != 2 || o.files.size() != 2)
-    return say_error({Code::bad_input, "--diff compares two profiles", "muster diagnose --diff BEFORE AFTER"});
-  const diagnose::Peaks peaks = peaks_of(g);
-  const auto before = diagnose::take_apart(m.traces[0].trace, m.traces[0].file, peaks);
-  const auto after = diagnose::take_apart(m.traces[1].trace, m.traces[1].file, peaks);
-  const auto diff = diagnose::compare_profiles(before, after);
+// One side of --diff: a file, or a folder with those of several ranks.
+Result<Material> side_of(const DiagnoseOptions& o, const std::string& path) {
+  DiagnoseOptions one = o;
+  const auto files = with_folders({path});
+  if (!files) return tl::unexpected(files.error());
+  one.files = *files;
+  return read_material(one);
+}
+
+Result<diagnose::RunDiff> difference(const DiagnoseOptions& o, const Material& before, const Material& after) {
+  const bool profiles = !before.traces.empty() && !after.traces.empty();
+  const bool logs = before.logs.size() == 1 && after.logs.size() == 1;
+  if (!profiles && !logs)
+    return fail(Code::bad_input, "--diff compares profiles with profiles, or one log with one log",
+                "muster diagnose --diff BEFORE AFTER: two files, or two folders with those of several ranks");
+  if (!profiles) return diagnose::compare_logs(before.logs[0].value, after.logs[0].value);
+  const auto ground = ground_of(o, before);
+  if (!ground) return tl::unexpected(ground.error());
+  const auto taken_apart = [peaks = peaks_of(*ground)](const Material& m) {
+    std::vector<const Trace*> traces;
+    for (const report::AccountedTrace& t : m.traces) traces.push_back(&t.trace);
+    const diagnose::RankWaits waits = diagnose::match_ranks(traces);
+    std::vector<diagnose::Profile> out;
+    for (std::size_t i = 0; i < traces.size(); ++i)
+      out.push_back(diagnose::take_apart(*traces[i], m.traces[i].file, peaks, waits.by_event[i]));
+    return out;
+  };
+  auto diff = diagnose::compare_profiles(taken_apart(before), taken_apart(after));
+  if (diff && logs) diagnose::add_logs(*diff, before.logs[0].value, after.logs[0].value);
+  return diff;
+}
+
+int tell_difference(const DiagnoseOptions& o) {
+  if (o.files.size() != 2)
+    return say_error(
+        {Code::bad_input, "--diff compares two runs", "muster diagnose --diff BEFORE AFTER: two files or two folders"});
+  const auto before = side_of(o, o.files[0]);
+  if (!before) return say_error(before.error());
+  const auto after = side_of(o, o.files[1]);
+  if (!after) return say_error(after.error());
+  const auto diff = difference(o, *before, *after);
   if (!diff) return say_error(diff.error());
   if (o.format == DiagnoseFormat::json) {
-    put(report::difference_json(*diff));
+    put(report::difference_json(*diff, o.files[0], o.files[1]));
   } else {
     for (const std::string& line : report::say_difference(*diff)) put(line + "\n");
   }
@@ -386,21 +432,22 @@ int run_diagnose(const DiagnoseOptions& given) {
       return say_error({Code::bad_input, "a job that runs is told in words or JSON", "-o text or -o json"});
     if (o.files.empty()) return diagnose_job(o, job, nullptr, {}, false);
   }
-  auto read = read_material(o);
-  if (!read) return say_error(read.error());
-  Material& m = *read;
-  if (!o.diff) {
-    std::stable_sort(m.traces.begin(), m.traces.end(), [](const auto& x, const auto& y) {
-      return x.trace.rank.value_or(UINT32_MAX) < y.trace.rank.value_or(UINT32_MAX);
-    });
-  }
   if (o.format == DiagnoseFormat::html && (o.accounting || o.diff))
     return say_error({Code::bad_input, "a page is of a diagnosis, not of --accounting or --diff", "-o text or -o json"});
   if (o.accounting && o.diff) return say_error({Code::bad_input, "--accounting and --diff do not go together", "one of them"});
+  if (o.diff) return tell_difference(o);
+  auto files = with_folders(o.files);
+  if (!files) return say_error(files.error());
+  o.files = std::move(*files);
+  auto read = read_material(o);
+  if (!read) return say_error(read.error());
+  Material& m = *read;
+  std::stable_sort(m.traces.begin(), m.traces.end(), [](const auto& x, const auto& y) {
+    return x.trace.rank.value_or(UINT32_MAX) < y.trace.rank.value_or(UINT32_MAX);
+  });
   if (o.accounting) return tell_accounting(o, m);
   const auto ground = ground_of(o, m);
   if (!ground) return say_error(ground.error());
-  if (o.diff) return tell_difference(o, m, *ground);
   Assembly assembly(o, m, *ground);
   if (const auto ok = assembly.all(); !ok) return say_error(ok.error());
   const Diagnosis& d = assembly.diagnosis();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "adapters/sqlite/nsys_file.h"
+#include "base/text.h"
 #include "diagnose/long_profile.h"
 #include "files.h"
 #include "ingest/execution_trace.h"
@@ -226,6 +228,34 @@ Result<void> read_configs(const DiagnoseOptions& o, Material& into) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> with_folders(const std::vector<std::string>& paths) {
+  constexpr std::size_t kFilesMax = 100'000;
+  namespace fs = std::filesystem;
+  std::vector<std::string> out;
+  for (const std::string& path : paths) {
+    std::error_code none;
+    if (!fs::is_directory(path, none)) {
+      out.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    std::error_code trouble;
+    for (fs::directory_iterator it(path, trouble), end; !trouble && it != end; it.increment(trouble)) {
+      const bool hidden = it->path().filename().native().starts_with('.');
+      if (!hidden && it->is_regular_file(none)) inside.push_back(it->path().native());
+    }
+    if (trouble) return tl::unexpected(file_error("read", path, trouble.value()));
+    if (inside.empty())
+      return fail(Code::bad_input, fmt::format("there are no files in the folder {}", printable(path)),
+                  "the folder that the files themselves are in");
+    if (out.size() + inside.size() > kFilesMax)
+      return fail(Code::bad_input, fmt::format("more than {} files", kFilesMax), "those of some of the ranks");
+    std::sort(inside.begin(), inside.end());
+    append(out, inside);
+  }
+  return out;
+}
 
 Result<Material> read_material(const DiagnoseOptions& o) {
   std::vector<std::optional<Result<Piece>>> pieces(o.files.size());

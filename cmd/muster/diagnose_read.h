@@ -40,6 +40,9 @@ struct Material {
   RunConfig config;  // of all --config
 };
 
+// With the files of folders in their place; those of folders within them are left alone.
+Result<std::vector<std::string>> with_folders(const std::vector<std::string>& paths);
+
 // What is worth a word goes to stderr. The first error ends it.
 Result<Material> read_material(const DiagnoseOptions& options);
 

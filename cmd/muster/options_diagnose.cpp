@@ -11,12 +11,13 @@ void Parser::add_diagnose() {
                       "  muster diagnose /tmp/nccl_trace_rank_*            a job that hangs\n"
                       "  muster diagnose snapshot.pickle                   a job that runs out of memory\n"
                       "  muster diagnose --diff before.json.gz after.json.gz\n"
+                      "  muster diagnose --diff run1/ run2/                a profile of each rank, or a log, in each folder\n"
                       "  muster diagnose job 4711 [FILE...]                one that runs: which ranks to take a profile of");
   DiagnoseOptions& o = diagnose_;
   value(sub, "FILE", "FILE",
-        "Any of these, told by their content, plain or in gzip: profiles of torch.profiler or Nsight Systems (sqlite), flight "
-        "recorder dumps, memory snapshots, execution traces, logs of NCCL or a training framework, nccl-tests, NCCL Inspector, "
-        "Nsight Compute's CSV, tables of operations; or `job`, its id, and files of it",
+        "Any of these or folders of them, told by their content, plain or in gzip: profiles of torch.profiler or Nsight Systems "
+        "(sqlite), flight recorder dumps, memory snapshots, execution traces, logs of NCCL or a training framework, nccl-tests, "
+        "NCCL Inspector, Nsight Compute's CSV, tables of operations; or `job`, its id, and files of it",
         [&o](const std::string& s) { o.files.push_back(checked(parse_words("FILE", s, 4096))); }, {WordKind::file, {}})
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args()
@@ -39,7 +40,7 @@ void Parser::add_diagnose() {
         "Kernels with this in their name move data between GPUs, beside those that are known to; more than once",
         [&o](const std::string& s) { o.exchange_kernels.push_back(checked(parse_words("--exchange-kernels", s, 200))); });
   flag(sub, "--accounting", o.accounting, "Of profiles: computing, exchanging, copying and nothing, in whole nanoseconds");
-  flag(sub, "--diff", o.diff, "Two profiles, before and after a change: what became of it");
+  flag(sub, "--diff", o.diff, "Two runs, before and after a change, each a file or a folder of its ranks: what became of it");
   words(sub, "--perfetto", "FILE", "Write there why the GPU was idle, as a trace to open beside the profile (ui.perfetto.dev)",
         o.perfetto, {WordKind::file, {}});
   choice(sub, "-o,--output", "FORMAT", "text, json, html (one page with all of it), or csv with --accounting [text]",

@@ -40,14 +40,14 @@ class RunningMedian {
   double low_sum_ = 0, high_sum_ = 0;
 };
 
-double median(std::span<const double> values) {
-  std::vector<double> v(values.begin(), values.end());
+}  // namespace
+
+double median_of(std::vector<double> v) {
+  if (v.empty()) return 0;
   const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
   std::nth_element(v.begin(), middle, v.end());
   return *middle;
 }
-
-}  // namespace
 
 std::optional<LevelSplit> split_levels(std::span<const double> values, std::size_t side) {
   const std::size_t n = values.size();
@@ -63,8 +63,8 @@ std::optional<LevelSplit> split_levels(std::span<const double> values, std::size
     out.off = before[i - 1] + after;
     out.at = i;
   }
-  out.before = median(values.first(out.at));
-  out.after = median(values.subspan(out.at));
+  out.before = median_of({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(out.at)});
+  out.after = median_of({values.begin() + static_cast<std::ptrdiff_t>(out.at), values.end()});
   return out;
 }
 

@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace muster {
+
+// Of an even number, the upper of the two in the middle; 0 of none.
+double median_of(std::vector<double> values);
 
 // The two stretches of a series that lie closest to their own medians.
 struct LevelSplit {

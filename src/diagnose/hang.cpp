@@ -114,7 +114,8 @@ struct Standing {
 
 // Somebody has not come, as far as the dumps tell: those that never called, and those that left none where that means something.
 void conclude_missing(Hang& out, const Standing& s, bool silence_tells) {
-  out.kind = s.absent.empty() && !silence_tells ? HangKind::unseen : HangKind::missing;
+  out.kind = HangKind::missing;
+  out.unseen = s.absent.empty() && !silence_tells;
   out.culprits = s.absent;
   if (s.absent.empty() || silence_tells) out.culprits.insert(out.culprits.end(), s.silent.begin(), s.silent.end());
   out.certain = out.certain && (s.silent.empty() || silence_tells);
@@ -262,7 +263,7 @@ std::optional<Hang> judge(const std::string& name, const Together& t, bool silen
 std::optional<Hang> not_seen(const Unheard& u) {
   if (u.no_dump.empty() && u.no_entries.empty()) return {};
   Hang out;
-  out.kind = HangKind::unseen;
+  out.unseen = true;
   out.certain = false;
   std::merge(u.no_dump.begin(), u.no_dump.end(), u.no_entries.begin(), u.no_entries.end(), std::back_inserter(out.culprits));
   const bool one = u.no_dump.size() == 1, one_empty = u.no_entries.size() == 1;
@@ -283,8 +284,8 @@ std::optional<Hang> find_in(const std::map<std::string, Together>& groups, const
   std::optional<Hang> best;
   const auto weight = [&](const Hang& h) {
     const bool free = std::none_of(h.culprits.begin(), h.culprits.end(), [&](std::uint32_t r) { return waits.count(r) > 0; });
-    return std::tuple(h.kind == HangKind::mismatch, h.kind == HangKind::missing && free, h.kind == HangKind::missing, h.certain,
-                      h.kind != HangKind::unseen);
+    const bool missing = h.kind == HangKind::missing && !h.unseen;
+    return std::tuple(h.kind == HangKind::mismatch, missing && free, missing, h.certain, !h.unseen);
   };
   for (const auto& [name, t] : groups) {
     auto h = judge(name, t, silence.few);

@@ -17,12 +17,12 @@ enum class HangKind : std::uint8_t {
   mismatch,  // ranks that called another one
   stuck,     // all called the same, and it did not end
   late,      // all came, but one so much later than the others that they had given up, or that they wait for it every time
-  unseen,    // the ranks that would tell are not among the dumps, or their dumps are empty
 };
-constexpr std::array<std::string_view, 5> names(HangKind) { return {"missing", "mismatch", "stuck", "late", "unseen"}; }
+constexpr std::array<std::string_view, 4> names(HangKind) { return {"missing", "mismatch", "stuck", "late"}; }
 
 struct Hang {
   HangKind kind = HangKind::missing;
+  bool unseen = false;                  // missing as far as is known: who would tell left no dump, or an empty one
   std::vector<std::uint32_t> culprits;  // ranks to look at, ascending
   std::string group;                    // "6 (dp)"
   std::uint64_t seq = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/series.h"
 #include "base/text.h"
 #include "diagnose/nccl_sizes.h"
 #include "model/fields.h"
@@ -168,13 +169,6 @@ std::string time_words(double us) {
     ++unit;
   }
   return us < 999.5 ? fmt::format("{:.3g} {}", us, kUnits[unit]) : fmt::format("{:.0f} {}", us, kUnits[unit]);
-}
-
-double median_of(std::vector<double> v) {
-  if (v.empty()) return 0;
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
 }
 
 const GpuModel* gpu_model_of(std::string_view device, std::span<const GpuModel> gpus) {

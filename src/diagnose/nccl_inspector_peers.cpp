@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/series.h"
 #include "diagnose/nccl_inspector.h"
 #include "diagnose/nccl_sizes.h"
 

@@ -14,8 +14,6 @@ std::string size_words(double bytes);
 
 // "34.7 us", "900 ms", "1.2 s".
 std::string time_words(double us);
-// Of an even number, the upper of the two in the middle; 0 of none.
-double median_of(std::vector<double> v);
 
 // What to expect of each of the run's sizes, and what follows of the run. `device`: as the run calls its GPU; may be empty.
 void expect_sizes(JudgedRun& run, std::optional<Collective> op, std::uint32_t per_node, std::string_view device,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "model/fields.h"
 
 namespace muster::diagnose {
 namespace {
@@ -75,8 +76,13 @@ Profile take_apart(const Trace& trace, std::string file, const Peaks& peaks, std
   if (p.line.events.empty()) return p;
   p.kernels = physics(trace, p.line, peaks);
   p.shares = shares_of(p.line.parts(), p.kernels);
-  p.replay_error = Replay(trace, p.line).error();
   return p;
+}
+
+Replay play_again(Profile& p) {
+  Replay out(*p.trace, p.line);
+  if (!p.line.events.empty()) p.replay_error = out.error();
+  return out;
 }
 
 Verdict verdict_of(std::span<const Profile> ranks) {
@@ -109,24 +115,24 @@ Verdict verdict_of(std::span<const Profile> ranks) {
   const double work = at(mean, Bound::compute) + at(mean, Bound::memory);
   v.bound = at(mean, Bound::compute) >= at(mean, Bound::memory) ? Bound::compute : Bound::memory;
   if (at(mean, worst) >= kLossCounts || (100 - work >= kLostInAll && at(mean, worst) >= kLossLeast)) v.bound = worst;
-  // What is idle for reasons that nobody can name is no bound, unless it is most of all.
-  if (at(mean, nameless) > std::max(work, at(mean, worst))) v.bound = nameless;
-  v.sentence = why(v.bound, at(mean, v.bound), step_ms, n);
+  // What is idle for reasons that nobody can name is no bound; where it is most of all, that is said.
+  v.nameless = at(mean, nameless) > std::max(work, at(mean, worst));
+  v.sentence = v.nameless ? fmt::format("{}; of what it shows, most is {} ({:.0f} %)",
+                                        why(nameless, at(mean, nameless), step_ms, n), name_of(v.bound), at(mean, v.bound))
+                          : why(v.bound, at(mean, v.bound), step_ms, n);
   double second = 0;
   for (std::size_t b = 0; b < kBounds; ++b) {
     if (b != static_cast<std::size_t>(v.bound)) second = std::max(second, mean[b]);
   }
   const bool clear = at(mean, v.bound) > 1.25 * second;
-  v.confidence = off > kReplayOff || v.bound == Bound::other ? Confidence::low
-                 : clear && steps > 1                        ? Confidence::high
-                                                             : Confidence::medium;
+  v.confidence = off > kReplayOff || v.nameless ? Confidence::low : clear && steps > 1 ? Confidence::high : Confidence::medium;
   const bool worked = v.bound == Bound::compute || v.bound == Bound::memory;
   if (worked && unknown > kUnknownCounts * kernels) {
     v.confidence = Confidence::low;
     v.sentence += fmt::format("; {:.0f} % of that is in kernels of which neither shapes nor names tell what they wait for",
                               100 * unknown / kernels);
   }
-  if (v.bound != nameless && at(mean, nameless) >= kLossCounts) {
+  if (!v.nameless && at(mean, nameless) >= kLossCounts) {
     v.confidence = hosts ? std::min(v.confidence, Confidence::medium) : Confidence::low;
     v.sentence += fmt::format("; it is idle {:.0f} %, and the profile does not show why", at(mean, nameless));
   }

@@ -25,6 +25,7 @@ struct Verdict {
   Bound bound = Bound::other;  // one of the first eight, but where nothing is known
   std::string sentence;
   Confidence confidence = Confidence::low;
+  bool nameless = false;  // more of the step than that is idle for a reason that has no name
 };
 
 // One rank's profile, taken apart.
@@ -34,17 +35,19 @@ struct Profile {
   Timeline line;
   Physics kernels;
   Shares shares{};
-  double replay_error = 1;  // of the step, with nothing changed
+  double replay_error = 1;  // of the step, with nothing changed; known once it has been played again
 };
 
 std::string ms_words(double ms);  // "40.1 ms", "12.9 s"
 
+// The profile must stay where it is as long as its replay is used.
+Replay play_again(Profile& p);
 Profile take_apart(const Trace& trace, std::string file, const Peaks& peaks, std::span<const std::int64_t> waits = {});
 Shares shares_of(const PartTimes& parts, const Physics& kernels);
 Verdict verdict_of(std::span<const Profile> ranks);
 
 // Those that come of one rank's profile, what costs most first.
-std::vector<Finding> profile_findings(const Profile& p, const Peaks& peaks, Bound bound);
+std::vector<Finding> profile_findings(const Profile& p, const Replay& replay, const Peaks& peaks, const Verdict& verdict);
 
 // What the profile cannot say, and what would let it: "no shapes: record_shapes=True".
 std::vector<std::string> shortcomings(std::span<const Profile> ranks, const Peaks& peaks);

@@ -39,11 +39,18 @@ TEST(Profile, WhatIsDoneBoundsTheStepUnlessMuchIsLost) {
     EXPECT_EQ(bound_of({{B::memory, 60}, {b, 40}}), names(b)[static_cast<std::size_t>(b)]);
 }
 
-TEST(Profile, WhatNobodyCanNameIsNoBoundUnlessItIsMostOfIt) {
+TEST(Profile, WhatNobodyCanNameIsNoBound) {
   using B = Bound;
   EXPECT_EQ(bound_of({{B::compute, 60}, {B::other, 40}}), "compute");
   EXPECT_EQ(bound_of({{B::compute, 60}, {B::dependency, 40}}), "compute");
-  EXPECT_EQ(bound_of({{B::compute, 40}, {B::other, 60}}), "other");
+  EXPECT_EQ(bound_of({{B::compute, 40}, {B::other, 60}}), "compute");
+  const Profile idle = shared({{B::compute, 30}, {B::input, 8}, {B::other, 62}});
+  const Verdict v = verdict_of({&idle, 1});
+  EXPECT_TRUE(v.nameless);
+  EXPECT_EQ(v.confidence, Confidence::low);
+  EXPECT_EQ(v.sentence,
+            "of a step of 10 ms the GPU is idle 62 % for no reason that a call of the host shows; of what it shows, "
+            "most is compute (30 %)");
   EXPECT_EQ(bound_of({{B::compute, 42}, {B::other, 30}, {B::launch, 28}}), "launch") << "what has a name and counts comes first";
 }
 
@@ -93,8 +100,9 @@ struct Case {
 
   explicit Case(Machine machine, const Peaks& of = peaks()) : m(std::move(machine)) {
     p = take_apart(m.b.t, "rank0.json", of);
+    const Replay replay = play_again(p);
     v = verdict_of({&p, 1});
-    findings = profile_findings(p, of, v.bound);
+    findings = profile_findings(p, replay, of, v);
     for (const Finding& f : findings) {
       EXPECT_FALSE(f.title.empty() || f.title.ends_with('.')) << f.title;
       EXPECT_FALSE(f.remedy.empty()) << f.title;
@@ -356,7 +364,9 @@ TEST(Findings, WhatBoundsTheStepComesFirst) {
   ASSERT_GE(c.findings.size(), 2U);
   EXPECT_EQ(c.bound(), "input");
   EXPECT_TRUE(c.findings[0].title.starts_with("The GPU waits")) << c.findings[0].title;
-  const auto memory = profile_findings(c.p, peaks(), Bound::memory);
+  Verdict v;
+  v.bound = Bound::memory;
+  const auto memory = profile_findings(c.p, Replay(*c.p.trace, c.p.line), peaks(), v);
   EXPECT_TRUE(memory[0].title.starts_with("Operators that only go through memory")) << memory[0].title;
   EXPECT_NE(c.find("Memory is taken and given back within steps"), nullptr);
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/series.h"
 #include "base/text.h"
 
 namespace muster::diagnose {
@@ -94,13 +95,6 @@ std::vector<Exchange> gather(std::span<const Trace* const> traces) {
   return all;
 }
 
-double median(std::vector<double> v) {
-  if (v.empty()) return 0;
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
-
 // Mean length of each kernel, by name.
 std::unordered_map<std::string_view, std::pair<double, double>> kernels_of(const Profile& p) {
   std::unordered_map<std::string_view, std::pair<double, double>> out;  // sum, count
@@ -129,7 +123,7 @@ double slower_kernels(std::span<const Profile> ranks, std::size_t late) {
     }
     if (there > 0) ratios.push_back(here / there);
   }
-  return ratios.empty() ? 1 : median(ratios);
+  return ratios.empty() ? 1 : median_of(ratios);
 }
 
 double part_ms(const Profile& p, std::initializer_list<Part> parts) {
@@ -208,14 +202,14 @@ std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWait
     if (r != out.trace) others.push_back(exposed(r) - exposed(out.trace));
   }
   const auto step = static_cast<double>(ranks[out.trace].line.step_ns());
-  out.lost_pct = median(others);
+  out.lost_pct = median_of(others);
   if (out.lost_pct < kLateCounts || out.blamed_share < kMostly) return {};
   for (const RankWaits::Step& s : waits.steps) {
     std::vector<double> here;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       if (r != out.trace) here.push_back(static_cast<double>(s.ns[r] - s.ns[out.trace]));
     }
-    if (median(here) * 100 >= kLateCounts * step) {
+    if (median_of(here) * 100 >= kLateCounts * step) {
       out.since = s.name;
       break;
     }
@@ -226,7 +220,7 @@ std::optional<LateRank> late_rank(std::span<const Profile> ranks, const RankWait
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       if (r != out.trace) theirs.push_back(part_ms(ranks[r], parts));
     }
-    return part_ms(ranks[out.trace], parts) - median(theirs);
+    return part_ms(ranks[out.trace], parts) - median_of(theirs);
   };
   const double slower = slower_kernels(ranks, out.trace);
   const double computing = over({Part::compute, Part::compute_beside}), input = over({Part::input});

@@ -8,8 +8,8 @@
 
 namespace muster::diagnose {
 
-Remedies::Remedies(const Profile& p, const Peaks& peaks, Bound bound)
-    : p_(p), t_(*p.trace), peaks_(peaks), bound_(bound), replay_(*p.trace, p.line) {
+Remedies::Remedies(const Profile& p, const Replay& replay, const Peaks& peaks, const Verdict& verdict)
+    : p_(p), t_(*p.trace), peaks_(peaks), verdict_(verdict), replay_(replay) {
   steps_ = static_cast<double>(p.line.steps.size());
   for (std::size_t i = 0; i < 3; ++i) {
     Change bare;
@@ -76,7 +76,7 @@ void Remedies::put(Bound about, Finding f, const Change* change, double rough, d
                      ? Confidence::low
                      : std::min(f.confidence, p_.line.steps.size() > 1 ? Confidence::high : Confidence::medium);
   if (f.verify.empty()) f.verify = "profile it again, and `muster diagnose --diff BEFORE AFTER`";
-  r.first = about == bound_;
+  r.first = bounds(about);
   r.finding = std::move(f);
   out_.push_back(std::move(r));
 }
@@ -116,9 +116,9 @@ std::vector<std::int64_t> Remedies::measured() const {
   return out;
 }
 
-std::vector<Finding> profile_findings(const Profile& p, const Peaks& peaks, Bound bound) {
+std::vector<Finding> profile_findings(const Profile& p, const Replay& replay, const Peaks& peaks, const Verdict& verdict) {
   if (p.line.events.empty()) return {};
-  return Remedies(p, peaks, bound).all();
+  return Remedies(p, replay, peaks, verdict).all();
 }
 
 }  // namespace muster::diagnose

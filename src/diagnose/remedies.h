@@ -23,7 +23,7 @@ class Remedies {
   // us for each on an H200's host with PyTorch 2.11, shapes recorded; it may be nothing.
   static constexpr std::int64_t kProfilerNs[] = {3'300, 0, 5'000};
 
-  Remedies(const Profile& p, const Peaks& peaks, Bound bound);
+  Remedies(const Profile& p, const Replay& replay, const Peaks& peaks, const Verdict& verdict);
 
   std::vector<Finding> all();
 
@@ -34,6 +34,7 @@ class Remedies {
     double weight = 0;
   };
 
+  bool bounds(Bound b) const { return verdict_.nameless ? b == Bound::other || b == Bound::dependency : b == verdict_.bound; }
   double share(Bound b) const { return p_.shares[static_cast<std::size_t>(b)]; }
   std::int64_t a_step(std::int64_t ns) const { return static_cast<std::int64_t>(static_cast<double>(ns) / steps_); }
   std::string where(std::uint32_t e) const;
@@ -78,8 +79,8 @@ class Remedies {
   const Profile& p_;
   const Trace& t_;
   const Peaks& peaks_;
-  Bound bound_;
-  Replay replay_;
+  const Verdict& verdict_;
+  const Replay& replay_;
   double steps_ = 1;
   std::int64_t base_[3] = {};
   std::vector<Ranked> out_;

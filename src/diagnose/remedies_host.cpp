@@ -12,6 +12,7 @@ namespace muster::diagnose {
 namespace {
 
 constexpr int kWorkersMost = 16;
+constexpr double kBesideWorkers = 1.25;  // so much longer a step takes on its host when the loader's workers take turns with it
 
 Change without_profiler() {
   Change c;
@@ -36,6 +37,7 @@ void Remedies::input() {
   }
   Change c;
   c.no_input = true;
+  c.host_slower = kBesideWorkers;
   Change fed = without_profiler();
   fed.no_input = true;
   const double rest = std::max<double>(1, static_cast<double>(replay_.step_ns(fed)));
@@ -47,10 +49,10 @@ void Remedies::input() {
                            "DataLoader(num_workers=...): {:.0f} times as many as now, prefetch_factor=4, persistent_workers=True",
                            std::min(ratio * 1.25, 16.0))
                      : fmt::format("DataLoader(num_workers={}, prefetch_factor=4, persistent_workers=True)", wanted);
-  // As many workers as are asked for may still not be enough; and they take turns with the step on the host.
+  // As many workers as are asked for may still not be enough.
   const double slower =
       workers ? static_cast<double>(p_.line.step_ns()) * 1.2 / std::min(ratio * 1.25, 8.0) : load * 1.2 / wanted;
-  put(Bound::input, std::move(f), &c, 4, std::max(slower, 1.25 * rest));
+  put(Bound::input, std::move(f), &c, 4, slower);
 }
 
 void Remedies::sync() {
@@ -306,7 +308,7 @@ void Remedies::unmended() {
       {Bound::dependency, Part::dependency, "Work waits for another stream",
        "look at what the other streams do then: an exchange or a copy that comes late"}};
   for (const Advice& a : kAdvice) {
-    if (a.bound != bound_ || share(a.bound) < kWorthTelling) continue;
+    if (!bounds(a.bound) || share(a.bound) < kWorthTelling) continue;
     Finding f;
     f.cost_pct = share(a.bound);
     f.title = fmt::format("{}: {:.1f} % of the step", a.title, f.cost_pct);

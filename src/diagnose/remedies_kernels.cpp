@@ -17,7 +17,7 @@ constexpr double kOptimizerShare = 0.6;     // of the memory's rate that fused o
 constexpr double kOptimizerPasses = 7;      // weights, gradients, two moments read; three written
 constexpr double kOptimizerLeast = 0.4;     // of what passes one by one take
 constexpr double kNearPeak = 0.75;
-constexpr double kFarBelow = 0.6;           // of what the GPU can do
+constexpr double kFarBelow = 0.6;  // of what the GPU can do
 
 }  // namespace
 
@@ -250,7 +250,7 @@ void Remedies::slow_products() {
 }
 
 void Remedies::fewer_bits() {
-  if (bound_ != Bound::compute || peaks_.fp8 <= peaks_.bf16 || peaks_.bf16 <= 0) return;
+  if (!bounds(Bound::compute) || peaks_.fp8 <= peaks_.bf16 || peaks_.bf16 <= 0) return;
   std::vector<std::int64_t> lengths = measured();
   std::int64_t own = 0;
   for (std::uint32_t e = 0; e < lengths.size(); ++e) {

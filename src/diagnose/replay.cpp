@@ -265,6 +265,7 @@ class Replay::Run {
     return change_.lengths_ns.empty() ? line_.events[e]->span.length() : std::max<std::int64_t>(0, change_.lengths_ns[e]);
   }
   void spend(std::int64_t ns) {
+    if (change_.host_slower != 1) ns = static_cast<std::int64_t>(static_cast<double>(ns) * change_.host_slower);
     host_ += ns;
     work_ += ns;
   }

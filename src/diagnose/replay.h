@@ -17,6 +17,7 @@ struct Change {
   bool no_input = false;                 // batches are there when they are wanted
   bool free_copies = false;              // copies from and to the host do not keep the host
   bool graph = false;                    // a step is issued as one graph
+  double host_slower = 1;                // so many times longer the host takes for its own work
   std::int64_t host_event_ns = 0;        // what the profiler itself took on the host for each event it wrote down
 };
 

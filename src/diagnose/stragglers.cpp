@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 namespace muster::diagnose {
 namespace {
@@ -25,6 +27,24 @@ bool is_pair(Role r) { return r >= Role::send_on && r <= Role::take_back; }
 
 constexpr std::uint32_t kAlone = UINT32_MAX;
 
+// What makes operations of several workers one exchange.
+struct Exchange {
+  Role role = Role::compute;
+  std::uint16_t type = 0;
+  std::uint32_t step = 0, x = 0, y = 0;
+  std::int32_t seq = 0;
+
+  bool operator==(const Exchange&) const = default;
+  struct Hash {
+    std::size_t operator()(const Exchange& e) const {
+      const std::uint64_t where = (std::uint64_t{e.step} << 32) ^ (std::uint64_t{e.x} << 16) ^ e.y;
+      const std::uint64_t what =
+          (std::uint64_t{e.type} << 40) ^ (static_cast<std::uint64_t>(e.role) << 32) ^ std::uint32_t(e.seq);
+      return (where * 0x9e3779b97f4a7c15ULL) ^ ((what + 1) * 0xc2b2ae3d27d4eb4fULL);
+    }
+  };
+};
+
 // The job's operations with who waits for whom, in an order in which they can be played.
 class Replay {
  public:
@@ -43,33 +63,23 @@ class Replay {
 
   Result<void> order();
 
-  // Mean over steps, with the lengths that `length(Played)` gives.
+  // Mean over steps of `n` replays, in the k-th of which operations take what `length(Played, k)` says. Several are played at a
+  // time: finding the next operation takes longer than adding its length.
   template <class F>
-  double play(const F& length) {
-    double sum = 0;
-    std::fill(step_end_.begin(), step_end_.end(), 0);
-    std::fill(all_there_.begin(), all_there_.end(), 0);
-    for (const Event& e : events_) {
-      const Batch& b = batches_[e.batch];
-      if (e.begins) {
-        const double start = start_[e.batch] = b.before == kAlone ? 0 : end_[b.before];
-        for (std::uint32_t i = b.from; i < b.to; ++i) {
-          const std::uint32_t g = played_[i].group;
-          if (g != kAlone) all_there_[g] = std::max(all_there_[g], start);
-        }
-        continue;
+  std::vector<double> play(std::size_t n, const F& length) {
+    std::vector<double> out;
+    for (std::size_t from = 0; from < n; from += kLanes) {
+      std::fill(step_end_.begin(), step_end_.end(), Lanes{});
+      std::fill(until_.begin(), until_.end(), Lanes{});
+      std::fill(all_there_.begin(), all_there_.end(), Lanes{});
+      play_lanes([&](const Played& op, std::size_t lane) { return length(op, from + lane); });
+      for (std::size_t lane = 0; lane < kLanes && out.size() < n; ++lane) {
+        double sum = 0;
+        for (const Lanes& s : step_end_) sum += s[lane];
+        out.push_back(sum / static_cast<double>(std::max<std::size_t>(1, step_end_.size())));
       }
-      // All that its exchanges wait for have begun before it ends.
-      double end = 0;
-      for (std::uint32_t i = b.from; i < b.to; ++i) {
-        const Played& op = played_[i];
-        end = std::max(end, (op.group == kAlone ? start_[e.batch] : all_there_[op.group]) + length(op));
-      }
-      end_[e.batch] = end;
-      step_end_[b.step] = std::max(step_end_[b.step], end);
     }
-    for (const double s : step_end_) sum += s;
-    return sum / static_cast<double>(std::max<std::size_t>(1, step_end_.size()));
+    return out;
   }
   double measured() const {
     double sum = 0;
@@ -81,6 +91,7 @@ class Replay {
   struct Batch {
     std::uint32_t from, to;  // in sorted_
     std::uint32_t before;    // on the same worker in the same step; kAlone: the first
+    std::uint32_t worker;    // in a step of its own
     std::uint32_t step;      // dense
   };
   struct Event {
@@ -88,8 +99,38 @@ class Replay {
     bool begins;
   };
 
+  static constexpr std::size_t kLanes = 8;
+  using Lanes = std::array<double, kLanes>;
+  static void latest(Lanes& x, const Lanes& y) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) x[lane] = std::max(x[lane], y[lane]);
+  }
+
   void group();
   void batch();
+
+  template <class F>
+  void play_lanes(const F& length) {
+    for (const Event& e : events_) {
+      const Batch& b = batches_[e.batch];
+      if (e.begins) {
+        for (std::uint32_t i = b.from; i < b.to; ++i) {
+          const std::uint32_t g = played_[i].group;
+          if (g != kAlone) latest(all_there_[g], until_[b.worker]);
+        }
+        continue;
+      }
+      // All that its exchanges wait for have begun before it ends.
+      Lanes end{};
+      for (std::uint32_t i = b.from; i < b.to; ++i) {
+        const Played& op = played_[i];
+        Lanes until = op.group == kAlone ? until_[b.worker] : all_there_[op.group];
+        for (std::size_t lane = 0; lane < kLanes; ++lane) until[lane] += length(op, lane);
+        latest(end, until);
+      }
+      until_[b.worker] = end;
+      latest(step_end_[b.step], end);
+    }
+  }
 
   const OpTrace& t_;
   std::vector<Role> roles_;
@@ -99,15 +140,16 @@ class Replay {
   std::vector<Played> played_;  // as sorted_
   std::vector<Batch> batches_;
   std::vector<Event> events_;
-  std::vector<double> start_, end_, step_end_;
-  std::vector<double> all_there_;  // by group: when the last of it has come
+  std::vector<Lanes> step_end_;
+  std::vector<Lanes> until_;      // by worker: when it ended what it did last
+  std::vector<Lanes> all_there_;  // by group: when the last of it has come
   std::map<std::uint32_t, std::pair<double, double>> spans_;
 };
 
 // What is one exchange, and how long it takes once all have come to it. Others are as long as they were.
 void Replay::group() {
-  using Key = std::tuple<Role, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t, std::int32_t>;
-  std::map<Key, std::uint32_t> known;
+  std::unordered_map<Exchange, std::uint32_t, Exchange::Hash> known;
+  known.reserve(t_.ops.size());
   group_of_.assign(t_.ops.size(), kAlone);
   own_.resize(t_.ops.size());
   for (std::uint32_t i = 0; i < t_.ops.size(); ++i) {
@@ -116,7 +158,7 @@ void Replay::group() {
     own_[i] = o.length_s;
     auto [at, to] = spans_.try_emplace(o.step, std::pair{o.start_s, o.end_s()});
     at->second = {std::min(at->second.first, o.start_s), std::max(at->second.second, o.end_s())};
-    Key key;
+    Exchange key;
     switch (role) {
       case Role::compute: continue;
       case Role::send_on: key = {Role::send_on, 0, o.step, o.dp, o.stage, o.seq}; break;
@@ -160,18 +202,21 @@ void Replay::group() {
 
 // A worker does one thing after the other; sends and receives that begin together are one.
 void Replay::batch() {
-  sorted_.resize(t_.ops.size());
-  for (std::uint32_t i = 0; i < sorted_.size(); ++i) sorted_[i] = i;
-  const auto worker = [&](std::uint32_t i) { return std::tuple(t_.ops[i].step, t_.ops[i].dp, t_.ops[i].stage); };
-  std::stable_sort(sorted_.begin(), sorted_.end(), [&](std::uint32_t x, std::uint32_t y) {
-    return std::tuple_cat(worker(x), std::tuple(t_.ops[x].start_s)) < std::tuple_cat(worker(y), std::tuple(t_.ops[y].start_s));
-  });
+  // As a number, for the hundred thousand that are sorted by it; what a trace may hold fits.
+  const auto worker = [&](std::uint32_t i) {
+    return (std::uint64_t{t_.ops[i].step} << 32) | (std::uint64_t{t_.ops[i].dp} << 14) | t_.ops[i].stage;
+  };
+  std::vector<std::tuple<std::uint64_t, double, std::uint32_t>> order;
+  for (std::uint32_t i = 0; i < t_.ops.size(); ++i) order.emplace_back(worker(i), t_.ops[i].start_s, i);
+  std::sort(order.begin(), order.end());
+  for (const auto& [who, start, i] : order) sorted_.push_back(i);
   batch_of_.resize(t_.ops.size());
-  std::uint32_t step = 0;
+  std::uint32_t step = 0, workers = 0;
   for (std::uint32_t k = 0; k < sorted_.size(); ++k) {
     const std::uint32_t i = sorted_[k];
     const bool same_worker = k > 0 && worker(sorted_[k - 1]) == worker(i);
     if (k > 0 && t_.ops[sorted_[k - 1]].step != t_.ops[i].step) ++step;
+    if (!same_worker) ++workers;
     const JobOp* before = same_worker ? &t_.ops[sorted_[k - 1]] : nullptr;
     const bool joins = before != nullptr && is_pair(roles_[before->type]) && is_pair(roles_[t_.ops[i].type]) &&
                        before->start_s == t_.ops[i].start_s;
@@ -179,7 +224,7 @@ void Replay::batch() {
       batches_.back().to = k + 1;
     } else {
       const auto previous = static_cast<std::uint32_t>(batches_.size() - 1);
-      batches_.push_back({k, k + 1, same_worker ? previous : kAlone, step});
+      batches_.push_back({k, k + 1, same_worker ? previous : kAlone, workers - 1, step});
     }
     batch_of_[i] = static_cast<std::uint32_t>(batches_.size() - 1);
   }
@@ -188,9 +233,8 @@ void Replay::batch() {
     played_.push_back({own_[i], usual_[o.type], group_of_[i], o.dp, o.stage, o.type});
   }
   all_there_.resize(groups_.size());
-  start_.resize(batches_.size());
-  end_.resize(batches_.size());
-  step_end_.assign(sorted_.empty() ? 0 : step + 1, 0);
+  until_.resize(workers);
+  step_end_.resize(sorted_.empty() ? 0 : step + 1);
 }
 
 // A batch begins when the one before it has ended, and ends when all that its exchanges wait for have begun.
@@ -250,30 +294,31 @@ Result<Stragglers> find_stragglers(const OpTrace& t) {
   Stragglers out;
   out.measured_s = r.measured();
   using Op = Replay::Played;
-  out.replayed_s = r.play([](const Op& o) { return o.own; });
-  out.ideal_s = r.play([](const Op& o) { return o.usual; });
+  const std::vector<double> ends = r.play(2, [](const Op& o, std::size_t k) { return k == 0 ? o.own : o.usual; });
+  out.replayed_s = ends[0];
+  out.ideal_s = ends[1];
   const double lost = out.replayed_s - out.ideal_s;
-  const auto recovered = [&](const auto& mended) {
-    const double then = r.play([&](const Op& o) { return mended(o) ? o.usual : o.own; });
-    return lost > 0 ? (out.replayed_s - then) / lost : 0;
+  // What comes back if the operations of each of these were as usual.
+  const auto mend = [&](std::vector<Share>& those, const auto& of) {
+    const auto then = r.play(
+        those.size(), [&](const Op& o, std::size_t k) { return of(o, those[std::min(k, those.size() - 1)]) ? o.usual : o.own; });
+    for (std::size_t k = 0; k < those.size(); ++k) those[k].recovered = lost > 0 ? (out.replayed_s - then[k]) / lost : 0;
+    std::stable_sort(those.begin(), those.end(), [](const Share& x, const Share& y) { return x.recovered > y.recovered; });
   };
-  for (std::uint32_t s = 0; s < t.stages; ++s) out.stages.push_back({0, s, recovered([&](const Op& o) { return o.stage == s; })});
-  const auto more = [](const Share& x, const Share& y) { return x.recovered > y.recovered; };
-  std::stable_sort(out.stages.begin(), out.stages.end(), more);
+  for (std::uint32_t s = 0; s < t.stages; ++s) out.stages.push_back({0, s, 0});
+  mend(out.stages, [](const Op& o, const Share& w) { return o.stage == w.stage; });
   // Workers of the stages that matter: of a large job not all are tried.
   constexpr std::size_t kStagesTried = 2, kWorkersTried = 256;
   for (std::size_t k = 0; k < out.stages.size() && k < kStagesTried; ++k) {
-    for (std::uint32_t dp = 0; dp < t.dp && out.workers.size() < kWorkersTried; ++dp) {
-      const std::uint32_t s = out.stages[k].stage;
-      out.workers.push_back({dp, s, recovered([&](const Op& o) { return o.stage == s && o.dp == dp; })});
-    }
+    for (std::uint32_t dp = 0; dp < t.dp && out.workers.size() < kWorkersTried; ++dp)
+      out.workers.push_back({dp, out.stages[k].stage, 0});
   }
-  std::stable_sort(out.workers.begin(), out.workers.end(), more);
+  mend(out.workers, [](const Op& o, const Share& w) { return o.stage == w.stage && o.dp == w.dp; });
   double exchanges = 0;
+  const auto alone = r.play(t.types.size(), [](const Op& o, std::size_t k) { return o.type == k ? o.own : o.usual; });
   for (std::uint16_t type = 0; type < t.types.size(); ++type) {
-    const double then = r.play([&](const Op& o) { return o.type == type ? o.own : o.usual; });
-    out.types.emplace_back(t.types[type], out.ideal_s > 0 ? then / out.ideal_s : 1);
-    if (role_of(t.types[type]) != Role::compute && lost > 0) exchanges += (then - out.ideal_s) / lost;
+    out.types.emplace_back(t.types[type], out.ideal_s > 0 ? alone[type] / out.ideal_s : 1);
+    if (role_of(t.types[type]) != Role::compute && lost > 0) exchanges += (alone[type] - out.ideal_s) / lost;
   }
   std::stable_sort(out.types.begin(), out.types.end(), [](const auto& x, const auto& y) { return x.second > y.second; });
   if (out.slowdown() < kNothing) {

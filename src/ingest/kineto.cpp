@@ -21,7 +21,7 @@ namespace {
 
 namespace od = simdjson::ondemand;
 
-constexpr std::size_t kWindowBytes = std::size_t{4} << 20;      // parsed at a time
+constexpr std::size_t kWindowBytes = std::size_t{256} << 10;    // parsed at a time: with its tokens, what a core has of cache
 constexpr std::size_t kHeaderBytesMax = std::size_t{16} << 20;  // of a value before or after the events
 constexpr std::size_t kSearchBack = std::size_t{1} << 20;
 

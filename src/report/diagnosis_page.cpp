@@ -98,7 +98,7 @@ std::string verdict_of_page(const Diagnosis& d) {
         : n > 0 ? "1 finding"
                 : "Nothing found to change");
   const std::string_view bound = name_of(d.verdict.bound);
-  const bool known = d.verdict.bound != Bound::other;
+  const bool known = d.verdict.bound != Bound::other && !d.verdict.nameless;
   return fmt::format(
       "<header id=\"verdict\" style=\"--bound:var(--{0})\"><div><span class=\"bound\">{1}{2}</span><span "
       "class=\"sure\">confidence: "

@@ -26,6 +26,14 @@ std::string_view its(const Hang& h) { return h.culprits.size() == 1 ? "its" : "t
 
 // What to do next, with the rank that it is about.
 std::string next_step(const Hang& h) {
+  if (h.unseen) {
+    if (h.no_dump.empty())
+      return fmt::format("see why the recorder of {} kept nothing (TORCH_NCCL_TRACE_BUFFER_SIZE there), and whether {} alive",
+                         culprits(h), h.culprits.size() == 1 ? "it is" : "they are");
+    return fmt::format(
+        "collect the dumps of {}; where there is none, look there first: the process, the node's kernel log, its GPUs",
+        ranks_words(h.no_dump));
+  }
   switch (h.kind) {
     case HangKind::missing:
       return fmt::format("look at {} first: {} last stack (py-spy dump), the kernel log of {} node{}, {} GPUs", culprits(h),
@@ -35,13 +43,6 @@ std::string next_step(const Hang& h) {
       return fmt::format(
           "see what {} does before it: its input, its host, its GPU's clocks; a profile of it and of another rank tells",
           culprits(h));
-    case HangKind::unseen:
-      if (h.no_dump.empty())
-        return fmt::format("see why the recorder of {} kept nothing (TORCH_NCCL_TRACE_BUFFER_SIZE there), and whether {} alive",
-                           culprits(h), h.culprits.size() == 1 ? "it is" : "they are");
-      return fmt::format(
-          "collect the dumps of {}; where there is none, look there first: the process, the node's kernel log, its GPUs",
-          ranks_words(h.no_dump));
     case HangKind::stuck: break;
   }
   return "look at links and GPUs of the group's nodes: muster get findings, ibqueryerrors, NCCL_DEBUG=INFO";
@@ -72,13 +73,13 @@ std::string hang_sentence(const std::optional<Hang>& hang, std::size_t ranks) {
   if (!hang) return fmt::format("no exchange of the {} ranks is unfinished: nothing hangs between them", ranks);
   const Hang& h = *hang;
   const std::string where = fmt::format("number {} of group {}", h.seq, h.group);
+  if (h.unseen) return unseen_sentence(h, where, ranks);
   switch (h.kind) {
     case HangKind::missing:
       return fmt::format("{} never came to {}, in which {}", culprits(h), where,
                          h.certain || h.waiting.empty() ? std::string("the others wait") : waits(h));
     case HangKind::mismatch: return fmt::format("{} called another exchange than the others as {}", culprits(h), where);
     case HangKind::late: return fmt::format("{} comes late to {}: the others wait for it", culprits(h), where);
-    case HangKind::unseen: return unseen_sentence(h, where, ranks);
     case HangKind::stuck: break;
   }
   return fmt::format("{} did not end, though all ranks called it alike", where);
@@ -88,9 +89,9 @@ std::vector<std::string> say_hang(const Hang& hang) {
   std::vector<std::string> out;
   if (!hang.collective.empty()) out.push_back("the exchange: " + hang.collective);
   // Beside a hang that is found: of whom else nothing is known.
-  if (hang.kind != HangKind::unseen && !hang.certain && !hang.no_dump.empty())
+  if (!hang.unseen && !hang.certain && !hang.no_dump.empty())
     out.push_back(fmt::format("  of the whole job {} left no dump", ranks_words(hang.no_dump)));
-  if (hang.kind != HangKind::unseen && !hang.no_entries.empty())
+  if (!hang.unseen && !hang.no_entries.empty())
     out.push_back(fmt::format("  nothing is in the dump of {}", ranks_words(hang.no_entries)));
   if (!hang.certain) out.emplace_back("what was dumped does not settle it: dumps of more ranks, or a larger buffer, would");
   return out;

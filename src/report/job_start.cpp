@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/json_writer.h"
+#include "base/series.h"
 #include "base/text.h"
 #include "report/table.h"
 
@@ -18,11 +19,6 @@ constexpr double kRegular = 0.6;        // of the steps from end to end lie near
 constexpr double kStraggles = 3;        // times what its peers take
 
 double between_s(Time from, Time to) { return from.ns == 0 || to.ns == 0 ? -1 : (to - from).seconds(); }
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v.empty() ? 0 : v[v.size() / 2];
-}
 
 std::vector<NodeStart> with_prolog(const JobStart& s) {
   std::vector<NodeStart> out;
@@ -37,8 +33,8 @@ std::vector<NodeStart> with_prolog(const JobStart& s) {
 void measure(const std::vector<NodeStart>& ran, StartReport& r) {
   std::vector<double> took;
   for (const NodeStart& n : ran) took.push_back((n.ended - n.began).seconds());
-  r.prolog = {ran.size(), *std::min_element(took.begin(), took.end()), median(took), *std::max_element(took.begin(), took.end()),
-              ran.back().node};
+  r.prolog = {ran.size(), *std::min_element(took.begin(), took.end()), median_of(took),
+              *std::max_element(took.begin(), took.end()), ran.back().node};
 }
 
 // Ends that follow each other in even steps, over a time in which side by side all would have been done several times: there is

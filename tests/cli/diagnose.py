@@ -193,6 +193,35 @@ base.close()
 ran = run('diagnose', '--accounting', '-o', 'json', f'{STATE}/nsys.sqlite')
 found = list(json.loads(ran.out).values()) if ran.code == 0 else [{}]
 check(found[0].get('all_events', {}).get('compute_ns') == 7000, 'a database of Nsight Systems', ran)
+
+# ---- two runs, before and after
+for side, length in (('before', 500), ('after', 250)):
+    os.mkdir(f'{STATE}/{side}')
+    for rank in (0, 1):
+        with gzip.open(f'{STATE}/{side}/rank{rank}.json.gz', 'wt') as f:
+            json.dump({'distributedInfo': {'rank': rank, 'world_size': 2},
+                       'traceEvents': STEPS + [e for n in range(3) for e in kernel(n + 1, 'gemm', 1000 * n + 100,
+                                                                                   length if rank else 100)]}, f)
+ran = run('diagnose', '-o', 'json', '--diff', f'{STATE}/before', f'{STATE}/after')
+found = json.loads(ran.out) if ran.code == 0 else {}
+check([r['rank'] for r in found.get('ranks', [])] == ['rank 0', 'rank 1'] and
+      abs(found['kernels'][0]['before_ms'] - 0.3) < 1e-6 and abs(found['kernels'][0]['after_ms'] - 0.175) < 1e-6,
+      'two folders with the profiles of their ranks', ran)
+ran = run('diagnose', '-o', 'json', f'{STATE}/before')
+check(len(json.loads(ran.out).get('ranks', [])) == 2, 'a folder stands for its files', ran)
+with open(f'{STATE}/train.log') as f, open(f'{STATE}/faster.log', 'w') as g:
+    g.write(f.read().replace('(ms): 100', '(ms): 80'))
+ran = run('diagnose', '--diff', f'{STATE}/train.log', f'{STATE}/faster.log')
+check(ran.code == 0 and '% less' in ran.out and 'chance' not in ran.out, 'two logs', ran)
+ran = run('diagnose', '--diff', f'{STATE}/train.log', f'{STATE}/before')
+check(ran.code == 2 and 'one log with one log' in ran.err, 'a log and a profile are not compared', ran)
+os.mkdir(f'{STATE}/nothing')
+ran = run('diagnose', f'{STATE}/nothing')
+check(ran.code == 2 and 'no files in the folder' in ran.err, 'an empty folder', ran)
+
+ran = run('diagnose', '--accounting', '-o', 'csv', path)
+check(ran.out.splitlines()[0] == 'file,rank,steps,events,span_ns,compute_ns,exposed_ns,overlap_ns,copies_ns,idle_ns' and
+      ran.out.splitlines()[1].split(',')[4] == '2500000', 'as CSV: whole nanoseconds, and the names say so', ran)
 ran = run('diagnose', '-o', 'csv', path)
 check(ran.code == 2 and '--accounting' in ran.err, 'a table is of the accounting alone', ran)
 
