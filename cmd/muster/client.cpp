@@ -124,6 +124,7 @@ Error nobody_there(const Error& why, const std::string& server, const std::strin
 
 Result<Client> Client::open(const Connection& connection) {
   Client c;
+  c.at_ = connection.at;
   c.server_ = connection.server;
   if (c.server_.empty() && connection.state.empty()) c.server_ = variable("MUSTER_SERVER");
   while (c.server_.ends_with('/')) c.server_.pop_back();
@@ -174,6 +175,7 @@ Result<Value> Client::get(const std::string& path, const Query& query) const {
     target += join + name + "=" + http::url_encode(text);
     join = '&';
   }
+  if (!at_.empty()) target += join + ("at=" + http::url_encode(at_));
   return send("GET", target, "");
 }
 

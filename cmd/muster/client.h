@@ -32,6 +32,7 @@ class Client {
   std::string server_;
   std::string socket_;
   std::string token_;
+  std::string at_;  // in every question
 };
 
 // One more piece of a path, encoded: piece("a/b") is "/a%2Fb".

@@ -84,7 +84,9 @@ int run_explain(const ExplainOptions& options) {
   std::optional<Error> unreachable;
   if (!client) unreachable = client.error();
   if (client && !policy) {
-    const auto answer = client->get("/api/v1/explain", {{"what", what}, {"record", "1"}});
+    Client::Query question{{"what", what}};
+    if (options.connection.at.empty()) question["record"] = "1";  // the record tells of all times by itself
+    const auto answer = client->get("/api/v1/explain", question);
     if (answer) return show(options, *answer, client->cluster_now());
     if (!fault && answer.error().code != Code::unreachable) return say_error(answer.error());
     unreachable = answer.error();

@@ -173,6 +173,14 @@ Result<std::int32_t> parse_signed(std::string_view flag, std::string_view text, 
   return bad(flag, text, fmt::format("a whole number from {} to {}", min, max));
 }
 
+Result<std::string> parse_moment(std::string_view flag, std::string_view text) {
+  const std::string given(text);
+  for (const char* rest : {"", "Z", ":00Z", "T00:00:00Z"}) {
+    if (const auto t = report::parse_utc(given + rest)) return render_utc(*t);
+  }
+  return bad(flag, text, "a time in UTC, such as 2026-11-15T02:03:04Z, 2026-11-15T02:03 or 2026-11-15");
+}
+
 Result<std::string> parse_words(std::string_view flag, std::string_view text, std::size_t max_bytes) {
   if (trim(text).empty()) return fail(Code::bad_input, fmt::format("{} must not be empty", flag));
   if (text.size() > max_bytes) return fail(Code::bad_input, fmt::format("{} is longer than {} bytes", flag, max_bytes));

@@ -39,6 +39,8 @@ Result<Time> parse_day(std::string_view flag, std::string_view text);
 // "1GiB", "64MB", "4096": 1 byte to an exbibyte.
 Result<double> parse_bytes(std::string_view flag, std::string_view text);
 Result<std::int32_t> parse_signed(std::string_view flag, std::string_view text, std::int32_t min, std::int32_t max);
+// A moment in UTC, to the second or finer: "2026-11-15T02:03:04Z"; also without the Z, without seconds, or a day alone.
+Result<std::string> parse_moment(std::string_view flag, std::string_view text);
 // Text of a person's choosing: not empty, valid UTF-8, at most `max_bytes`.
 Result<std::string> parse_words(std::string_view flag, std::string_view text, std::size_t max_bytes = 500);
 // What is written into files of other programs: letters, digits, '-', '_' and '.'; of a path also '/', which comes first.

@@ -11,14 +11,18 @@
 #include "adapters/intake/intake.h"
 #include "address.h"
 #include "api/api.h"
+#include "audit_tool.h"
 #include "background.h"
 #include "base/log.h"
 #include "console.h"
 #include "explain_tool.h"
+#include "goodput_tool.h"
 #include "ingest/json.h"
+#include "journal_past.h"
 #include "record_reading.h"
 #include "say.h"
 #include "secrets.h"
+#include "timeline_tool.h"
 
 namespace muster::cmd {
 namespace {
@@ -44,9 +48,13 @@ struct Faces {
   ExplainTool explain;
   IncidentReportTool incident_report;
   ShadowReportTool shadow_report;
+  GoodputTool goodput;
+  TimelineTool timeline;
+  AuditTool audit;
   api::Auth auth;
   Background background;
   AgentIntake intake;
+  JournalPast past;
   api::Api api;
 
   Faces(const HostOptions& o, Mailbox& mailbox)
@@ -54,20 +62,28 @@ struct Faces {
         explain(console, o.journal),
         incident_report(o.journal),
         shadow_report(o.journal),
+        goodput(o.journal, &console),
+        timeline(o.journal),
+        audit(o.journal),
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
         intake(mailbox, o.site, &console),
+        past(o.journal, console),
         api({console, console, mailbox, with_own(o.tools), auth, random_bytes,
              [this](auto work) { background.run(std::move(work)); }, &intake,
              [this, more = o.meters] {
                std::vector<Meter> all = more ? more() : std::vector<Meter>();
                all.push_back(intake.meter());
                return all;
-             }}) {}
+             },
+             &past}) {}
 
   Tools with_own(Tools tools) {
     tools["explain"] = &explain;
     tools["incident_report"] = &incident_report;
     tools["shadow_report"] = &shadow_report;
+    tools["goodput"] = &goodput;
+    tools["timeline"] = &timeline;
+    tools["audit"] = &audit;
     return tools;
   }
 };

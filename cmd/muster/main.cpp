@@ -21,6 +21,8 @@ struct Dispatch {
   int operator()(const FleetEmitOptions& o) const { return run_fleet_emit(o); }
   int operator()(const PauseOptions& o) const { return run_pause(o); }
   int operator()(const ResumeOptions& o) const { return run_resume(o); }
+  int operator()(const TopOptions& o) const { return run_top(o); }
+  int operator()(const GoodputOptions& o) const { return run_goodput(o); }
   int operator()(const GetOptions& o) const { return run_get(o); }
   int operator()(const DescribeOptions& o) const { return run_describe(o); }
   int operator()(const ExplainOptions& o) const { return run_explain(o); }

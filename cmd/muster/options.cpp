@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "model/gpu_hours.h"
 #include "model/job.h"
 #include "options_parser.h"
 
@@ -98,10 +99,49 @@ void Parser::add_get() {
         sub, "--limit", "N", o.kind == Kind::nodes || o.kind == Kind::gpus ? "At most so many" : "Only the newest so many",
         [&o](const std::string& s) { o.limit = static_cast<std::uint32_t>(checked(parse_count("--limit", s, 1, 10'000'000))); });
     flag(sub, "-w,--watch", o.watch, "Again at each change, until interrupted");
+    add_moment(sub, o.connection);
+    sub->get_option("--at")->excludes(sub->get_option("--watch"));
     add_output(sub, o.output);
     add_connection(sub, o.connection);
     chosen(sub, o);
   }
+}
+
+void Parser::add_top() {
+  auto* sub = command(app_, "top", "The cluster on a terminal screen: what is wrong, what runs, what waits", kLook,
+                      "  muster top\n  muster top --list jobs --filter llama\n  muster top --once > screen.txt");
+  flag(sub, "--once", top_.once, "One screen as plain text; so it is too where the output is no terminal");
+  value(sub, "-n,--interval", "SECONDS", "Between two looks [1]",
+        [this](const std::string& s) { top_.every_s = checked(parse_quantity("--interval", s, 0.1, 3600)); });
+  const Words lists{"incidents", "jobs", "nodes", "findings", "queues", "approvals"};
+  choice(sub, "--list", "LIST", "Which comes first: " + join(lists, ", ") + " [incidents, where there are any]", lists,
+         [this, lists](std::size_t i) { top_.list = lists[i]; });
+  words(sub, "--filter", "TEXT", "Only rows with this in them; the key / changes it", top_.filter, {}, 200);
+  add_connection(sub, top_.connection);
+  chosen(sub, top_);
+}
+
+void Parser::add_goodput() {
+  auto* sub = command(app_, "goodput", "Where GPU-hours went, from installed to useful, by cause, account, queue or job", kLook,
+                      "  muster goodput --since 7d\n  muster goodput --since 24h --by account\n"
+                      "  muster goodput --from 2026-11-01 --to 2026-11-08 --by job --most lost_restart -o json");
+  value(sub, "--since", "TIME", "Back from the end, as 6h, 7d",
+        [this](const std::string& s) { goodput_.since_s = checked(parse_some_time("--since", s, 3650.0 * 86400)); });
+  value(sub, "--from", "UTC", "Begin, such as 2026-11-15T02:03:04Z [the first event]",
+        [this](const std::string& s) { goodput_.from = checked(parse_moment("--from", s)); })
+      ->excludes(sub->get_option("--since"));
+  value(sub, "--to", "UTC", "End [now]", [this](const std::string& s) { goodput_.to = checked(parse_moment("--to", s)); });
+  const Words ways{"cause", "account", "queue", "job"};
+  choice(sub, "--by", "WAY", "Rows by " + join(ways, ", ") + " [cause]", ways,
+         [this, ways](std::size_t i) { goodput_.by = ways[i]; });
+  const auto classes = as_words(muster::names(Waste{}));
+  choice(sub, "--most", "CLASS", "Those with the most of this first: " + join(classes, ", ") + " [all waste]", classes,
+         [this, classes](std::size_t i) { goodput_.most = classes[i]; });
+  words(sub, "--journal", "FILE", "Read a journal file instead of asking a running Muster", goodput_.journal,
+        {WordKind::file, {}}, 4095);
+  add_format(sub, goodput_.format, {Format::table, Format::json});
+  add_connection(sub, goodput_.connection);
+  chosen(sub, goodput_);
 }
 
 void Parser::add_describe() {
@@ -118,6 +158,7 @@ void Parser::add_describe() {
   words(sub, "NAME", "NAME", "Node or queue name, job, incident or finding number, or action key", describe_.name,
         {WordKind::node, {}}, 255);
   sub->get_option("NAME")->required();
+  add_moment(sub, describe_.connection);
   add_format(sub, describe_.output.format, {Format::table, Format::json, Format::yaml});
   add_connection(sub, describe_.connection);
   chosen(sub, describe_);
@@ -171,6 +212,8 @@ void Parser::add_explain() {
   add_policy(sub, explain_.policy, "Whose overrides of the fault catalogue count: a policy's name or file");
   sub->get_option("--file")->excludes(sub->get_option("WHAT"))->excludes(sub->get_option("--journal"));
   sub->get_option("--journal")->excludes(sub->get_option("--policy"));
+  add_moment(sub, explain_.connection);
+  sub->get_option("--at")->excludes(sub->get_option("--journal"))->excludes(sub->get_option("--file"));
   add_format(sub, explain_.output.format, {Format::table, Format::wide, Format::json, Format::jsonl, Format::yaml, Format::csv},
              "; wide, jsonl and csv with --file only");
   add_connection(sub, explain_.connection);

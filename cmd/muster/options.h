@@ -375,6 +375,7 @@ struct Connection {
   std::string server;      // "http://127.0.0.1:7070"; empty: the unix socket in the state directory
   std::string state;       // state directory; empty: the default
   std::string token_file;  // with --server; empty: $MUSTER_TOKEN
+  std::string at;          // the moment that is asked about, in UTC; empty: now
 };
 
 struct Output {
@@ -439,6 +440,25 @@ struct DescribeOptions {
   Output output;
   Kind kind = Kind::nodes;
   std::string name;
+};
+
+// The cluster as a terminal screen.
+struct TopOptions {
+  Connection connection;
+  bool once = false;    // one screen as plain text
+  double every_s = 1;   // between two looks
+  std::string list;     // which list comes first; empty: incidents where there are any
+  std::string filter;
+};
+
+struct GoodputOptions {
+  Connection connection;
+  std::string journal;   // a file to read instead of asking
+  double since_s = 0;    // back from the end; 0: from `from`
+  std::string from, to;  // utc; empty: the first event, the last
+  std::string by = "cause";
+  std::string most;  // a class; empty: all waste
+  report::Format format = report::Format::table;
 };
 
 struct ExplainOptions {
@@ -578,15 +598,15 @@ struct ShowText {
 
 using Command =
     std::variant<ShowText, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions, FleetEmitOptions,
-                 PauseOptions, ResumeOptions, GetOptions, DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions,
-                 SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions, TwinReplayOptions,
-                 TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions,
-                 BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions, BenchLlama3Options,
-                 BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions, BenchAccuracyOptions, BenchClaimsOptions,
-                 PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions, DesignClusterOptions,
-                 PredictFabricOptions, PredictCongestionOptions, PredictCollectiveOptions, CalibrateCollectivesOptions,
-                 BenchCollectivesOptions, UpgradeOptions, RunbookOptions, GuardOptions, ShadowOptions, ApproveOptions,
-                 JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+                 PauseOptions, ResumeOptions, TopOptions, GoodputOptions, GetOptions, DescribeOptions, ExplainOptions,
+                 IncidentOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions,
+                 TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
+                 BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
+                 BenchLlama3Options, BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions, BenchAccuracyOptions,
+                 BenchClaimsOptions, PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions,
+                 DesignClusterOptions, PredictFabricOptions, PredictCongestionOptions, PredictCollectiveOptions,
+                 CalibrateCollectivesOptions, BenchCollectivesOptions, UpgradeOptions, RunbookOptions, GuardOptions,
+                 ShadowOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

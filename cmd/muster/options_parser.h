@@ -85,6 +85,8 @@ class Parser {
     add_pause(false);
     add_get();
     add_describe();
+    add_top();
+    add_goodput();
     add_explain();
     add_incident();
     add_drain(drain_);
@@ -170,6 +172,11 @@ class Parser {
     words(sub, "--token-file", "FILE", "File with the token to act with, for --server [$MUSTER_TOKEN]", c.token_file,
           {WordKind::file, {}});
     sub->get_option("--token-file")->group(kConnecting);
+  }
+
+  void add_moment(CLI::App* sub, Connection& c) {
+    value(sub, "--at", "UTC", "As it was then, such as 2026-11-15T02:03:04Z; readings of GPUs are not remembered",
+          [&c](const std::string& t) { c.at = checked(parse_moment("--at", t)); });
   }
 
   void add_format(CLI::App* sub, Format& format, std::vector<Format> allowed, const std::string& more = "") {
@@ -280,6 +287,8 @@ class Parser {
   void add_pause(bool pause);
   void add_get();
   void add_describe();
+  void add_top();
+  void add_goodput();
   void add_explain();
   void add_start_sources(CLI::App* sub);
   void add_incident();
@@ -313,6 +322,8 @@ class Parser {
   ResumeOptions resume_;
   std::array<GetOptions, 7> get_;
   DescribeOptions describe_;
+  TopOptions top_;
+  GoodputOptions goodput_;
   ExplainOptions explain_;
   IncidentOptions incident_;
   DrainOptions drain_, undrain_;

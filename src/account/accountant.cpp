@@ -7,6 +7,7 @@ namespace muster::account {
 namespace {
 
 std::int64_t now_ms(const State& s) { return s.mono().ms(); }
+std::int64_t node_milli(const State& s) { return std::int64_t{1000} * s.site.gpus_per_node; }  // of a whole node
 
 Waste waste_of(const State& s, const NodeState& n) {
   if (n.condition == NodeCondition::kept || (n.condition == NodeCondition::up && n.hold != Hold::none)) return Waste::drained;
@@ -17,23 +18,27 @@ Waste waste_of(const State& s, const NodeState& n) {
 
 using Owners = std::vector<std::pair<JobId, std::int64_t>>;
 
-std::int64_t unowned(const NodeClock& c, std::int64_t node_milli) {
-  for (const auto& [job, milli] : c.jobs) node_milli -= milli;
-  return node_milli;
+std::int64_t unowned(const NodeClock& c, std::int64_t whole_node) {
+  for (const auto& [job, milli] : c.jobs) whole_node -= milli;
+  return whole_node;
 }
 
 struct Keeper {
   Accounts& a;
   const State& s;
   std::int64_t now;
-  std::int64_t node_milli;  // of a whole node
+  const Reader& reader;
 
+  void book(const Entry& x) {
+    a.settled[x.waste] += x.amount;
+    if (reader) reader(x);
+  }
   // Brings a node's clock up to now and sets what it counts from here on.
   void turn_over(NodeId id) {
     if (id.v >= a.nodes.size()) return;
     NodeClock& c = a.nodes[id.v];
     const NodeState& n = s.nodes[id.v];
-    a.settled[c.waste] += (now - c.since_ms) * unowned(c, node_milli);
+    book({{}, id, c.waste, (now - c.since_ms) * unowned(c, node_milli(s))});
     Owners owners;
     for (const Share& x : n.shares) {
       if (a.jobs.count(x.job) != 0) owners.emplace_back(x.job, std::int64_t{x.milli} * std::popcount(x.slots));
@@ -57,23 +62,23 @@ struct Keeper {
   void resize(JobId id, std::int64_t milli) {
     const auto it = a.jobs.find(id);
     if (it == a.jobs.end()) return;
-    settle(it->second, it->second.seen, false);
+    settle(id, it->second, it->second.seen, false);
     it->second.milli += milli;
   }
 
   // Puts a job's time up to now into the books. `kept`: the steps since the last time count as useful.
-  void settle(JobClock& j, const Progress& p, bool kept) {
+  void settle(JobId id, JobClock& j, const Progress& p, bool kept) {
     std::int64_t left = now - j.settled_ms;
-    const auto book = [&](Waste w, std::int64_t ms) {
+    const auto take = [&](Waste w, std::int64_t ms) {
       ms = std::clamp<std::int64_t>(ms, 0, left);
-      a.settled[w] += ms * j.milli;
+      book({id, {}, w, ms * j.milli});
       left -= ms;
     };
-    if (!j.started) book(Waste::starting, left);
-    book(Waste::starting, p.init_ms - j.seen.init_ms);
-    book(Waste::checkpoint, p.checkpoint_ms - j.seen.checkpoint_ms);
-    book(Waste::slow, p.slow_ms - j.seen.slow_ms);
-    book(kept ? Waste::useful : Waste::lost_restart, left);
+    if (!j.started) take(Waste::starting, left);
+    take(Waste::starting, p.init_ms - j.seen.init_ms);
+    take(Waste::checkpoint, p.checkpoint_ms - j.seen.checkpoint_ms);
+    take(Waste::slow, p.slow_ms - j.seen.slow_ms);
+    take(kept ? Waste::useful : Waste::lost_restart, left);
     j.settled_ms = now;
     j.seen = p;
   }
@@ -118,7 +123,7 @@ struct Keeper {
   void close_job(JobId id, const Progress& p, bool kept) {
     const auto it = a.jobs.find(id);
     if (it == a.jobs.end()) return;
-    settle(it->second, p, kept);
+    settle(id, it->second, p, kept);
     std::int64_t left = it->second.milli;
     a.jobs.erase(it);
     const auto give_up = [&](NodeId n) {
@@ -152,13 +157,14 @@ struct Keeper {
     if (j == nullptr || j->phase != JobPhase::running) return;
     open_job(b.job);  // if started by somebody else, or elsewhere than ordered
     const auto it = a.jobs.find(b.job);
-    settle(it->second, Progress{}, false);
+    settle(b.job, it->second, Progress{}, false);
     it->second.started = true;
   }
   void on(const JobProgressed& b) {
     const auto it = a.jobs.find(b.job);
     const Job* j = find_job(s, b.job);
-    if (it != a.jobs.end() && it->second.started && j != nullptr && j->attempt == b.attempt) settle(it->second, b.progress, true);
+    if (it != a.jobs.end() && it->second.started && j != nullptr && j->attempt == b.attempt)
+      settle(b.job, it->second, b.progress, true);
   }
   void on(const JobEnded& b) {
     const Job* j = find_job(s, b.job);
@@ -195,19 +201,34 @@ struct Keeper {
 
 }  // namespace
 
-void keep(Accounts& a, const Event& e, const State& s) {
-  Keeper k{a, s, now_ms(s), std::int64_t{1000} * s.site.gpus_per_node};
+void keep(Accounts& a, const Event& e, const State& s, const Reader& reader) {
+  Keeper k{a, s, now_ms(s), reader};
   std::visit([&](const auto& b) { k.on(b); }, e.body);
 }
 
-GpuHours balance(const Accounts& a, const State& s, Time mono) {
+GpuHours balance(const Accounts& a, const State& s, Time mono, const Reader& reader) {
   GpuHours g = a.settled;
+  const auto add = [&](const Entry& x) {
+    g[x.waste] += x.amount;
+    if (reader) reader(x);
+  };
   const std::int64_t now = mono.ms();
-  const std::int64_t node_milli = std::int64_t{1000} * s.site.gpus_per_node;
-  for (const NodeClock& c : a.nodes) g[c.waste] += (now - c.since_ms) * unowned(c, node_milli);
-  for (const auto& [id, j] : a.jobs) g[Waste::unsettled] += (now - j.settled_ms) * j.milli;
+  for (std::uint32_t n = 0; n < a.nodes.size(); ++n) {
+    const NodeClock& c = a.nodes[n];
+    add({{}, NodeId{n}, c.waste, (now - c.since_ms) * unowned(c, node_milli(s))});
+  }
+  for (const auto& [id, j] : a.jobs) add({id, {}, Waste::unsettled, (now - j.settled_ms) * j.milli});
+  g = whole(g);
   g.installed_ms = static_cast<std::int64_t>(a.nodes.size()) * s.site.gpus_per_node * (now - a.began_ms);
-  // From thousandths to whole GPU-milliseconds: what rounding leaves over is less than one per class, and is called idle.
+  return g;
+}
+
+std::int64_t unbooked(const Accounts& a, const State& s, NodeId n) {
+  const NodeClock& c = a.nodes[n.v];
+  return (now_ms(s) - c.since_ms) * unowned(c, node_milli(s));
+}
+
+GpuHours whole(GpuHours g) {
   std::int64_t rest = 0;
   for (std::int64_t& ms : g.ms) {
     rest += ms % 1000;

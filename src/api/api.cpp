@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <deque>
 #include <map>
 #include <mutex>
 
@@ -18,7 +19,10 @@
 #include "base/text.h"
 #include "model/codec.h"
 #include "report/checkpoint_note.h"
+#include "report/explain.h"
 #include "report/guard_status.h"
+#include "report/queue_forecast.h"
+#include "report/units.h"
 #include "report/upgrade_status.h"
 
 namespace muster::api {
@@ -84,14 +88,23 @@ struct Prepared {
     std::call_once(summary_once, [&] { summary_text = render_summary(frame()); });
     return summary_text;
   }
+  const std::string& forecast() const {
+    std::call_once(forecast_once, [&] { forecast_text = report::queue_forecast_json(snapshot->state); });
+    return forecast_text;
+  }
+  const MapCells& cells() const {
+    std::call_once(cells_once, [&] { map_letters = std::make_shared<MapCells>(map_cells(frame())); });
+    return *map_letters;
+  }
   const std::string& map() const {
-    std::call_once(map_once, [&] { map_text = render_map(frame()); });
+    std::call_once(map_once, [&] { map_text = render_map(frame(), cells()); });
     return map_text;
   }
   std::shared_ptr<const Snapshot> snapshot;
   Faces faces;
-  mutable std::once_flag summary_once, map_once;
-  mutable std::string summary_text, map_text;
+  mutable std::once_flag summary_once, map_once, cells_once, forecast_once;
+  mutable std::shared_ptr<const MapCells> map_letters;
+  mutable std::string summary_text, map_text, forecast_text;
 };
 
 // What it takes to answer one request.
@@ -120,6 +133,7 @@ struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
 
   void handle(Exchange exchange);
   void answer(Call call);
+  void answer_past(Call call, const std::string& at);
   HttpResponse read(const Call& call, const Prepared& now);
   void command(Call call, const State& state);
   void take_in(Call call);
@@ -132,8 +146,11 @@ struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
   HttpResponse list_tools() const;
   std::string metrics_page(const Frame& frame);
 
+  Result<std::string> map_or_changes(const Prepared& now, const Query& query);
+
   void send(const Exchange& to, HttpResponse r);
   std::shared_ptr<const Prepared> prepared();
+  Result<std::shared_ptr<const Prepared>> prepared_at(Time utc);
   std::string summary_or_empty();
   std::uint64_t newest_seq();
 
@@ -141,6 +158,8 @@ struct Api::Desk : std::enable_shared_from_this<Api::Desk> {
   Traffic traffic;
   std::mutex mutex;
   std::shared_ptr<const Prepared> newest;
+  std::deque<std::pair<Time, std::shared_ptr<const Prepared>>> earlier;  // asked for last: a page asks for many things at once
+  std::deque<std::shared_ptr<const MapCells>> maps;  // that were asked for last, the newest in front
   std::mutex names_lock;
   std::map<std::string, NodeId> node_ids;
   EventStreams streams;  // its thread uses all of the above
@@ -224,6 +243,10 @@ void Api::Desk::answer(Call call) {
     case RouteId::intake: return take_in(std::move(call));
     default: break;
   }
+  if (const auto at = q.query.find("at"); at != q.query.end()) {
+    const std::string when = at->second;
+    return answer_past(std::move(call), when);
+  }
   const auto now = prepared();
   if (!now) {
     return send(call.exchange,
@@ -256,6 +279,51 @@ void Api::Desk::answer(Call call) {
   }
 }
 
+Result<std::shared_ptr<const Prepared>> Api::Desk::prepared_at(Time utc) {
+  constexpr std::size_t kEarlierKept = 4;
+  const auto newest_now = deps.view.latest();
+  {
+    const std::lock_guard lock(mutex);
+    for (const auto& [when, then] : earlier) {
+      if (when == utc) return then;
+    }
+  }
+  auto snapshot = deps.past->at(utc);
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  auto then = std::make_shared<const Prepared>(std::move(*snapshot));
+  if (newest_now && utc >= newest_now->state.now.utc) return then;  // not over yet
+  const std::lock_guard lock(mutex);
+  earlier.emplace_front(utc, then);
+  if (earlier.size() > kEarlierKept) earlier.pop_back();
+  return then;
+}
+
+void Api::Desk::answer_past(Call call, const std::string& at) {
+  const auto utc = report::parse_utc(at);
+  if (!utc)
+    return send(call.exchange, render_error({Code::bad_input, fmt::format("at is '{}'", printable(at)),
+                                             "it must be a time in UTC, e.g. 2026-11-15T02:03:04Z"}));
+  if (deps.past == nullptr)
+    return send(call.exchange, render_error({Code::unreachable, "there is no record of the past here", "leave out at"}));
+  auto work = [desk = shared_from_this(), call = std::move(call), utc = *utc] {
+    const auto then = desk->prepared_at(utc);
+    if (!then) return desk->send(call.exchange, render_error(then.error()));
+    if (call.route.id != RouteId::explain) return desk->send(call.exchange, desk->read(call, **then));
+    const Query& query = call.request().query;
+    const auto what = query.find("what");
+    if (what == query.end() || query.contains("record"))
+      return desk->send(call.exchange, render_error({Code::bad_input, "explain needs ?what=, and at or record",
+                                                     "the record tells of all times by itself"}));
+    const auto answer = report::explain((*then)->snapshot->state, what->second);
+    desk->send(call.exchange, answer ? render_json(report::render_json(*answer)) : render_error(answer.error()));
+  };
+  if (deps.background) {
+    deps.background(std::move(work));
+  } else {
+    work();
+  }
+}
+
 HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
   const Query& query = call.request().query;
   const Frame frame = now.frame();
@@ -275,7 +343,8 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
       return r;
     }
     case RouteId::summary: return render_json(now.summary());
-    case RouteId::map: return render_json(now.map());
+    case RouteId::map: return to_response(map_or_changes(now, query));
+    case RouteId::map_values: return to_response(render_map_values(frame, query));
     case RouteId::nodes: return to_response(render_nodes(frame, query));
     case RouteId::node: return to_response(render_node(frame, call.pieces.at("name")));
     case RouteId::gpus: return to_response(render_gpus(frame, query));
@@ -283,6 +352,7 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
     case RouteId::job: return to_response(render_job(frame, call.pieces.at("id")));
     case RouteId::queues: return to_response(render_queues(frame, query));
     case RouteId::queue: return to_response(render_queue(frame, call.pieces.at("name")));
+    case RouteId::forecast: return render_json(now.forecast());
     case RouteId::command: return to_response(render_command(frame, call.pieces.at("id")));
     case RouteId::findings: return to_response(render_findings(frame, query));
     case RouteId::incidents: return to_response(render_incidents(frame, query));
@@ -294,6 +364,28 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
     case RouteId::actions: return to_response(render_actions(frame, query));
     default: return render_error({Code::internal, fmt::format("{} has no answer", call.route.pattern), ""});
   }
+}
+
+// Live pages ask again and again: they are told what changed.
+Result<std::string> Api::Desk::map_or_changes(const Prepared& now, const Query& query) {
+  constexpr std::size_t kMapsKept = 32;
+  std::shared_ptr<const MapCells> before;
+  std::optional<std::uint64_t> since;
+  if (const auto it = query.find("since"); it != query.end()) {
+    since = parse_uint(it->second);
+    if (!since) return fail(Code::bad_input, fmt::format("since is '{}'", printable(it->second)), "the seq of an earlier map");
+  }
+  now.cells();
+  if (!query.contains("at")) {
+    const std::lock_guard lock(mutex);
+    for (const auto& m : maps) {
+      if (since && m->seq == *since) before = m;
+    }
+    if (maps.empty() || maps.front()->seq != now.map_letters->seq) maps.push_front(now.map_letters);
+    if (maps.size() > kMapsKept) maps.pop_back();
+  }
+  if (before == nullptr || before->jobs.size() != now.map_letters->jobs.size()) return now.map();
+  return render_map_changes(*before, *now.map_letters, now.snapshot->state.site.gpus_per_node);
 }
 
 void Api::Desk::command(Call call, const State& state) {

@@ -9,6 +9,7 @@
 #include "ports/http.h"
 #include "ports/intake.h"
 #include "ports/meter.h"
+#include "ports/past.h"
 #include "ports/tool.h"
 #include "ports/view.h"
 
@@ -25,6 +26,7 @@ struct Deps {
   std::function<void(std::function<void()>)> background;
   Intake* intake = nullptr;  // none: no agents are listened to
   Meters meters;             // of the edges, for /metrics; may be empty
+  Past* past = nullptr;      // none: only the present is shown
 };
 
 class Api {

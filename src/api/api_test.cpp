@@ -34,7 +34,7 @@ struct Parrot final : Tool {
 TEST(Routes, EveryRouteHasARoleABodyCapAndAWordAboutIt) {
   std::set<RouteId> ids;
   for (const Route& r : routes()) {
-    EXPECT_TRUE(ids.insert(r.id).second) << r.pattern;
+    EXPECT_TRUE(r.id == RouteId::page || ids.insert(r.id).second) << r.pattern;
     EXPECT_FALSE(r.about.empty()) << r.pattern;
     EXPECT_TRUE(r.pattern.starts_with('/'));
     EXPECT_TRUE(r.method == "GET" || r.method == "POST");
@@ -66,6 +66,7 @@ TEST(Routes, EveryRouteAnswers) {
     if (r.id == RouteId::tool) path = "/api/v1/tools/explain";
     HttpRequest q = r.method == "POST" ? Office::post(path, {{"verb", text("pause")}}) : Office::get(path);
     if (r.id == RouteId::explain) q.query["what"] = "node001";
+    if (r.id == RouteId::map_values) q.query["of"] = "risk";
     if (r.id == RouteId::tool) q.json = Value(Value::Object{{"what", text("x")}});
     if (r.id == RouteId::login) q.query["code"] = o.auth.new_login_code(Role::operator_);
     const HttpResponse answer = o.ask(o.with_token(q));
@@ -116,6 +117,41 @@ TEST(Reading, TheSummaryCountsEveryGpuOnce) {
   EXPECT_TRUE(has(s, "\"goodput\":1,\"useful_share\":0.5")) << s;
 }
 
+// A past that remembers one moment.
+struct OneMoment final : Past {
+  std::shared_ptr<const Snapshot> then;
+  Time utc;
+  int asked = 0;
+  Result<std::shared_ptr<const Snapshot>> at(Time when) override {
+    ++asked;
+    if (when < utc) return fail(Code::not_found, "nothing is known of that", "the record begins later");
+    return then;
+  }
+};
+
+TEST(Reading, ThePastIsToldAsItWas) {
+  OneMoment past;
+  Office o({}, &past);
+  past.then = o.cluster.latest();
+  past.utc = kStart - seconds(60);
+  o.cluster.break_gpu();
+  o.cluster.tell(TurnBegan{2, {kStart + seconds(600), {}, {}}});
+  const std::map<std::string, std::string> then = {{"at", "2026-01-01T00:00:00Z"}};
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/summary")).body, "\"incidents\":{\"open\":1"));
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/summary", then)).body, "\"incidents\":{\"open\":0"));
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/map", then)).body, "\"gpu_state\":\"bbbbbbbbbbbbbbbbiiii"));
+  EXPECT_EQ(o.ask(Office::get("/api/v1/incidents/1", then)).status, 404) << "it was not there yet";
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/explain", {{"at", then.at("at")}, {"what", "node002"}})).body, "node002"));
+  EXPECT_EQ(past.asked, 1) << "of one moment the record is read once";
+  EXPECT_EQ(o.ask(Office::get("/api/v1/summary", {{"at", "2025-12-31T00:00:00Z"}})).status, 404);
+  const HttpResponse bad = o.ask(Office::get("/api/v1/summary", {{"at", "yesterday"}}));
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_TRUE(has(bad.body, "2026-11-15T02:03:04Z")) << bad.body;
+  EXPECT_EQ(o.ask(Office::get("/api/v1/session", then)).status, 400) << "who asks is always the one who asks now";
+  Office without;
+  EXPECT_EQ(without.ask(Office::get("/api/v1/summary", then)).status, 503);
+}
+
 TEST(Reading, TheMapHasOneLetterPerGpu) {
   Office o;
   o.cluster.break_gpu();
@@ -124,6 +160,30 @@ TEST(Reading, TheMapHasOneLetterPerGpu) {
   EXPECT_TRUE(has(s, "\"gpu_state\":\"bbbbbbbbbbblbbbbiiiiiiiixxxxxxxx\"")) << s;
   EXPECT_TRUE(has(s, "\"racks\":[{\"name\":\"r1\",\"nodes\":[0,1]},{\"name\":\"r2\",\"nodes\":[2,3]}]")) << s;
   EXPECT_TRUE(has(s, "\"node_job\":[\"17\",\"17\",\"\",\"\"],\"node_incident\":[0,1,0,0]")) << s;
+}
+
+TEST(Reading, ABriefListOfJobsHasNoNodesAndTakesSeveralPhases) {
+  Office o;
+  const std::string brief = o.ask(Office::get("/api/v1/jobs", {{"brief", "1"}, {"phase", "running,queued"}})).body;
+  EXPECT_TRUE(has(brief, "\"id\":\"17\"")) << brief;
+  EXPECT_FALSE(has(brief, "\"nodes\":"));
+  EXPECT_FALSE(has(o.ask(Office::get("/api/v1/jobs", {{"phase", "failed,queued"}})).body, "\"17\""));
+  EXPECT_EQ(o.ask(Office::get("/api/v1/jobs", {{"phase", "running,lost"}})).status, 400);
+  EXPECT_EQ(o.ask(Office::get("/api/v1/jobs", {{"brief", "yes"}})).status, 400);
+}
+
+TEST(Reading, OfTheMapOnlyWhatChangedIsTold) {
+  Office o;
+  const std::string whole = o.ask(Office::get("/api/v1/map")).body;
+  const std::string seq = std::to_string(o.cluster.state.seq);
+  ASSERT_TRUE(has(whole, "\"seq\":" + seq + "}"));
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/map", {{"since", seq}})).body, "\"since\":" + seq + ",\"nodes\":[]}"));
+  o.cluster.break_gpu();
+  o.cluster.tell(NodeChanged{{3}, NodeCondition::down, ""});
+  const std::string changes = o.ask(Office::get("/api/v1/map", {{"since", seq}})).body;
+  EXPECT_TRUE(has(changes, R"("nodes":[[1,"bbblbbbb","17",1],[3,"xxxxxxxx","",0]])")) << changes;
+  EXPECT_TRUE(has(o.ask(Office::get("/api/v1/map", {{"since", "1"}})).body, "\"names\":")) << "not known any more: all of it";
+  EXPECT_EQ(o.ask(Office::get("/api/v1/map", {{"since", "x"}})).status, 400);
 }
 
 TEST(Reading, ANodeGoesThroughItsStatesAsItIsRepaired) {

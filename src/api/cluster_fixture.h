@@ -29,6 +29,9 @@ struct Cluster final : View, Feed, Commands {
     site.name = "test";
     site.racks = {"r1", "r2"};
     for (std::uint32_t i = 0; i < 4; ++i) site.nodes.push_back({"node00" + std::to_string(i + 1), i / 2, i / 2, 0, i});
+    site.leaves = 2;
+    site.pods = 1;
+    site.domains = 4;
     tell(SiteDeclared{site});
     tell(PolicyApplied{default_policy(), "abc"});
     tell(TurnBegan{1, {kStart, {}, {}}});
@@ -163,11 +166,11 @@ struct Office {
   HttpHandler handler;
   std::string token = "mstr_secret";
 
-  explicit Office(Tools tools = {}) {
+  explicit Office(Tools tools = {}, Past* past = nullptr) {
     auth.accept_token(token, "admin", Role::admin);
     auth.accept_token("mstr_view", "view", Role::viewer);
     auth.accept_token("mstr_agent", "agent", Role::agent);
-    api = std::make_unique<Api>(Deps{cluster, cluster, cluster, std::move(tools), auth, random(), {}, &intake});
+    api = std::make_unique<Api>(Deps{cluster, cluster, cluster, std::move(tools), auth, random(), {}, &intake, {}, past});
     handler = api->handler();
   }
   Random random() {

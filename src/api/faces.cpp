@@ -57,6 +57,26 @@ Face face_of_gpu(Face node, const NodeState& n, const Marks& m, std::uint32_t sl
 
 }  // namespace
 
+std::vector<JobId> jobs_by_gpu(const State& s) {
+  std::vector<JobId> out(s.nodes.size() * s.site.gpus_per_node);
+  for (std::size_t n = 0; n < s.nodes.size(); ++n) {
+    for (const Share& x : s.nodes[n].shares) {
+      for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
+        JobId& job = out[n * s.site.gpus_per_node + slot];
+        if ((x.slots >> slot & 1) != 0 && !job.some()) job = x.job;
+      }
+    }
+  }
+  return out;
+}
+
+bool loses(const State& s, Face face, JobId id) {
+  if (face == Face::idle) return !s.queue.empty();
+  if (face != Face::busy) return true;
+  const Job* job = find_job(s, id);
+  return job != nullptr && (job->phase == JobPhase::starting || job->phase == JobPhase::broken);
+}
+
 Faces look(const State& s) {
   Faces out;
   const std::vector<Marks> all = marks(s);

@@ -25,6 +25,12 @@ struct Faces {
   std::uint32_t count(Face f) const { return gpu_count[static_cast<std::size_t>(f)]; }
 };
 
+// The first job on each GPU, which others may share: node * gpus_per_node + slot.
+std::vector<JobId> jobs_by_gpu(const State& s);
+// Whether an hour of a GPU that looks so, and has this job, is lost now: out of service or suspect, idle while jobs wait, or held
+// by a job that starts or is broken.
+bool loses(const State& s, Face face, JobId job);
+
 // A node under repair or test is repairing, whatever else; else down or booting; else suspect while an incident is being handled
 // and its job still runs, drained once held; else suspect for an open critical finding; else busy or idle. A finding that names a
 // slot makes that GPU suspect and leaves its neighbours as they are.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/node_list.h"
@@ -67,11 +68,11 @@ Result<std::size_t> limit_of(const Query& q, std::size_t otherwise) {
   return static_cast<std::size_t>(*n);
 }
 
-Result<bool> open_only(const Query& q) {
-  const auto it = q.find("open");
+Result<bool> yes_or_no(const Query& q, const std::string& name) {
+  const auto it = q.find(name);
   if (it == q.end() || it->second == "0") return false;
   if (it->second == "1") return true;
-  return fail(Code::bad_input, fmt::format("open is '{}'", printable(it->second)), "it must be 1 or 0");
+  return fail(Code::bad_input, fmt::format("{} is '{}'", name, printable(it->second)), "it must be 1 or 0");
 }
 
 template <NamedEnum E>
@@ -212,6 +213,19 @@ void write_job(JsonWriter& w, const State& s, const Job& j, const report::JobNot
   w.key("checkpoint");
   saved.write(w, j);
   w.end_object();
+}
+
+// What a list of many shows: pages that follow a large cluster read it again and again.
+void write_job_brief(JsonWriter& w, const State& s, const Job& j, const report::JobNotes& notes) {
+  w.object().field("id", render(j.id)).field("name", j.spec.name).field("user", j.spec.user).field("account", j.spec.account);
+  w.field("queue", queue_of(j.spec)).field("phase", name_of(j.phase)).field("nodes_wanted", j.spec.nodes);
+  w.field("gpus", gpus_of(s.site, j)).field("attempt", j.attempt).field("restarts", j.restarts);
+  time_field(w, "submitted_utc", j.submitted);
+  time_field(w, "started_utc", j.started);
+  time_field(w, "ended_utc", j.ended);
+  w.field("steps", j.progress.steps).field("steps_total", j.spec.steps).field("durable_steps", j.progress.durable_steps);
+  w.field("progress", j.spec.steps == 0 ? 0.0 : static_cast<double>(j.progress.steps) / static_cast<double>(j.spec.steps));
+  w.field("note", notes.of(j)).field("last_detail", j.last_detail).end_object();
 }
 
 // An array, named whole: what its members have in common, how many there are in each phase, and all their ids.
@@ -448,20 +462,32 @@ Result<std::string> render_gpus(const Frame& f, const Query& q) {
 }
 
 Result<std::string> render_jobs(const Frame& f, const Query& q) {
-  auto phase = word_of<JobPhase>(q, "phase");
-  if (!phase) return tl::unexpected(phase.error());
+  std::set<JobPhase> phases;
+  if (const auto it = q.find("phase"); it != q.end()) {
+    for (const std::string_view word : split(it->second, ',')) {
+      auto phase = word_of<JobPhase>({{"phase", std::string(word)}}, "phase");
+      if (!phase) return tl::unexpected(phase.error());
+      if (*phase) phases.insert(**phase);
+    }
+  }
   auto limit = limit_of(q, SIZE_MAX);
   if (!limit) return tl::unexpected(limit.error());
+  auto brief = yes_or_no(q, "brief");
+  if (!brief) return tl::unexpected(brief.error());
   std::vector<const Job*> chosen;
   for (const auto& [id, j] : f.state().jobs) {
-    if (!*phase || j.phase == **phase) chosen.push_back(&j);
+    if (phases.empty() || phases.contains(j.phase)) chosen.push_back(&j);
   }
   const report::JobNotes notes(f.state());
   const report::CheckpointNotes saved(f.state());
   JsonWriter w;
   begin_list(w, f, "JobList");
   for (std::size_t i = chosen.size() > *limit ? chosen.size() - *limit : 0; i < chosen.size(); ++i) {
-    write_job(w, f.state(), *chosen[i], notes, saved);
+    if (*brief) {
+      write_job_brief(w, f.state(), *chosen[i], notes);
+    } else {
+      write_job(w, f.state(), *chosen[i], notes, saved);
+    }
   }
   w.end_array().end_object();
   return w.take();
@@ -483,7 +509,7 @@ Result<std::string> render_job(const Frame& f, const std::string& id) {
 }
 
 Result<std::string> render_findings(const Frame& f, const Query& q) {
-  auto open = open_only(q);
+  auto open = yes_or_no(q, "open");
   if (!open) return tl::unexpected(open.error());
   auto limit = limit_of(q, SIZE_MAX);
   if (!limit) return tl::unexpected(limit.error());
@@ -503,7 +529,7 @@ Result<std::string> render_findings(const Frame& f, const Query& q) {
 }
 
 Result<std::string> render_incidents(const Frame& f, const Query& q) {
-  auto open = open_only(q);
+  auto open = yes_or_no(q, "open");
   if (!open) return tl::unexpected(open.error());
   auto limit = limit_of(q, SIZE_MAX);
   if (!limit) return tl::unexpected(limit.error());

@@ -1,7 +1,9 @@
 // The nouns as JSON, with the field names of docs/api.md. Absent times and slots are null, no job is "", no incident is 0.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "api/faces.h"
 #include "base/json_writer.h"
@@ -34,7 +36,19 @@ Result<std::string> render_incident(const Frame& f, const std::string& id);
 Result<std::string> render_actions(const Frame& f, const Query& q);
 
 std::string render_summary(const Frame& f);
-std::string render_map(const Frame& f);
+// What changes on the map, apart from what never does: names and racks.
+struct MapCells {
+  std::uint64_t seq = 0;
+  std::string letters;                   // one a GPU
+  std::vector<std::string> jobs;         // by node
+  std::vector<std::uint64_t> incidents;  // by node
+};
+MapCells map_cells(const Frame& f);
+std::string render_map(const Frame& f, const MapCells& cells);
+// Only the nodes that differ: {"seq","since","nodes":[[index,"letters","job",incident]...]}.
+std::string render_map_changes(const MapCells& before, const MapCells& now, std::uint32_t gpus_per_node);
+// One value per GPU, for the colours of the map: each a letter of 64, from the lowest to the highest.
+Result<std::string> render_map_values(const Frame& f, const Query& q);
 
 // "17" or "17_3"; not_found for anything else.
 Result<JobId> parse_job_id(std::string_view text);

@@ -12,9 +12,9 @@
 namespace muster::api {
 
 enum class RouteId {
-  page, asset, login, healthz, metrics, openapi, summary, map, nodes, node, gpus, jobs, job, queues, queue, findings, incidents,
-  incident, incident_report, actions, guard, policy, upgrade, explain, events, session, new_login, commands, command, intake,
-  tools, tool,
+  page, asset, login, healthz, metrics, openapi, summary, map, map_values, nodes, node, gpus, jobs, job, queues, queue, forecast,
+  findings, incidents, incident, incident_report, actions, guard, policy, upgrade, explain, events, session, new_login, commands,
+  command, intake, tools, tool,
 };
 
 struct Parameter {

@@ -1,4 +1,5 @@
 // The two answers that live pages ask for all the time: the cluster in numbers, and one letter per GPU.
+#include <algorithm>
 #include <array>
 
 #include "api/render.h"
@@ -37,6 +38,34 @@ void write_gpus(JsonWriter& w, const Frame& f) {
   w.field("down", down).end_object();
 }
 
+// What is lost in an hour as things stand, in GPU-hours and, where the policy has a price, in money.
+void write_losing(JsonWriter& w, const Frame& f) {
+  const State& s = f.state();
+  const std::vector<JobId> jobs = jobs_by_gpu(s);
+  std::int64_t lost = 0;
+  for (std::size_t g = 0; g < f.faces.gpus.size(); ++g) lost += loses(s, f.faces.gpus[g], jobs[g]) ? 1 : 0;
+  w.key("losing").object().field("gpus", lost).key("money_per_h");
+  if (s.policy.gpu_hour_price > 0) {
+    w.value(static_cast<double>(lost) * s.policy.gpu_hour_price);
+  } else {
+    w.null();
+  }
+  w.end_object();
+}
+
+// Jobs on whose nodes something is wrong, or that are broken.
+std::uint64_t at_risk(const Frame& f) {
+  const State& s = f.state();
+  std::uint64_t out = 0;
+  for (const auto& [id, j] : s.jobs) {
+    const bool on_bad = std::any_of(j.nodes.begin(), j.nodes.end(), [&](NodeId n) {
+      return n.v < f.faces.nodes.size() && f.faces.nodes[n.v] != Face::busy && f.faces.nodes[n.v] != Face::idle;
+    });
+    out += j.phase == JobPhase::broken || ((j.phase == JobPhase::running || j.phase == JobPhase::starting) && on_bad) ? 1 : 0;
+  }
+  return out;
+}
+
 void write_jobs(JsonWriter& w, const State& s) {
   std::array<std::uint64_t, names(JobPhase{}).size()> phases{};
   for (const auto& [id, j] : s.jobs) ++phases[static_cast<std::size_t>(j.phase)];
@@ -63,6 +92,8 @@ std::string render_summary(const Frame& f) {
   w.end_array();
   w.key("policy").object().field("name", s.policy.name).field("hash", s.policy_hash).end_object();
   write_gpus(w, f);
+  write_losing(w, f);
+  w.field("jobs_at_risk", at_risk(f));
   write_jobs(w, s);
   std::uint64_t incidents = 0, findings = 0, pending = 0;
   for (const auto& [id, i] : s.incidents) incidents += i.stage != Stage::closed;
@@ -81,7 +112,35 @@ std::string render_summary(const Frame& f) {
   return w.take();
 }
 
-std::string render_map(const Frame& f) {
+MapCells map_cells(const Frame& f) {
+  const State& s = f.state();
+  MapCells out;
+  out.seq = s.seq;
+  out.letters.reserve(f.faces.gpus.size());
+  for (const Face face : f.faces.gpus) out.letters += letter(face);
+  out.jobs.reserve(s.nodes.size());
+  out.incidents.reserve(s.nodes.size());
+  for (const NodeState& n : s.nodes) {
+    out.jobs.push_back(n.busy() ? render(n.first_job()) : std::string());
+    out.incidents.push_back(n.incident.v);
+  }
+  return out;
+}
+
+std::string render_map_changes(const MapCells& before, const MapCells& now, std::uint32_t gpus_per_node) {
+  JsonWriter w;
+  w.object().field("seq", now.seq).field("since", before.seq).key("nodes").array();
+  for (std::size_t n = 0; n < now.jobs.size(); ++n) {
+    const std::string_view letters = std::string_view(now.letters).substr(n * gpus_per_node, gpus_per_node);
+    const bool same = letters == std::string_view(before.letters).substr(n * gpus_per_node, gpus_per_node) &&
+                      now.jobs[n] == before.jobs[n] && now.incidents[n] == before.incidents[n];
+    if (!same) w.array().value(n).value(letters).value(now.jobs[n]).value(now.incidents[n]).end_array();
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
+std::string render_map(const Frame& f, const MapCells& cells) {
   const State& s = f.state();
   JsonWriter w;
   w.object().field("gpus_per_node", s.site.gpus_per_node).key("racks").array();
@@ -96,19 +155,15 @@ std::string render_map(const Frame& f) {
   }
   w.end_array().key("names").array();
   for (const NodeSpec& n : s.site.nodes) w.value(n.name);
-  w.end_array();
-  std::string letters;
-  letters.reserve(f.faces.gpus.size());
-  for (const Face face : f.faces.gpus) letters += letter(face);
-  w.field("gpu_state", letters).key("node_job").array();
-  for (const NodeState& n : s.nodes) w.value(n.busy() ? render(n.first_job()) : std::string());
+  w.end_array().field("gpu_state", cells.letters).key("node_job").array();
+  for (const std::string& job : cells.jobs) w.value(job);
   w.end_array().key("node_incident").array();
-  for (const NodeState& n : s.nodes) w.value(n.incident.v);
+  for (const std::uint64_t incident : cells.incidents) w.value(incident);
   w.end_array().key("legend").object();
   for (const Face face : {Face::busy, Face::idle, Face::suspect, Face::repairing, Face::drained, Face::down, Face::lost}) {
     w.field(std::string(1, letter(face)), name_of(face));
   }
-  w.end_object().field("seq", s.seq).end_object();
+  w.end_object().field("seq", cells.seq).end_object();
   return w.take();
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace muster {
 namespace {
@@ -103,6 +104,29 @@ Result<std::string> gunzip(std::string_view bytes, std::size_t bytes_max) {
     if (!ok) return tl::unexpected(ok.error());
   }
   if (const auto ok = in.finish(); !ok) return tl::unexpected(ok.error());
+  return out;
+}
+
+std::string pack_gzip(std::string_view bytes) {
+  constexpr std::size_t kFrame = 64;  // header and trailer, and more
+  if (bytes.size() > std::numeric_limits<std::uint32_t>::max() / 2) return {};
+  isal_zstream s;
+  isal_deflate_stateless_init(&s);
+  std::vector<std::uint8_t> scratch(ISAL_DEF_LVL1_DEFAULT);
+  s.level = 1;
+  s.level_buf = scratch.data();
+  s.level_buf_size = static_cast<std::uint32_t>(scratch.size());
+  s.gzip_flag = IGZIP_GZIP;
+  s.end_of_stream = 1;
+  s.flush = NO_FLUSH;
+  // What cannot be packed is stored, with five bytes for each block of 64 KB.
+  std::string out(bytes.size() + bytes.size() / 4096 + kFrame, '\0');
+  s.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(bytes.data()));  // it never writes to it
+  s.avail_in = static_cast<std::uint32_t>(bytes.size());
+  s.next_out = reinterpret_cast<std::uint8_t*>(out.data());
+  s.avail_out = static_cast<std::uint32_t>(out.size());
+  if (isal_deflate_stateless(&s) != COMP_OK) return {};
+  out.resize(s.total_out);
   return out;
 }
 

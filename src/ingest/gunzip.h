@@ -1,4 +1,5 @@
 // The bytes inside a gzip file: traces are published compressed. Bounded, because a few kilobytes can claim to hold a terabyte.
+// And the way back, for answers over HTTP.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -37,6 +38,9 @@ class Gunzip {
   struct Guts;
   std::unique_ptr<Guts> guts_;
 };
+
+// As one gzip member, packed for speed and not for size: some 300 MB/s. Empty where memory is short.
+std::string pack_gzip(std::string_view bytes);
 
 // A file that may be plain or gzip, told apart by its content: the text itself.
 Result<std::string> gunzip_if_gzip(std::string_view bytes, std::size_t bytes_max = kGunzipBytesMax);

@@ -118,5 +118,18 @@ TEST(Gunzip, PieceByPieceIsTheSame) {
   EXPECT_FALSE(junk.feed(gzip("a") + "junk", [](std::string_view) {}));
 }
 
+TEST(Gzip, WhatIsPackedUnpacksToTheSame) {
+  Prng random(7, "gzip");
+  for (const std::size_t n : {0, 1, 1399, 65'535, 65'536, 1'000'000}) {
+    std::string even(n, 'x'), odd(n, ' ');
+    for (char& c : odd) c = static_cast<char>(random.below(256));
+    EXPECT_EQ(gunzip(pack_gzip(even)).value(), even) << n;
+    EXPECT_EQ(gunzip(pack_gzip(odd)).value(), odd) << n;
+    if (n > 2000) {
+      EXPECT_LT(pack_gzip(even).size(), n / 50);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace muster

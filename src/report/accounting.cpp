@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 
 namespace muster::report {
 namespace {
@@ -57,8 +58,9 @@ std::string accounting_json(std::span<const AccountedTrace> traces) {
 
 Table accounting_table(std::span<const AccountedTrace> traces) {
   Table t;
-  t.columns = {{"FILE"},          {"RANK", true},    {"STEPS", true},   {"EVENTS", true}, {"SPAN MS", true},
-               {"COMPUTE", true}, {"EXPOSED", true}, {"OVERLAP", true}, {"COPIES", true}, {"IDLE", true}};
+  t.columns = {{"FILE"}, {"RANK", true}, {"STEPS", true}, {"EVENTS", true}};
+  for (const char* name : {"SPAN", "COMPUTE", "EXPOSED", "OVERLAP", "COPIES", "IDLE"})
+    t.columns.push_back({.name = name, .right = true, .csv = lower(name) + "_ns"});
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const Trace& trace = traces[i].trace;
     const Accounting a = diagnose::account(trace, Counted::all_events);
@@ -69,7 +71,8 @@ Table accounting_table(std::span<const AccountedTrace> traces) {
       c.key = part;
       return c;
     };
-    Cell span(fmt::format("{:.3f}", static_cast<double>(a.span_ns) / 1e6));
+    Cell span(fmt::format("{:.3f} ms", static_cast<double>(a.span_ns) / 1e6));
+    span.raw = fmt::format("{}", a.span_ns);
     span.key = static_cast<double>(a.span_ns);
     t.rows.push_back({Cell(traces[i].file), Cell(rank_words(trace, i)), Cell(fmt::format("{}", trace.steps.size())),
                       Cell(fmt::format("{}", a.events())), std::move(span), share(a.covered_ns[0]), share(a.exposed_ns()),

@@ -119,6 +119,7 @@ std::string render_csv(const Table& table, bool headers) {
   };
   if (headers) {
     add_line([&](std::size_t c) {
+      if (!table.columns[c].csv.empty()) return csv_field(Cell(table.columns[c].csv));
       std::string name = table.columns[c].name;
       if (table.columns[c].as_is) return csv_field(Cell(std::move(name)));
       for (auto& ch : name) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch == ' ' ? '_' : ch;

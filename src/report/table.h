@@ -26,6 +26,7 @@ struct Column {
   bool right = false;  // aligned right: numbers
   bool wide = false;   // shown only on request; always in CSV
   bool as_is = false;  // in CSV too: it came from somebody's own table
+  std::string csv{};   // its name there, where that is another
 };
 
 struct Table {

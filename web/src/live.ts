@@ -1,13 +1,15 @@
 // Keeps the store true: one event stream says what changed, the refresher asks for it again.
-import { as_trouble, command_id, get, post } from './api.js';
+import { as_trouble, command_id, get as ask, post } from './api.js';
 import { id_text } from './format.js';
 import { Refresher } from './refresher.js';
-import { parse_view, render_view, type View } from './route.js';
-import { explain_what, kEventTypes, kResources, stale_by, type Resource, type Store } from './store.js';
-import type { Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary } from './types.js';
+import { open_page, parse_view, render_view, type PageName, type View } from './route.js';
+import { explain_what, kEventTypes, stale_by, wanted_by, type Resource, type Store } from './store.js';
+import type {
+  Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, MapChanges, NodeDetail, Summary,
+} from './types.js';
 
 const kIntervalMs: Record<Resource, number> = {
-  summary: 1000, map: 500, jobs: 700, incidents: 500, actions: 1000, guard: 1000, node: 1000, explain: 1500, session: 5000,
+  summary: 1000, map: 500, jobs: 1500, incidents: 500, actions: 1000, guard: 1000, node: 1000, explain: 1500, session: 5000,
 };
 const kReopenMs = [500, 1000, 2000, 4000]; // after a server went away; the last is repeated
 const kSilenceMs = 8000; // after which the page asks whether the server is still there
@@ -17,22 +19,37 @@ const kEndedShown = 50; // ended jobs of a kind, incidents beyond the open ones
 const kFindingsRead = 100; // open ones
 const kActionsRead = 300; // refusals are looked for among the newest
 
-async function lists<T>(...paths: string[]): Promise<T[]> {
-  const answers = await Promise.all(paths.map((path) => get(path)));
-  return answers.flatMap((answer) => (answer as { items: T[] }).items);
+// The same question about the moment that is shown.
+export function at_time(path: string, at: string): string {
+  return at ? `${path}${path.includes('?') ? '&' : '?'}at=${at}` : path;
 }
 
 async function load(store: Store, resource: Resource): Promise<void> {
   const view = store.get().view;
+  const get = async (path: string): Promise<unknown> => {
+    const answer = await ask(at_time(path, view.at));
+    if (store.get().view.at !== view.at) throw new Overtaken();
+    return answer;
+  };
+  const lists = async <T>(...paths: string[]): Promise<T[]> => {
+    const answers = await Promise.all(paths.map((path) => get(path)));
+    return answers.flatMap((answer) => (answer as { items: T[] }).items);
+  };
   switch (resource) {
     case 'summary':
       return store.dispatch({ type: 'summary', summary: (await get('/api/v1/summary')) as Summary });
-    case 'map':
-      return store.dispatch({ type: 'map', map: (await get('/api/v1/map')) as ClusterMap });
+    case 'map': {
+      const known = view.at ? 0 : store.get().map_seq;
+      const answer = (await get(known ? `/api/v1/map?since=${known}` : '/api/v1/map')) as ClusterMap | MapChanges;
+      if (!('nodes' in answer)) return store.dispatch({ type: 'map', map: answer });
+      store.dispatch({ type: 'map_changes', changes: answer });
+      if (store.get().map_seq === 0) return load(store, 'map'); // not of the map at hand
+      return;
+    }
     case 'jobs': {
-      const live_ones = ['running', 'starting', 'broken', 'queued'].map((phase) => `/api/v1/jobs?phase=${phase}`);
-      const ended = ['completed', 'failed', 'cancelled'].map((phase) => `/api/v1/jobs?phase=${phase}&limit=${kEndedShown}`);
-      const jobs = await lists<Job>(...live_ones, ...(view.jobs === 'ended' ? ended : []));
+      const brief = '/api/v1/jobs?brief=1&phase=';
+      const ended = ['completed', 'failed', 'cancelled'].map((phase) => `${brief}${phase}&limit=${kEndedShown}`);
+      const jobs = await lists<Job>(`${brief}running,starting,broken,queued`, ...(view.jobs === 'ended' ? ended : []));
       return store.dispatch({ type: 'jobs', jobs });
     }
     case 'incidents': {
@@ -46,7 +63,7 @@ async function load(store: Store, resource: Resource): Promise<void> {
     case 'guard':
       return store.dispatch({ type: 'guard', approvals: ((await get('/api/v1/guard')) as { approvals: Approval[] }).approvals });
     case 'session':
-      return store.dispatch({ type: 'session', role: ((await get('/api/v1/session')) as { role: string }).role });
+      return store.dispatch({ type: 'session', role: ((await ask('/api/v1/session')) as { role: string }).role });
     case 'node': {
       if (!view.node) return;
       const node = (await get(`/api/v1/nodes/${encodeURIComponent(view.node)}`)) as NodeDetail;
@@ -61,8 +78,12 @@ async function load(store: Store, resource: Resource): Promise<void> {
   }
 }
 
+// An answer about a moment that is no longer looked at.
+class Overtaken extends Error {}
+
 export interface Live {
   go(change: Partial<View>): void; // another view, in the URL and on screen
+  open(page: PageName, id?: string): void; // another page
   act(path: string, body: Record<string, unknown>, done: string): Promise<void>;
 }
 
@@ -71,41 +92,57 @@ export function start_live(store: Store): Live {
     { now: () => performance.now(), later: (ms, run) => void setTimeout(run, ms) },
     kIntervalMs,
     (resource) =>
-      load(store, resource).catch((error: unknown) =>
-        store.dispatch({ type: 'trouble', resource, trouble: as_trouble(error) }),
-      ),
+      load(store, resource).catch((error: unknown) => {
+        if (!(error instanceof Overtaken)) store.dispatch({ type: 'trouble', resource, trouble: as_trouble(error) });
+      }),
   );
-  follow(store, refresher);
-  refresher.mark(...kResources);
+  // Only what is on screen is asked for.
+  const mark = (...resources: readonly Resource[]) => {
+    const wanted = wanted_by(store.get().view);
+    refresher.mark(...resources.filter((r) => wanted.includes(r)));
+  };
+  const mark_all = () => refresher.mark(...wanted_by(store.get().view));
+  follow(store, mark, mark_all);
+  mark_all();
   setInterval(() => {
-    if (store.get().view.node && store.get().link === 'live') refresher.mark('node');
+    if (store.get().view.node && !store.get().view.at && store.get().link === 'live') mark('node');
   }, kReadingsMs);
   document.addEventListener('visibilitychange', () => {
     refresher.pause(document.hidden);
-    if (!document.hidden) refresher.mark(...kResources);
+    if (!document.hidden) mark_all();
   });
-  addEventListener('popstate', () => {
-    store.dispatch({ type: 'view', view: parse_view(location.search) });
-    refresher.mark('node', 'explain');
-  });
+  const show = (view: View) => {
+    const old = store.get().view;
+    store.dispatch({ type: 'view', view });
+    if (old.page !== view.page || old.id !== view.id || old.at !== view.at) mark_all();
+    else mark('node', 'explain', ...(view.jobs === old.jobs ? [] : (['jobs'] as const)));
+  };
+  addEventListener('popstate', () => show(parse_view(location.pathname, location.search)));
+  // Walking from node to node, typing a filter or going through time is one step back, not fifty.
+  const kSteps = ['node', 'q', 'at', 'from', 'from,to'];
+  const go = (change: Partial<View>) => {
+    const old = store.get().view;
+    const view = { ...old, ...change };
+    const keys = Object.keys(change);
+    const goes_on = (k: string) => old[k as keyof View] !== '' && view[k as keyof View] !== '';
+    const walking = kSteps.includes(keys.join()) && keys.every(goes_on);
+    if (walking) history.replaceState(null, '', render_view(view));
+    else history.pushState(null, '', render_view(view));
+    show(view);
+  };
   return {
-    go(change) {
-      const old = store.get().view;
-      const view = { ...old, ...change };
-      const url = render_view(view) || location.pathname;
-      // Walking from node to node is one step back, not fifty.
-      const walking = old.node !== '' && Object.keys(change).join() === 'node' && view.node !== '';
-      if (walking) history.replaceState(null, '', url);
-      else history.pushState(null, '', url);
-      store.dispatch({ type: 'view', view });
-      refresher.mark('node', 'explain', ...(view.jobs === old.jobs ? [] : (['jobs'] as const)));
+    go,
+    open(page, id = '') {
+      history.pushState(null, '', render_view(open_page(store.get().view, page, id)));
+      show(open_page(store.get().view, page, id));
+      scrollTo(0, 0);
     },
     async act(path, body, done) {
       store.dispatch({ type: 'acting' });
       try {
         await post(path, path.endsWith('/commands') ? { ...body, id: command_id() } : body);
         store.dispatch({ type: 'acted', what: done });
-        refresher.mark('summary', 'map', 'node', 'incidents', 'jobs', 'guard');
+        mark('summary', 'map', 'node', 'incidents', 'jobs', 'guard');
       } catch (error) {
         store.dispatch({ type: 'act_failed', trouble: as_trouble(error) });
       }
@@ -115,7 +152,7 @@ export function start_live(store: Store): Live {
 
 // The stream is opened from the position of a summary just read, so nothing between the two is missed; after a break that is done
 // again rather than left to EventSource, because the server that comes back may have another journal, whose numbers begin anew.
-function follow(store: Store, refresher: Refresher<Resource>): void {
+function follow(store: Store, mark: (...resources: readonly Resource[]) => void, mark_all: () => void): void {
   let source: EventSource | null = null;
   let failures = 0;
   let was_lost = false;
@@ -123,14 +160,17 @@ function follow(store: Store, refresher: Refresher<Resource>): void {
 
   const on_event = (event: MessageEvent) => {
     heard = performance.now();
-    refresher.mark(...stale_by(event.type));
+    if (store.get().view.at) return; // the past does not change
+    if (event.type === 'reset') mark_all();
+    else mark(...stale_by(event.type));
   };
   const on_summary = (event: MessageEvent) => {
     heard = performance.now();
+    if (store.get().view.at) return;
     try {
       store.dispatch({ type: 'summary', summary: JSON.parse(event.data as string) as Summary });
     } catch {
-      refresher.mark('summary');
+      mark('summary');
     }
   };
   const lost = (trouble?: unknown) => {
@@ -144,12 +184,12 @@ function follow(store: Store, refresher: Refresher<Resource>): void {
   const open = async () => {
     let summary: Summary;
     try {
-      summary = (await get('/api/v1/summary')) as Summary;
+      summary = (await ask('/api/v1/summary')) as Summary;
     } catch (error) {
       return lost(error ?? 'silence');
     }
     if (was_lost) store.dispatch({ type: 'restarted' });
-    store.dispatch({ type: 'summary', summary });
+    if (!store.get().view.at) store.dispatch({ type: 'summary', summary });
     const stream = new EventSource(`/api/v1/events?from=${summary.seq + 1}`);
     source = stream;
     stream.onopen = () => {
@@ -157,7 +197,7 @@ function follow(store: Store, refresher: Refresher<Resource>): void {
       failures = 0;
       was_lost = false;
       store.dispatch({ type: 'link', link: 'live' });
-      refresher.mark(...kResources);
+      mark_all();
     };
     stream.onerror = () => {
       if (source === stream) lost();
@@ -170,8 +210,8 @@ function follow(store: Store, refresher: Refresher<Resource>): void {
   setInterval(() => {
     if (!source || performance.now() - heard < kSilenceMs) return;
     heard = performance.now();
-    get('/api/v1/summary').then(
-      (summary) => store.dispatch({ type: 'summary', summary: summary as Summary }),
+    ask('/api/v1/summary').then(
+      (summary) => store.get().view.at || store.dispatch({ type: 'summary', summary: summary as Summary }),
       (error: unknown) => {
         if (source) lost(error);
       },

@@ -5,7 +5,7 @@ import { parse_view } from './route.js';
 import { create_store, first_page } from './store.js';
 import { App } from './ui/app.js';
 
-const store = create_store(first_page(parse_view(location.search)));
+const store = create_store(first_page(parse_view(location.pathname, location.search)));
 const live = start_live(store);
 const root = document.getElementById('app');
 if (root) {

@@ -1,20 +1,43 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kHome, parse_view, render_view, resolve_theme } from './route.js';
+import { kHome, open_page, parse_view, render_view, resolve_theme, utc_or_none, type View } from './route.js';
+
+function again(view: View): View {
+  const url = new URL(render_view(view), 'http://x');
+  return parse_view(url.pathname, url.search);
+}
 
 test('a view survives the way through the URL', () => {
-  const view = { node: 'node 017/&?=', job: '17', incident: '12', jobs: 'queued', theme: 'light' } as const;
-  assert.deepEqual(parse_view(render_view(view)), view);
+  const view: View = {
+    page: 'jobs', id: '17_3', at: '2026-11-15T02:03:04Z', node: 'node 017/&?=', job: '17', incident: '12', jobs: 'queued',
+    colour: 'temp', q: 'a b', from: '2026-11-14T00:00:00Z', to: '2026-11-15T00:00:00Z', theme: 'light',
+  };
+  assert.deepEqual(again(view), view);
+  assert.deepEqual(again({ ...kHome, page: 'incidents', id: 'a/b ü' }), { ...kHome, page: 'incidents', id: 'a/b ü' });
+  assert.match(render_view(view), /at=2026-11-15T02:03:04Z/, 'times stay readable');
 });
 
 test('the first view needs no query', () => {
-  assert.equal(render_view(kHome), '');
-  assert.deepEqual(parse_view(''), kHome);
+  assert.equal(render_view(kHome), '/');
+  assert.deepEqual(parse_view('/', ''), kHome);
 });
 
 test('what a URL says in error is ignored', () => {
-  assert.deepEqual(parse_view('?theme=pink&jobs=all&x=1'), kHome);
-  assert.equal(parse_view(`?node=${'a'.repeat(10_000)}`).node.length, 256);
+  assert.deepEqual(parse_view('/nowhere/17', '?theme=pink&jobs=all&x=1&at=yesterday&colour=red'), kHome);
+  assert.equal(parse_view('/', `?node=${'a'.repeat(10_000)}`).node.length, 256);
+  assert.equal(parse_view('/jobs/%E0%A4%A', '').id, '');
+  assert.equal(parse_view('/map/17', '').id, '', 'a map has no number');
+});
+
+test('times are UTC, and nothing else is one', () => {
+  assert.equal(utc_or_none('2026-11-15T02:03'), '2026-11-15T02:03:00Z');
+  assert.equal(utc_or_none('2026-11-15T02:03:04.5Z'), '2026-11-15T02:03:04.500Z');
+  for (const bad of ['', 'now', '2026', '2026-13-45T00:00', '1 Jan 2026']) assert.equal(utc_or_none(bad), '');
+});
+
+test('another page keeps the moment and the colours, and nothing else', () => {
+  const here: View = { ...kHome, node: 'a', q: 'x', at: '2026-11-15T02:03:04Z', theme: 'dark' };
+  assert.deepEqual(open_page(here, 'jobs', '7'), { ...kHome, page: 'jobs', id: '7', at: here.at, theme: 'dark' });
 });
 
 test('auto follows the system', () => {

@@ -2,42 +2,84 @@
 
 export type Theme = 'auto' | 'dark' | 'light';
 export type JobsTab = 'running' | 'queued' | 'ended';
+export const kPages = ['now', 'map', 'jobs', 'incidents', 'timeline', 'goodput', 'policy'] as const;
+export type PageName = (typeof kPages)[number];
+// What the cells of the map are coloured by.
+export const kColours = ['state', 'job', 'temp', 'power', 'util', 'peers', 'risk', 'money'] as const;
+export type Colour = (typeof kColours)[number];
 
 export interface View {
+  page: PageName;
+  id: string; // of a job or an incident that has the page to itself; empty: the list
+  at: string; // the moment that is shown, in UTC; empty: now
   node: string;
   job: string;
   incident: string;
   jobs: JobsTab;
+  colour: Colour;
+  q: string; // what a list is filtered by
+  from: string; // of a page about a stretch of time, in UTC; empty: its own choice
+  to: string;
   theme: Theme;
 }
 
-export const kHome: View = { node: '', job: '', incident: '', jobs: 'running', theme: 'auto' };
+export const kHome: View = {
+  page: 'now', id: '', at: '', node: '', job: '', incident: '', jobs: 'running', colour: 'state', q: '', from: '', to: '',
+  theme: 'auto',
+};
 
 const kNameMax = 256; // a longer "name" is not one of ours
 
-export function parse_view(search: string): View {
+// A time in UTC to the second (or finer), as the API takes it; anything else is none.
+export function utc_or_none(text: string): string {
+  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) ? Date.parse(text.endsWith('Z') ? text : `${text}Z`) : NaN;
+  return Number.isNaN(ms) ? '' : new Date(ms).toISOString().replace('.000Z', 'Z');
+}
+
+function piece(text: string): string {
+  try {
+    return decodeURIComponent(text).slice(0, kNameMax);
+  } catch {
+    return '';
+  }
+}
+
+export function parse_view(path: string, search: string): View {
   const query = new URLSearchParams(search);
   const text = (key: string) => (query.get(key) ?? '').slice(0, kNameMax);
-  const theme = text('theme');
-  const jobs = text('jobs');
+  const one_of = <T extends string>(key: string, allowed: readonly T[], otherwise: T): T =>
+    allowed.find((a) => a === query.get(key)) ?? otherwise;
+  const [, name = '', id = ''] = path.split('/');
+  const page = kPages.find((p) => p === name) ?? 'now';
   return {
+    page,
+    id: page === 'jobs' || page === 'incidents' ? piece(id) : '',
+    at: utc_or_none(text('at')),
     node: text('node'),
     job: text('job'),
     incident: text('incident'),
-    jobs: jobs === 'queued' || jobs === 'ended' ? jobs : 'running',
-    theme: theme === 'dark' || theme === 'light' ? theme : 'auto',
+    jobs: one_of('jobs', ['running', 'queued', 'ended'], 'running'),
+    colour: one_of('colour', kColours, 'state'),
+    q: text('q'),
+    from: utc_or_none(text('from')),
+    to: utc_or_none(text('to')),
+    theme: one_of('theme', ['auto', 'dark', 'light'], 'auto'),
   };
 }
 
 export function render_view(view: View): string {
   const query = new URLSearchParams();
-  if (view.node) query.set('node', view.node);
-  if (view.job) query.set('job', view.job);
-  if (view.incident) query.set('incident', view.incident);
-  if (view.jobs !== 'running') query.set('jobs', view.jobs);
-  if (view.theme !== 'auto') query.set('theme', view.theme);
-  const text = query.toString();
-  return text ? `?${text}` : '';
+  for (const key of ['at', 'node', 'job', 'incident', 'jobs', 'colour', 'q', 'from', 'to', 'theme'] as const) {
+    if (view[key] !== kHome[key]) query.set(key, view[key]);
+  }
+  const path = view.page === 'now' ? '/' : `/${view.page}${view.id ? `/${encodeURIComponent(view.id)}` : ''}`;
+  const text = query.toString().replaceAll('%3A', ':');
+  return text ? `${path}?${text}` : path;
+}
+
+// Another page: it begins with nothing chosen, at the same moment and in the same colours.
+export function open_page(view: View, page: PageName, id = ''): View {
+  return { ...kHome, page, id, at: view.at, theme: view.theme };
 }
 
 // What "auto" means on this screen.

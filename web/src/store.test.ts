@@ -40,8 +40,32 @@ test('after a restart lower numbers are believed again', () => {
 
 test('the same picture is the same object, so nothing is painted', () => {
   const before = reduce(home, { type: 'map', map: map(1, 'bi') });
-  assert.equal(reduce(before, { type: 'map', map: map(2, 'bi') }), before);
+  assert.equal(reduce(before, { type: 'map', map: map(2, 'bi') }).map, before.map);
   assert.notEqual(reduce(before, { type: 'map', map: map(2, 'bx') }).map, before.map);
+});
+
+test('changes are applied to the map they are of, and to no other', () => {
+  const whole = { ...map(5, 'bbii'), names: ['a', 'b'], node_job: ['1', ''], node_incident: [0, 0] };
+  const page = reduce(home, { type: 'map', map: whole });
+  const after = reduce(page, { type: 'map_changes', changes: { seq: 7, since: 5, nodes: [[1, 'xb', '2', 9]] } });
+  assert.equal(after.map?.gpu_state, 'bbxb');
+  assert.deepEqual(after.map?.node_job, ['1', '2']);
+  assert.deepEqual(after.map?.node_incident, [0, 9]);
+  assert.equal(after.map_seq, 7);
+  const same = reduce(after, { type: 'map_changes', changes: { seq: 8, since: 7, nodes: [] } });
+  assert.equal(same.map, after.map, 'nothing to paint');
+  assert.equal(same.map_seq, 8);
+  const foreign = reduce(same, { type: 'map_changes', changes: { seq: 9, since: 3, nodes: [] } });
+  assert.equal(foreign.map_seq, 0, 'all of it is asked for');
+});
+
+test('another moment is shown though it is older', () => {
+  let page = reduce(home, { type: 'summary', summary: summary(90) });
+  page = reduce(page, { type: 'map', map: map(90, 'bb') });
+  page = reduce(page, { type: 'view', view: { ...kHome, at: '2026-01-01T00:00:00Z' } });
+  page = reduce(reduce(page, { type: 'summary', summary: summary(3) }), { type: 'map', map: map(3, 'ii') });
+  assert.equal(page.summary?.seq, 3);
+  assert.equal(page.map?.gpu_state, 'ii');
 });
 
 test('a late answer about another node is dropped', () => {

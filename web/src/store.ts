@@ -1,7 +1,9 @@
 // All the page knows, and how it changes. Pure: no fetching, no DOM.
 import { id_text } from './format.js';
 import type { View } from './route.js';
-import type { Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, NodeDetail, Summary, Trouble } from './types.js';
+import type {
+  Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, MapChanges, NodeDetail, Summary, Trouble,
+} from './types.js';
 
 export type Link = 'connecting' | 'live' | 'lost';
 export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'guard' | 'node' | 'explain' | 'session';
@@ -24,6 +26,7 @@ export interface Page {
   troubles: Partial<Record<Resource, Trouble>>;
   summary: Summary | null;
   map: ClusterMap | null;
+  map_seq: number; // up to which the map is known; it is drawn again only when it changed
   jobs: Job[] | null;
   incidents: Incident[] | null;
   findings: Finding[]; // open ones
@@ -38,6 +41,7 @@ export type Change =
   | { type: 'link'; link: Link }
   | { type: 'summary'; summary: Summary }
   | { type: 'map'; map: ClusterMap }
+  | { type: 'map_changes'; changes: MapChanges }
   | { type: 'jobs'; jobs: Job[] }
   | { type: 'incidents'; incidents: Incident[]; findings: Finding[] }
   | { type: 'actions'; actions: Action[] }
@@ -54,7 +58,7 @@ export type Change =
 
 export function first_page(view: View): Page {
   return {
-    view, link: 'connecting', acting: 'unknown', busy: false, notice: null, troubles: {}, summary: null, map: null,
+    view, link: 'connecting', acting: 'unknown', busy: false, notice: null, troubles: {}, summary: null, map: null, map_seq: 0,
     jobs: null, incidents: null, findings: [], refusals: [], approvals: [], node: null, explain: null,
   };
 }
@@ -81,10 +85,43 @@ function knows(page: Page, resource: Resource): boolean {
   return resource === 'actions' || resource === 'guard' || resource === 'session' || page[resource] !== null;
 }
 
-function change_view(page: Page, view: View): Page {
-  const node_kept = page.node && page.node.name === view.node;
+// Numbers may begin again: those of another journal, or of an earlier moment.
+function rewound(page: Page): Page {
   return {
-    ...page, view,
+    ...page,
+    summary: page.summary ? { ...page.summary, seq: 0 } : null,
+    map_seq: 0,
+  };
+}
+
+// Changes since a map that is not the one at hand say nothing: the whole is asked for then.
+function changed_map(page: Page, changes: MapChanges): Page {
+  if (!page.map || changes.since !== page.map_seq) return { ...page, map_seq: 0 };
+  const troubles = without(page.troubles, 'map');
+  if (changes.nodes.length === 0) return { ...page, map_seq: changes.seq, troubles };
+  const { gpus_per_node, gpu_state, node_job, node_incident } = page.map;
+  const letters: string[] = [];
+  const jobs = [...node_job];
+  const incidents = [...node_incident];
+  let done = 0;
+  for (const [node, states, job, incident] of changes.nodes) {
+    letters.push(gpu_state.slice(done, node * gpus_per_node), states);
+    done = (node + 1) * gpus_per_node;
+    jobs[node] = job;
+    incidents[node] = incident;
+  }
+  letters.push(gpu_state.slice(done));
+  const map = { ...page.map, seq: changes.seq, gpu_state: letters.join(''), node_job: jobs, node_incident: incidents };
+  return { ...page, map, map_seq: changes.seq, troubles };
+}
+
+function change_view(page: Page, view: View): Page {
+  const same_time = page.view.at === view.at;
+  const node_kept = page.node && page.node.name === view.node && same_time;
+  // Of another moment all is read again; what is on screen stays until it has come, whichever is the older.
+  const base = same_time ? page : rewound(page);
+  return {
+    ...base, view,
     node: node_kept ? page.node : null,
     explain: page.explain && page.explain.what === explain_what(view) ? page.explain : null,
     troubles: without(without(page.troubles, 'node'), 'explain'),
@@ -102,11 +139,14 @@ export function reduce(page: Page, change: Change): Page {
       return { ...page, summary: change.summary, troubles: without(page.troubles, 'summary') };
     case 'map': {
       const troubles = without(page.troubles, 'map');
-      if (page.map && change.map.seq < page.map.seq) return page;
+      const map_seq = change.map.seq;
+      if (page.map && map_seq < page.map_seq) return page;
       // The same picture keeps its identity, so nothing is painted again.
-      if (page.map && same_map(page.map, change.map)) return troubles === page.troubles ? page : { ...page, troubles };
-      return { ...page, map: change.map, troubles };
+      if (page.map && same_map(page.map, change.map)) return { ...page, map_seq, troubles };
+      return { ...page, map: change.map, map_seq, troubles };
     }
+    case 'map_changes':
+      return changed_map(page, change.changes);
     case 'jobs':
       return { ...page, jobs: change.jobs, troubles: without(page.troubles, 'jobs') };
     case 'incidents':
@@ -148,12 +188,24 @@ export function reduce(page: Page, change: Change): Page {
     }
     case 'notice_closed':
       return page.notice ? { ...page, notice: null } : page;
-    case 'restarted': // perhaps another journal: numbers may begin again
-      return {
-        ...page,
-        summary: page.summary ? { ...page.summary, seq: 0 } : null,
-        map: page.map ? { ...page.map, seq: 0 } : null,
-      };
+    case 'restarted': // perhaps another journal
+      return rewound(page);
+  }
+}
+
+// What a page shows, beside what it asks for itself: nothing else is kept fresh.
+export function wanted_by(view: View): readonly Resource[] {
+  switch (view.page) {
+    case 'now':
+      return kResources;
+    case 'map':
+      return ['summary', 'session', 'map', 'jobs', 'incidents', 'node', 'explain'];
+    case 'jobs':
+      return view.id ? ['summary', 'session', 'map', 'jobs', 'incidents'] : ['summary', 'session', 'jobs'];
+    case 'incidents':
+      return ['summary', 'session', 'incidents', 'actions', 'guard'];
+    default:
+      return ['summary', 'session'];
   }
 }
 

@@ -10,6 +10,8 @@ export interface Summary {
   paused_by: string;
   policy: { name: string; hash: string };
   gpus: Record<string, number>;
+  losing?: { gpus: number; money_per_h: number | null }; // in an hour, as things stand
+  jobs_at_risk?: number;
   nodes: { total: number; up: number; drained: number; down: number };
   jobs: Record<string, number>;
   incidents: { open: number; total: number };
@@ -28,6 +30,13 @@ export interface ClusterMap {
   node_job: string[];
   node_incident: (number | string)[];
   legend: Record<string, string>;
+}
+
+// What changed on the map since an earlier one.
+export interface MapChanges {
+  seq: number;
+  since: number;
+  nodes: [number, string, string, number][]; // index, letters, job, incident
 }
 
 export interface Gpu {
@@ -77,6 +86,23 @@ export interface Job {
   placement: { leaves: number; leaves_min: number; why: string } | null;
   last_end: string | null;
   last_detail: string | null;
+  queue?: string;
+  priority?: number;
+  note?: string; // what its numbers do not say
+  time_limit_s?: number;
+  deadline_utc?: string | null;
+  checkpoint?: { words: string; useful?: number; useful_advised?: number } | null;
+}
+
+// When a queued job is expected to start.
+export interface QueueForecast {
+  job: string;
+  place: number | null; // in the order in which they are looked at
+  starts_utc: string | null;
+  late_utc: string | null; // if what runs takes long
+  reserved: boolean;
+  why: string;
+  sooner: string[];
 }
 
 export interface Evidence {

@@ -63,6 +63,12 @@ const kVerbs: Record<string, string> = {
   reboot_node: 'Reboot node',
   power_cycle_node: 'Power-cycle node',
   replace_node: 'Replace part',
+  restart_job: 'Restart job',
+  limit_power: 'Limit power',
+  reload_driver: 'Reload driver',
+  bounce_link: 'Bounce link',
+  install: 'Install',
+  pace_job: 'Pace job',
 };
 export const verb_words = (verb: string): string => kVerbs[verb] ?? plain(verb);
 
@@ -127,3 +133,10 @@ export const kFaults: { name: string; label: string; what: string; per_gpu: bool
   { name: 'slow_gpu', label: 'GPU silently slow', what: 'no error: only step times tell', per_gpu: true },
   { name: 'storage_stall', label: 'Storage stalls', what: 'checkpoints crawl on every node', per_gpu: false },
 ];
+
+// Lists of jobs with nothing in them.
+export const kNoJobs: Record<'running' | 'queued' | 'ended', string> = {
+  running: 'No job is running. Submit one: `muster submit --nodes 4 --name my-run`.',
+  queued: 'The queue is empty: every job has its nodes.',
+  ended: 'No job has ended yet.',
+};

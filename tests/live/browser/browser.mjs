@@ -1,4 +1,5 @@
-// What both tests of the page need: where things are, a real browser or a reason to skip, and the link that the program prints.
+// What the tests of the page need: where things are, a real browser or a reason to skip, the program and the link that it prints.
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
@@ -36,4 +37,87 @@ export function login_link(demo) {
     demo.on('error', fail);
     demo.on('exit', (code, signal) => fail(new Error(`muster demo ended (${signal ?? code}) before it printed a login link:\n${text}`)));
   });
+}
+
+export const kQuiet = [
+  '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+];
+
+// One line a check; the first that fails ends the test.
+export function checker() {
+  const count = { passed: 0 };
+  const check = (good, what) => {
+    if (!good) throw new Error(what);
+    ++count.passed;
+    console.log(`ok - ${what}`);
+  };
+  return { count, check };
+}
+
+export async function wait_for(what, seconds, probe) {
+  for (const until = Date.now() + seconds * 1000; ;) {
+    const found = await probe();
+    if (found) return found;
+    if (Date.now() > until) throw new Error(`waited ${seconds} s in vain for: ${what}`);
+    await new Promise((done) => setTimeout(done, 200));
+  }
+}
+
+// What the page's own server answers; with `body`, to a POST.
+export const api = (page, path, body) => page.evaluate(async ([p, b]) => {
+  const reply = await fetch(p, b ? {
+    method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Muster': '1' }, body: JSON.stringify(b),
+  } : {});
+  return reply.json();
+}, [path, body ?? null]);
+
+// Nothing may leave for another host, nothing may be logged as an error.
+export function watch(page, origin) {
+  const seen = { foreign: [], errors: [] };
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:') && !url.startsWith('blob:')) seen.foreign.push(url);
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') seen.errors.push(message.text());
+  });
+  page.on('pageerror', (error) => seen.errors.push(String(error)));
+  return seen;
+}
+
+// A `muster demo` of this test's own: its login link, and how to end it.
+export async function start_demo(state_dir, ...args) {
+  const child = spawn(kBinary, ['demo', '--port', '0', '--state', state_dir, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const link = await login_link(child);
+  const stop = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+    const ended = new Promise((done) => child.on('exit', (code) => done(code)));
+    child.kill('SIGTERM');
+    const hard = setTimeout(() => child.kill('SIGKILL'), 10_000);
+    const code = await ended;
+    clearTimeout(hard);
+    return code;
+  };
+  return { child, link, origin: new URL(link).origin, stop };
+}
+
+// Runs `main`, prints what came of it, and ends the process with 0 or 1. `tidy` is called either way.
+export async function run_test(name, deadline_s, count, main, tidy) {
+  let status = 0;
+  const deadline = setTimeout(() => {
+    console.log(`not ok - finished within ${deadline_s} s (${count.passed} checks passed until then)`);
+    void tidy().finally(() => process.exit(1));
+  }, deadline_s * 1000);
+  try {
+    await main();
+    console.log(`${name}: ${count.passed} checks passed`);
+  } catch (error) {
+    console.log(`not ok - ${error.message.split('\n')[0]}`);
+    console.error(error.stack);
+    status = 1;
+  } finally {
+    clearTimeout(deadline);
+    await tidy();
+  }
+  process.exit(status);
 }

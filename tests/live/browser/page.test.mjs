@@ -13,20 +13,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { browser_or_skip, kBinary, kChromium, login_link } from './browser.mjs';
+import { api, browser_or_skip, checker, kBinary, kChromium, kQuiet, login_link, run_test, wait_for, watch } from './browser.mjs';
 
-const kDeadlineMs = 170_000;
+const kDeadlineS = 170;
 const kGpus = 1024;
 const kHostile = '<img src=x onerror="window.pwned=1"><script>window.pwned=2</script>';
 
 const chromium = browser_or_skip('browser');
 
-let passed = 0;
-function check(good, what) {
-  if (!good) throw new Error(what);
-  ++passed;
-  console.log(`ok - ${what}`);
-}
+const { count, check } = checker();
 
 // ---- the program
 const state_dir = mkdtempSync(join(tmpdir(), 'muster-browser-'));
@@ -63,32 +58,6 @@ async function stop_demo() {
 }
 
 // ---- in the page
-const api = (page, path) => page.evaluate(async (p) => (await fetch(p)).json(), path);
-
-async function wait_for(what, seconds, probe) {
-  const until = Date.now() + seconds * 1000;
-  for (;;) {
-    const found = await probe();
-    if (found) return found;
-    if (Date.now() > until) throw new Error(`waited ${seconds} s in vain for: ${what}`);
-    await new Promise((done) => setTimeout(done, 200));
-  }
-}
-
-// Nothing may leave for another host, nothing may be logged as an error.
-function watch(page, origin) {
-  const seen = { foreign: [], errors: [] };
-  page.on('request', (request) => {
-    const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) seen.foreign.push(url);
-  });
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') seen.errors.push(message.text());
-  });
-  page.on('pageerror', (error) => seen.errors.push(String(error)));
-  return seen;
-}
-
 async function without_login(browser, origin) {
   const context = await browser.newContext();
   const page = await context.newPage();
@@ -248,8 +217,7 @@ async function main() {
   const link = given ?? (await start_demo(port));
   const origin = new URL(link).origin;
   const browser = await chromium.launch({
-    executablePath: kChromium,
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    executablePath: kChromium, args: kQuiet,
   });
   try {
     await without_login(browser, origin);
@@ -281,23 +249,7 @@ async function main() {
   }
 }
 
-let status = 0;
-const deadline = setTimeout(() => {
-  console.log(`not ok - finished within ${kDeadlineMs / 1000} s (${passed} checks passed until then)`);
-  demo?.kill('SIGKILL');
-  rmSync(state_dir, { recursive: true, force: true });
-  process.exit(1);
-}, kDeadlineMs);
-try {
-  await main();
-  console.log(`browser: ${passed} checks passed`);
-} catch (error) {
-  console.log(`not ok - ${error.message.split('\n')[0]}`);
-  console.error(error.stack);
-  status = 1;
-} finally {
-  clearTimeout(deadline);
+await run_test('browser', kDeadlineS, count, main, async () => {
   await stop_demo();
   rmSync(state_dir, { recursive: true, force: true });
-}
-process.exit(status);
+});

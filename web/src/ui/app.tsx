@@ -1,14 +1,19 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Live } from '../live.js';
 import { resolve_theme, type Theme } from '../route.js';
-import type { Page, Store } from '../store.js';
-import { ApprovalsPanel } from './approvals_panel.js';
+import { wanted_by, type Page, type Store } from '../store.js';
+import { GoodputPage } from './goodput_page.js';
 import { Header, LostLine, NoticeLine, SimBanner } from './header.js';
-import { IncidentsPanel } from './incidents_panel.js';
-import { JobsPanel } from './jobs_panel.js';
-import { NodePanel } from './node_panel.js';
-import { RackMap } from './rack_map.js';
-import { Tiles } from './tiles.js';
+import { IncidentPage } from './incident_page.js';
+import { IncidentsPage } from './incidents_page.js';
+import { JobPage } from './job_page.js';
+import { JobsPage } from './jobs_page.js';
+import { MapPage } from './map_page.js';
+import { Here, kGoKeys } from './nav.js';
+import { NowPage } from './now_page.js';
+import { PolicyPage } from './policy_page.js';
+import { kMinute, later, TimeBar } from './time_bar.js';
+import { TimelinePage } from './timeline_page.js';
 
 // The store's page, drawn at most once a frame.
 function use_page(store: Store): Page {
@@ -47,21 +52,46 @@ function use_theme(theme: Theme): 'dark' | 'light' {
   return resolved;
 }
 
+const kGoMs = 1500; // within which the key after `g` counts
+let going = 0;
+
 function on_key(event: KeyboardEvent, page: Page, live: Live): void {
   const target = event.target as HTMLElement;
   const typing = target.tagName === 'INPUT' || target.tagName === 'SELECT' || target.tagName === 'TEXTAREA';
   if (event.key === 'Escape') {
     if (typing) target.blur();
     else if (page.view.node || page.view.incident || page.view.job) live.go({ node: '', incident: '', job: '' });
-  } else if (event.key === '/' && !typing && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    document.getElementById('search')?.focus();
+    return;
+  }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const now = performance.now();
+  const to = now - going < kGoMs ? kGoKeys[event.key] : undefined;
+  going = event.key === 'g' && !to ? now : 0;
+  if (to) live.open(to);
+  else if (event.key === '/') document.getElementById('search')?.focus();
+  else if (event.key === '[' || event.key === '{') later(page, event.key === '[' ? -kMinute : -60 * kMinute, live);
+  else if (event.key === ']' || event.key === '}') later(page, event.key === ']' ? kMinute : 60 * kMinute, live);
+  else return;
+  event.preventDefault();
+}
+
+function Body({ page, theme, live }: { page: Page; theme: string; live: Live }) {
+  switch (page.view.page) {
+    case 'now': return <NowPage page={page} theme={theme} live={live} />;
+    case 'map': return <MapPage page={page} theme={theme} live={live} />;
+    case 'jobs': return page.view.id ? <JobPage page={page} theme={theme} live={live} /> : <JobsPage page={page} live={live} />;
+    case 'incidents': return page.view.id ? <IncidentPage page={page} live={live} /> : <IncidentsPage page={page} live={live} />;
+    case 'timeline': return <TimelinePage page={page} theme={theme} live={live} />;
+    case 'goodput': return <GoodputPage page={page} live={live} />;
+    case 'policy': return <PolicyPage page={page} live={live} />;
   }
 }
 
 export function App({ store, live }: { store: Store; live: Live }) {
-  const page = use_page(store);
-  const { summary, view, troubles } = page;
+  const known = use_page(store);
+  // From the past nothing can be done.
+  const page = known.view.at ? { ...known, busy: true } : known;
+  const { summary, view } = page;
   const theme = use_theme(view.theme);
   useEffect(() => {
     const open = summary?.incidents.open ?? 0;
@@ -72,30 +102,17 @@ export function App({ store, live }: { store: Store; live: Live }) {
     addEventListener('keydown', key);
     return () => removeEventListener('keydown', key);
   }, [store, live]);
-  const ended = ['completed', 'failed', 'cancelled'].reduce((n, phase) => n + (summary?.jobs[phase] ?? 0), 0);
-  const now_utc = summary?.now_utc ?? '';
+  const ready = summary !== null && (page.map !== null || !wanted_by(view).includes('map'));
   return (
-    <div class="page" data-ready={String(summary !== null && page.map !== null)}>
-      <Header page={page} live={live} />
-      <SimBanner text={summary?.simulation ?? ''} />
-      <LostLine page={page} />
-      <NoticeLine page={page} close={() => store.dispatch({ type: 'notice_closed' })} />
-      <Tiles summary={summary} />
-      <main class={view.node ? 'main with-node' : 'main'}>
-        <div class="column-main">
-          <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} node={view.node} job={view.job}
-            theme={theme} trouble={troubles.map} live={live} />
-          <JobsPanel jobs={page.jobs} now_utc={now_utc} ended={ended} tab={view.jobs} job={view.job} trouble={troubles.jobs}
-            live={live} />
-        </div>
-        <div class="column-side">
-          <NodePanel page={page} live={live} />
-          <ApprovalsPanel approvals={page.approvals} busy={page.busy} now_utc={now_utc} trouble={troubles.guard} live={live} />
-          <IncidentsPanel incidents={page.incidents} findings={page.findings} refusals={page.refusals} now_utc={now_utc}
-            selected={view.incident}
-            simulated={Boolean(summary?.simulation)} trouble={troubles.incidents} live={live} />
-        </div>
-      </main>
-    </div>
+    <Here.Provider value={{ view, live }}>
+      <div class={`page page-${view.page}`} data-ready={String(ready)} data-page={view.page}>
+        <Header page={page} live={live} />
+        <SimBanner text={summary?.simulation ?? ''} />
+        <TimeBar page={page} live={live} />
+        <LostLine page={page} />
+        <NoticeLine page={page} close={() => store.dispatch({ type: 'notice_closed' })} />
+        <Body page={page} theme={theme} live={live} />
+      </div>
+    </Here.Provider>
   );
 }

@@ -4,6 +4,7 @@ import type { Live } from '../live.js';
 import type { Approval, Trouble } from '../types.js';
 import { verb_words } from '../words.js';
 import { memo, Panel, TroubleBox } from './bits.js';
+import { To } from './nav.js';
 
 interface Props {
   approvals: Approval[]; // that wait
@@ -31,9 +32,7 @@ function Waiting({ approval, props }: { approval: Approval; props: Props }) {
       <p>{approval.sentence}</p>
       <p class="warn">{approval.why}</p>
       <p class="links">
-        <button type="button" class="text-link" onClick={() => props.live.go({ incident: id_text(approval.incident) })}>
-          show incident {approval.incident}
-        </button>
+        <To page="incidents" id={id_text(approval.incident)}>show incident {approval.incident}</To>
       </p>
       {asking === '' ? (
         <div class="row">

@@ -1,7 +1,8 @@
 // Small pieces that every panel uses.
 import { Component, type ComponentChildren, type FunctionComponent } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useContext, useEffect, useState } from 'preact/hooks';
 import type { Trouble } from '../types.js';
+import { Here } from './nav.js';
 
 // Draws again only when a property changed.
 export function memo<P extends object>(inner: FunctionComponent<P>): FunctionComponent<P> {
@@ -26,8 +27,13 @@ export function Words({ text }: { text: string }) {
   return <>{text.split('`').map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part))}</>;
 }
 
+// Commands that know the past.
+const kOfThePast = /^muster (get|describe|explain) /;
+
 // The command that gives the same answer in a terminal; a click copies it.
-export function Cli({ command }: { command: string }) {
+export function Cli({ command: plain }: { command: string }) {
+  const at = useContext(Here)?.view.at;
+  const command = at && kOfThePast.test(plain) ? `${plain} --at ${at}` : plain;
   const [copied, set_copied] = useState(false);
   useEffect(() => {
     if (!copied) return;

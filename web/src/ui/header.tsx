@@ -5,6 +5,8 @@ import type { Theme } from '../route.js';
 import type { Link, Page } from '../store.js';
 import { kLoginHint } from '../store.js';
 import { Words } from './bits.js';
+import { Nav } from './nav.js';
+import { kMinute, later } from './time_bar.js';
 
 const kLinkWords: Record<Link, string> = { connecting: 'connecting…', live: 'live', lost: 'reconnecting…' };
 const kNoticeMs = 6000; // good news leaves by itself
@@ -20,8 +22,13 @@ export function Header({ page, live }: { page: Page; live: Live }) {
     <header class="top">
       <h1><span class="mark" aria-hidden="true" />Muster</h1>
       <span class="cluster" data-cluster>{summary?.cluster ?? '…'}</span>
-      <time class="now" dateTime={summary?.now_utc ?? ''} title="The cluster's clock">{clock(summary?.now_utc)}</time>
+      <Nav view={view} />
       <span class="grow" />
+      <time class="now" dateTime={summary?.now_utc ?? ''} title="The cluster's clock">{clock(summary?.now_utc)}</time>
+      {!view.at && (
+        <button type="button" class="button quiet" disabled={!summary} onClick={() => later(page, -kMinute, live)}
+          title="See the cluster as it was; keys: [ and ]">◀ past</button>
+      )}
       {page.acting !== 'unknown' && (
         <span class={`chip login-${page.acting}`} data-acting={page.acting}
           title={page.acting === 'refused' ? kLoginHint.replaceAll('`', '') : 'The server lets you act'}>

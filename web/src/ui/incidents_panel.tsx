@@ -5,6 +5,7 @@ import { loose_findings, sort_incidents } from '../store.js';
 import type { Action, Finding, Incident, Trouble } from '../types.js';
 import { cause_words, kStageTrack, plain, stage_words, status_words, verb_words, witness_words } from '../words.js';
 import { Empty, memo, Panel, TroubleBox } from './bits.js';
+import { To } from './nav.js';
 
 interface Props {
   incidents: Incident[] | null;
@@ -86,6 +87,7 @@ function Details({ incident, live }: { incident: Incident; live: Live }) {
   return (
     <div class="incident-details">
       <p class="links">
+        <To page="incidents" id={id_text(incident.id)}>the whole story</To>
         {incident.node && (
           <button type="button" class="text-link" onClick={() => live.go({ node: incident.node })}>show {incident.node}</button>
         )}

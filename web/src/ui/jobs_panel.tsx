@@ -3,8 +3,9 @@ import type { Live } from '../live.js';
 import type { JobsTab } from '../route.js';
 import { split_jobs } from '../store.js';
 import type { Job, Trouble } from '../types.js';
-import { plain } from '../words.js';
-import { Empty, memo, Panel, TroubleBox } from './bits.js';
+import { kNoJobs, plain } from '../words.js';
+import { Empty, memo, Panel, TroubleBox, Words } from './bits.js';
+import { To } from './nav.js';
 
 interface Props {
   jobs: Job[] | null;
@@ -17,13 +18,8 @@ interface Props {
 }
 
 const kRowsMax = 200; // more belong into a terminal
-const kEmpty: Record<JobsTab, string> = {
-  running: 'No job is running. Submit one: `muster submit --nodes 4 --name my-run`.',
-  queued: 'The queue is empty: every job has its nodes.',
-  ended: 'No job has ended yet.',
-};
 
-function Progress({ job }: { job: Job }) {
+export function Progress({ job }: { job: Job }) {
   const safe = job.steps_total > 0 ? Math.min(1, job.durable_steps / job.steps_total) : 0;
   const reached = Math.min(1, Math.max(0, job.progress));
   const steps = `${integer(job.steps)} of ${integer(job.steps_total)} steps, ${integer(job.durable_steps)} safe in a checkpoint`;
@@ -39,15 +35,15 @@ function Row({ job, props }: { job: Job; props: Props }) {
   const id = id_text(job.id);
   const lit = props.job === id;
   const since = props.tab === 'queued' ? job.submitted_utc : props.tab === 'running' ? job.started_utc : job.ended_utc;
-  const why = job.phase === 'queued' ? job.placement?.why : job.last_detail;
+  const why = job.phase === 'queued' ? job.note : job.last_detail;
   const choose = () => props.live.go({ job: lit ? '' : id });
   return (
-    <tr class={lit ? 'lit' : ''} onClick={choose} data-job={id} data-phase={job.phase} data-attempt={job.attempt}
-      data-nodes={job.nodes.length}>
+    <tr class={lit ? 'lit' : ''} onClick={choose} data-job={id} data-phase={job.phase} data-attempt={job.attempt}>
       <td>{id}</td>
       <td class="left name" title={why ?? ''}>
         <button type="button" class="text-link" aria-pressed={lit}
           onClick={(event) => { event.stopPropagation(); choose(); }}>{job.name}</button>
+        {lit && <>{' '}<To page="jobs" id={id}>open</To></>}
       </td>
       <td class="left">{job.user}</td>
       <td title={`${integer(job.gpus)} GPUs`}>{integer(job.nodes_wanted)}</td>
@@ -68,7 +64,6 @@ export const JobsPanel = memo((props: Props) => {
   const shown = groups[tab];
   const tabs: [JobsTab, string][] = [['running', 'Running'], ['queued', 'Queued'], ['ended', 'Ended']];
   const cli = props.job ? `muster explain job ${shell_word(props.job)}` : 'muster get jobs';
-  const [empty_before, empty_code, empty_after] = kEmpty[tab].split('`');
   return (
     <Panel name="jobs" title="Jobs" cli={cli} aside={
       <div class="tabs" role="tablist">
@@ -81,7 +76,7 @@ export const JobsPanel = memo((props: Props) => {
     }>
       <TroubleBox trouble={trouble} />
       {!jobs && !trouble && <Empty>Reading the jobs…</Empty>}
-      {jobs && shown.length === 0 && <Empty>{empty_before}{empty_code && <code>{empty_code}</code>}{empty_after}</Empty>}
+      {jobs && shown.length === 0 && <Empty><Words text={kNoJobs[tab]} /></Empty>}
       {shown.length > 0 && (
         <table class="jobs">
           <thead>

@@ -1,13 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { get } from '../api.js';
 import { count, id_text, integer, shell_word } from '../format.js';
 import { first_node, layout_map, spot_at, step, type Spot, type Way } from '../layout.js';
 import type { Live } from '../live.js';
 import { paint, read_palette } from '../paint.js';
 import { count_states, find_job } from '../store.js';
-import type { ClusterMap, Incident, Job, NodeDetail, Trouble } from '../types.js';
+import type { ClusterMap, Incident, Job, Trouble } from '../types.js';
 import { cause_words, kGpuStates } from '../words.js';
 import { Empty, memo, Panel, Swatch, TroubleBox } from './bits.js';
+import { use_readings } from './readings.js';
 
 interface Props {
   map: ClusterMap | null;
@@ -21,7 +21,6 @@ interface Props {
 }
 
 const kWays: Record<string, Way> = { ArrowUp: 'up', ArrowDown: 'down', ArrowLeft: 'left', ArrowRight: 'right' };
-const kRestMs = 120;
 const kPad = 6; // for the marks left of a rack and the selection's frame
 
 function Legend({ counts }: { counts: Record<string, number> }) {
@@ -58,27 +57,6 @@ function Search({ map, live }: { map: ClusterMap; live: Live }) {
   );
 }
 
-// Readings of the node under the pointer, once it rests there.
-function use_readings(name: string): NodeDetail | null {
-  const [detail, set_detail] = useState<NodeDetail | null>(null);
-  useEffect(() => {
-    let current = true;
-    const timer = setTimeout(() => {
-      get(`/api/v1/nodes/${encodeURIComponent(name)}`).then(
-        (node) => current && set_detail(node as NodeDetail),
-        () => undefined, // the tooltip does without
-      );
-    }, kRestMs);
-    return () => {
-      current = false;
-      clearTimeout(timer);
-    };
-  }, [name]);
-  return detail?.name === name ? detail : null;
-}
-
-const known = (value: number | null, unit: string) => (value !== null && value >= 0 ? [`${Math.round(value)} ${unit}`] : []);
-
 function Tooltip({ spot, at, props }: { spot: Spot; at: { x: number; y: number; flip: boolean }; props: Props }) {
   const map = props.map!;
   const name = map.names[spot.node] ?? '';
@@ -88,8 +66,7 @@ function Tooltip({ spot, at, props }: { spot: Spot; at: { x: number; y: number; 
   const job = find_job(props.jobs, job_id);
   const incident_id = id_text(map.node_incident[spot.node]);
   const incident = props.incidents?.find((i) => id_text(i.id) === incident_id);
-  const gpu = use_readings(name)?.gpus.find((g) => g.slot === spot.slot);
-  const readings = gpu ? [...known(gpu.temp_c, '°C'), ...known(gpu.power_w, 'W'), ...known(gpu.util_pct, '% busy')] : [];
+  const readings = use_readings(name, spot.slot);
   return (
     <div class={at.flip ? 'tip flip' : 'tip'} role="tooltip" style={{ left: `${at.x}px`, top: `${at.y}px` }}>
       <p><b>{name}</b> GPU {spot.slot}</p>

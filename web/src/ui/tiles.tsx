@@ -53,7 +53,13 @@ function UsefulTile({ summary }: { summary: Summary }) {
       {early ? <p class="line">until the first checkpoint</p> : (
         <p class="line" title="Useful over what was neither idle nor unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
       )}
-      <p class="line">policy <b>{summary.policy.name}</b></p>
+      {summary.losing && (
+        <p class="line" data-losing
+          title="GPUs out of service or suspect, idle while jobs wait, or of jobs that start or are broken">
+          losing <b>{summary.losing.money_per_h === null
+            ? `${integer(summary.losing.gpus)} GPU-h` : integer(summary.losing.money_per_h)}</b> an hour
+        </p>
+      )}
     </Tile>
   );
 }
@@ -64,7 +70,14 @@ function JobTile({ summary }: { summary: Summary }) {
     <Tile name="jobs" label="Jobs" value={<>
       {integer((jobs['running'] ?? 0) + (jobs['starting'] ?? 0))}<span class="unit"> running</span>
     </>}>
-      <p class="line"><b>{integer(jobs['queued'] ?? 0)}</b> queued</p>
+      <p class="line">
+        <span class="pair"><b>{integer(jobs['queued'] ?? 0)}</b> queued</span>
+        {(summary.jobs_at_risk ?? 0) > 0 && (
+          <span class="pair warn" title="Something is wrong on a node of theirs">
+            <b>{integer(summary.jobs_at_risk ?? 0)}</b> at risk
+          </span>
+        )}
+      </p>
       <p class="line">
         <span class="pair"><b>{integer(jobs['completed'] ?? 0)}</b> completed</span>
         <span class="pair"><b>{integer(jobs['requeues'] ?? 0)}</b> requeued</span>

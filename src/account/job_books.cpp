@@ -1,0 +1,294 @@
+#include "account/job_books.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace muster::account {
+namespace {
+
+std::size_t index(Waste w) { return static_cast<std::size_t>(w); }
+
+void operator+=(Classes& a, const Classes& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+}
+Classes operator-(Classes a, const Classes& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
+  return a;
+}
+
+Cause of_finding(FindingKind k) { return {Why::finding, static_cast<std::uint8_t>(k)}; }
+
+// What is known to be wrong with a node; none: nothing.
+Cause of_trouble(const State& s, NodeId n) {
+  if (const Incident* i = find_incident(s, s.nodes[n.v].incident)) return of_finding(i->cause);
+  return s.explained.count(n) != 0 ? of_finding(FindingKind::common_cause) : Cause{};
+}
+
+Cause of_node(const State& s, NodeId id, Waste waste) {
+  const NodeState& n = s.nodes[id.v];
+  if (waste == Waste::idle) return {Why::idle};
+  if (in_turn(s, id)) return {Why::upgrade};
+  if (n.condition == NodeCondition::kept) return {Why::kept};
+  if (n.condition == NodeCondition::up && n.hold == Hold::person) return {Why::person};
+  if (const Cause trouble = of_trouble(s, id); trouble.why != Why::unknown) return trouble;
+  if (n.condition == NodeCondition::down) return {Why::node_down};
+  if (n.condition == NodeCondition::booting) return {Why::booting};
+  if (n.hold == Hold::engine) return {Why::engine};
+  return n.hold == Hold::muster ? Cause{Why::muster} : Cause{};
+}
+
+// Why an attempt's last steps were lost. What its own program, its owner or its time limit ended is put down to that, whatever
+// may be wrong with its nodes.
+Cause of_loss(const State& s, const Event& e, JobId id) {
+  JobEnd end = JobEnd::requeued;
+  if (const auto* b = std::get_if<JobEnded>(&e.body)) end = b->end;
+  if (const auto* b = std::get_if<JobGone>(&e.body)) end = b->end;
+  const Job* j = find_job(s, id);
+  if (j != nullptr && (end == JobEnd::node_failed || end == JobEnd::requeued)) {
+    for (const NodeId n : j->nodes) {
+      const Cause trouble = n.v < s.nodes.size() ? of_trouble(s, n) : Cause{};
+      if (trouble.why != Why::unknown) return trouble;
+    }
+  }
+  return {Why::attempt, static_cast<std::uint8_t>(end)};
+}
+
+Cause of_job(Waste w) {
+  switch (w) {
+    case Waste::starting: return {Why::starting};
+    case Waste::checkpoint: return {Why::checkpoint};
+    case Waste::slow: return {Why::slow};
+    default: return {Why::work};
+  }
+}
+
+std::shared_ptr<const JobWho> who_is(const State& s, JobId id) {
+  const Job* j = find_job(s, id);
+  if (j == nullptr) return std::make_shared<const JobWho>();
+  return std::make_shared<const JobWho>(JobWho{j->spec.name, j->spec.user, j->spec.account, queue_of(j->spec)});
+}
+
+Classes& owner_of(JobSums& sums, const JobWho& who) {
+  Owner owner{who.account, who.queue};
+  const bool room = sums.owners.size() < kOwnersMax || sums.owners.count(owner) != 0;
+  return sums.owners[room ? owner : Owner{std::string(kOtherOwners), std::string(kOtherOwners)}];
+}
+
+JobSum& job_of(JobSums& sums, const State& s, JobId id) {
+  JobSum& j = sums.live[id];
+  if (j.who == nullptr) {
+    j.id = id;
+    j.who = who_is(s, id);
+  }
+  return j;
+}
+
+void add(JobSums& sums, const State& s, const Entry& x, Cause cause) {
+  if (x.amount == 0) return;
+  const std::size_t w = index(x.waste);
+  CauseSum& c = sums.causes[cause];
+  c.amount[w] += x.amount;
+  if (x.waste == Waste::lost_restart) ++c.losses;
+  if (!x.job.some()) {
+    sums.nobody[w] += x.amount;
+    return;
+  }
+  JobSum& j = job_of(sums, s, x.job);
+  j.amount[w] += x.amount;
+  owner_of(sums, *j.who)[w] += x.amount;
+}
+
+constexpr std::size_t kSweepStep = 1024;
+
+}  // namespace
+
+std::int64_t sum(const Classes& c) { return std::accumulate(c.begin(), c.end(), std::int64_t{0}); }
+std::int64_t wasted(const Classes& c) { return sum(c) - c[index(Waste::useful)] - c[index(Waste::unsettled)]; }
+
+std::string_view name_of(Cause c) {
+  switch (c.why) {
+    case Why::work: return "work";
+    case Why::starting: return "starting";
+    case Why::checkpoint: return "checkpoint";
+    case Why::slow: return "slow";
+    case Why::idle: return "idle";
+    case Why::finding: return names(FindingKind{})[c.which];
+    case Why::attempt: return names(JobEnd{})[c.which];
+    case Why::upgrade: return "upgrade";
+    case Why::person: return "held_by_person";
+    case Why::engine: return "held_by_engine";
+    case Why::kept: return "kept_by_engine";
+    case Why::muster: return "held_by_muster";
+    case Why::node_down: return "node_down";
+    case Why::booting: return "booting";
+    case Why::unknown: break;
+  }
+  return "unknown";
+}
+
+JobBooks::JobBooks(std::size_t ended_max) : ended_max_(ended_max), sweep_at_(std::min(kSweepStep, ended_max)) {}
+
+void JobBooks::take(const Event& e, const State& s) {
+  if (std::holds_alternative<SiteDeclared>(e.body)) {
+    *this = JobBooks(ended_max_);
+    sums_.began = e.utc;
+    nodes_.assign(s.nodes.size(), NodeCause{});
+  }
+  if (const auto* b = std::get_if<JobAmended>(&e.body)) {  // from now on its time is another's
+    if (const auto it = sums_.live.find(b->job); it != sums_.live.end()) it->second.who = who_is(s, b->job);
+  }
+  std::vector<NodeId> turned;
+  keep(accounts_, e, s, [&](const Entry& x) {
+    if (!x.node.some()) return add(sums_, s, x, x.waste == Waste::lost_restart ? of_loss(s, e, x.job) : of_job(x.waste));
+    NodeCause& c = nodes_[x.node.v];
+    add(sums_, s, {{}, x.node, x.waste, x.amount - c.told}, c.cause);
+    c.told = 0;
+    turned.push_back(x.node);
+  });
+  for (const NodeId n : turned) look_at(s, n);
+  look_again(e, s);
+  if (sums_.live.size() >= sweep_at_) put_away(s);
+}
+
+// The nodes whose cause this event may have changed; the accountant turns over only those whose class did.
+void JobBooks::look_again(const Event& e, const State& s) {
+  const auto all = [&] {
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) look_at(s, NodeId{n});
+  };
+  const auto of_incident = [&](IncidentId id) {
+    if (const Incident* i = find_incident(s, id)) look_at(s, i->node);
+  };
+  const auto finding = [&](const Finding* f) {
+    if (f == nullptr) return;
+    if (f->kind == FindingKind::common_cause) return all();
+    look_at(s, f->node);
+  };
+  // Named while the state surely knows it: a short job may end before anything of it is booked.
+  const auto began = [&](JobId id) {
+    if (accounts_.jobs.count(id) != 0) job_of(sums_, s, id);
+  };
+  if (const auto* x = std::get_if<JobStarted>(&e.body)) return began(x->job);
+  if (const auto* x = std::get_if<OrderIntended>(&e.body)) return began(x->order.action.job), look_at(s, x->order.action.node);
+  if (const auto* x = std::get_if<OrderEnded>(&e.body)) {
+    const auto it = s.orders.find(x->key);
+    if (it != s.orders.end()) look_at(s, it->second.order.action.node);
+  }
+  if (const auto* x = std::get_if<NodeChanged>(&e.body)) return look_at(s, x->node);
+  if (const auto* x = std::get_if<NodeHeld>(&e.body)) return look_at(s, x->node);
+  if (const auto* x = std::get_if<TurnMoved>(&e.body)) return look_at(s, x->node);
+  if (const auto* x = std::get_if<IncidentOpened>(&e.body)) return of_incident(x->id);
+  if (const auto* x = std::get_if<IncidentJoined>(&e.body)) return of_incident(x->id);
+  if (const auto* x = std::get_if<IncidentClosed>(&e.body)) return of_incident(x->id);
+  if (const auto* x = std::get_if<FindingOpened>(&e.body)) return finding(&x->finding);
+  if (const auto* x = std::get_if<FindingGrew>(&e.body)) return finding(find_finding(s, x->id));
+  if (const auto* x = std::get_if<FindingCleared>(&e.body)) return finding(find_finding(s, x->id));
+  if (std::holds_alternative<UpgradePhased>(e.body)) all();
+}
+
+void JobBooks::look_at(const State& s, NodeId n) {
+  if (n.v >= nodes_.size()) return;
+  NodeCause& c = nodes_[n.v];
+  const Waste waste = accounts_.nodes[n.v].waste;
+  const Cause now = of_node(s, n, waste);
+  if (now == c.cause) return;
+  const std::int64_t amount = unbooked(accounts_, s, n) - c.told;
+  add(sums_, s, {{}, n, waste, amount}, c.cause);
+  c.told += amount;
+  c.cause = now;
+}
+
+void JobBooks::put_away(const State& s) {
+  std::vector<JobSum> over;
+  for (auto it = sums_.live.begin(); it != sums_.live.end();) {
+    const Job* j = find_job(s, it->first);
+    const bool lives = accounts_.jobs.count(it->first) != 0 || (j != nullptr && !ended(j->phase));
+    if (!lives) over.push_back(std::move(it->second));
+    it = lives ? std::next(it) : sums_.live.erase(it);
+  }
+  ended_kept_ += over.size();
+  if (!over.empty()) sums_.ended.push_back(std::make_shared<const std::vector<JobSum>>(std::move(over)));
+  while (ended_kept_ > ended_max_) {
+    const JobSums::Ended oldest = sums_.ended.front();
+    for (const JobSum& j : *oldest) sums_.forgotten += j.amount;
+    sums_.jobs_forgotten += oldest->size();
+    ended_kept_ -= oldest->size();
+    sums_.ended.erase(sums_.ended.begin());
+  }
+  sweep_at_ = 2 * sums_.live.size() + std::min(kSweepStep, ended_max_);
+}
+
+JobSums JobBooks::close(const State& s, Time mono) const {
+  JobSums out = sums_;
+  const GpuHours g = balance(accounts_, s, mono, [&](const Entry& x) {
+    if (!x.node.some()) return add(out, s, x, of_job(x.waste));
+    const NodeCause& c = nodes_[x.node.v];
+    add(out, s, {{}, x.node, x.waste, x.amount - c.told}, c.cause);
+  });
+  out.installed = g.installed_ms * 1000;
+  return out;
+}
+
+namespace {
+
+// Jobs that ended before both moments are in neither: what they had is the same.
+std::vector<JobSum> jobs_between(const JobSums& from, const JobSums& to) {
+  const std::set<JobSums::Ended> before(from.ended.begin(), from.ended.end());
+  const std::set<JobSums::Ended> after(to.ended.begin(), to.ended.end());
+  std::map<JobId, JobSum> jobs;
+  const auto plus = [&](const JobSum& j) {
+    JobSum& x = jobs[j.id];
+    x.id = j.id;
+    x.who = j.who;  // of the later part
+    x.amount += j.amount;
+  };
+  const auto minus = [&](const JobSum& j) {
+    if (const auto it = jobs.find(j.id); it != jobs.end()) it->second.amount = it->second.amount - j.amount;
+  };
+  for (const auto& e : to.ended) {
+    if (before.count(e) == 0) std::for_each(e->begin(), e->end(), plus);
+  }
+  for (const auto& [id, j] : to.live) plus(j);
+  for (const auto& e : from.ended) {
+    if (after.count(e) == 0) std::for_each(e->begin(), e->end(), minus);
+  }
+  for (const auto& [id, j] : from.live) minus(j);
+  std::vector<JobSum> out;
+  for (auto& [id, j] : jobs) {  // below 0: an earlier part of it has been forgotten meanwhile
+    if (sum(j.amount) > 0 || (sum(j.amount) == 0 && j.amount != Classes{})) out.push_back(std::move(j));
+  }
+  return out;
+}
+
+}  // namespace
+
+Stretch difference(const JobSums& earlier, const JobSums& to) {
+  const JobSums none;
+  const JobSums& from = earlier.began == to.began ? earlier : none;
+  Stretch out;
+  out.installed = to.installed - from.installed;
+  out.nobody = to.nobody - from.nobody;
+  for (const auto& [cause, x] : from.causes) {  // what was work then, and is not any more, is below 0
+    out.unsettled_before += x.amount[index(Waste::unsettled)];
+    out.causes[cause] = {Classes{} - x.amount, 0 - x.losses};
+  }
+  for (const auto& [cause, x] : to.causes) {
+    out.causes[cause].amount += x.amount;
+    out.causes[cause].losses += x.losses;
+  }
+  for (const auto& [owner, x] : from.owners) out.owners[owner].amount = Classes{} - x;
+  for (const auto& [owner, x] : to.owners) out.owners[owner].amount += x;
+  const auto nothing = [](const auto& x) { return x.second.amount == Classes{}; };
+  std::erase_if(out.causes, nothing);
+  std::erase_if(out.owners, nothing);
+  for (const auto& [cause, x] : out.causes) out.classes += x.amount;
+  out.jobs = jobs_between(from, to);
+  for (const JobSum& j : out.jobs) {
+    const auto it = out.owners.find({j.who->account, j.who->queue});
+    if (it != out.owners.end()) ++it->second.jobs;
+  }
+  out.jobs_forgotten = to.jobs_forgotten - from.jobs_forgotten;
+  return out;
+}
+
+}  // namespace muster::account

@@ -1,0 +1,136 @@
+// JobBooks: whose GPU time was what. It reads along while the accountant keeps the books of the whole cluster, and says of every
+// amount which job had it, or why no job did; what it says sums to the accountant's balance exactly, class by class.
+#pragma once
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "account/accountant.h"
+
+namespace muster::account {
+
+// All amounts here are thousandths of GPU-milliseconds, by class.
+using Classes = std::array<std::int64_t, kWasteClasses>;
+std::int64_t sum(const Classes& c);
+// Time of a job that was neither useful nor may become so.
+std::int64_t wasted(const Classes& c);
+
+// What an amount is put down to, as far as was known when it was booked.
+enum class Why : std::uint8_t {
+  work,  // steps, useful or not yet settled
+  starting,
+  checkpoint,
+  slow,
+  idle,       // no job for a node in service
+  finding,    // `which` is its kind: on the node, or on a node of the gang whose steps were lost
+  attempt,    // steps were lost and nothing was found on its nodes: `which` is how the attempt ended
+  upgrade,    // a rolling upgrade had the node
+  person,     // holds the node
+  engine,     // holds the node by its own rules
+  kept,       // the engine keeps the node back on purpose
+  muster,     // holds the node, with no incident open any more
+  node_down,  // nobody has found why
+  booting,
+  unknown,
+};
+struct Cause {
+  Why why = Why::unknown;
+  std::uint8_t which = 0;  // FindingKind, JobEnd
+  auto operator<=>(const Cause&) const = default;
+};
+// "gpu_lost", "node_failed", "held_by_person"; every cause has another one.
+std::string_view name_of(Cause c);
+
+struct CauseSum {
+  Classes amount{};
+  std::uint64_t losses = 0;  // attempts that lost steps to it
+};
+
+struct JobWho {  // untrusted texts
+  std::string name;
+  std::string user;
+  std::string account;
+  std::string queue;
+};
+struct JobSum {
+  JobId id;
+  std::shared_ptr<const JobWho> who;
+  Classes amount{};
+};
+
+// Who pays: time counts for the account and queue that the job had when it was booked.
+struct Owner {
+  std::string account;
+  std::string queue;
+  auto operator<=>(const Owner&) const = default;
+};
+
+// How the books stand at a moment, from their beginning. Copies are cheap: jobs that have ended are shared between them.
+struct JobSums {
+  using Ended = std::shared_ptr<const std::vector<JobSum>>;
+
+  Time began;                  // utc; 0: there are no books yet
+  std::int64_t installed = 0;  // set where they are closed
+  std::map<JobId, JobSum> live;
+  std::vector<Ended> ended;  // in their order; a job that came back is in `live` again, with what it had since
+  Classes forgotten{};       // of jobs that ended so long ago that only their owner's and causes' sums still know of them
+  std::uint64_t jobs_forgotten = 0;
+  Classes nobody{};  // no job had it
+  std::map<Owner, Classes> owners;
+  std::map<Cause, CauseSum> causes;
+};
+constexpr std::size_t kEndedJobsSummed = 100'000;
+constexpr std::size_t kOwnersMax = 10'000;
+constexpr std::string_view kOtherOwners = "(others)";  // whoever comes after those
+
+// Fed with the events of a journal, from its first on, each after it was folded into the state.
+class JobBooks {
+ public:
+  explicit JobBooks(std::size_t ended_max = kEndedJobsSummed);
+
+  void take(const Event& e, const State& s);
+  // Closed at `mono`, which is the time of the state or later.
+  JobSums close(const State& s, Time mono) const;
+  const Accounts& accounts() const { return accounts_; }
+
+ private:
+  struct NodeCause {
+    Cause cause{Why::idle};
+    std::int64_t told = 0;  // of the time that the accountant has not booked yet, put down to earlier causes already
+  };
+  void look_again(const Event& e, const State& s);
+  void look_at(const State& s, NodeId n);
+  void put_away(const State& s);
+
+  std::size_t ended_max_;
+  std::size_t sweep_at_;  // jobs in `live` at which those that ended are looked for
+  std::size_t ended_kept_ = 0;
+  Accounts accounts_;
+  JobSums sums_;
+  std::vector<NodeCause> nodes_;
+};
+
+// What was added between two moments.
+struct OwnerSum {
+  Classes amount{};
+  std::uint64_t jobs = 0;
+};
+struct Stretch {
+  std::int64_t installed = 0;
+  std::int64_t unsettled_before = 0;  // at its beginning: what became of that is among the classes
+  Classes classes{};                  // sum to `installed`; unsettled is below 0 where more was settled than came
+  Classes nobody{};
+  std::map<Owner, OwnerSum> owners;
+  std::map<Cause, CauseSum> causes;
+  std::vector<JobSum> jobs;          // that had any time, by id
+  std::uint64_t jobs_forgotten = 0;  // ended, and no longer known one by one
+};
+// `from` may be of no books at all, or of those before the site was declared anew: then it counts from the beginning of `to`.
+Stretch difference(const JobSums& from, const JobSums& to);
+
+}  // namespace muster::account

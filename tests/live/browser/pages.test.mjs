@@ -1,0 +1,207 @@
+// Every page in a real browser against the real program: loads, follows what happens, filters, is reached by a link, shows the past; a
+// fault is followed from the map to its reason; keys alone; phone and wide screen; what axe-core finds; no error, no outside request.
+//
+//   MUSTER_BIN=build/release/muster node tests/live/browser/pages.test.mjs
+//   MUSTER_PICTURES    a folder for pictures of every page (PNG); default: none are taken
+//
+// Prints one line a check; exit status 0 passed, 1 failed, 77 skipped (no browser here).
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { api, browser_or_skip, checker, kChromium, kQuiet, kRoot, run_test, start_demo, wait_for, watch } from './browser.mjs';
+
+const chromium = browser_or_skip('browser_pages');
+const { count, check } = checker();
+const kAxe = readFileSync(join(kRoot, 'web/node_modules/axe-core/axe.min.js'), 'utf8');
+const kPages = ['/', '/map', '/jobs', '/incidents', '/timeline', '/goodput', '/policy'];
+const kPictures = process.env.MUSTER_PICTURES ?? '';
+const state_dir = mkdtempSync(join(tmpdir(), 'muster-pages-'));
+let demo = null;
+let browser = null;
+
+const ready = (page) => page.waitForSelector('[data-ready="true"]');
+
+async function picture(page, name) {
+  if (!kPictures) return;
+  mkdirSync(kPictures, { recursive: true });
+  await page.screenshot({ path: join(kPictures, `${name}.png`) });
+}
+
+async function every_page_loads(page) {
+  for (const path of kPages) {
+    await page.goto(`${demo.origin}${path}`);
+    await ready(page);
+    await page.waitForSelector('[data-link="live"]');
+    await page.waitForTimeout(500);
+    const name = path === '/' ? 'now' : path.slice(1);
+    check((await page.getAttribute('[data-page]', 'data-page')) === name, `${path} loads and is live`);
+    check((await page.getAttribute('nav a[aria-current="page"]', 'href')).split('?')[0] === path, `${path} is the one marked in the list of pages`);
+    check((await page.$('.trouble')) === null, `${path} shows no trouble`);
+    check((await page.$$('[data-cli]')).length > 0, `${path} shows the command that gives the same answer`);
+    await picture(page, name);
+  }
+}
+
+// Serious and critical ones fail. Axe itself is put in by the test, past the page's own policy.
+async function accessible(context) {
+  const page = await context.newPage();
+  await page.addInitScript(kAxe);
+  const all = [];
+  for (const theme of ['dark', 'light']) {
+    for (const path of kPages) {
+      await page.goto(`${demo.origin}${path}?theme=${theme}`);
+      await ready(page);
+      await page.waitForTimeout(400);
+      const found = await page.evaluate(async () => {
+        const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
+        return violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
+          .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(' ')).join(', ')}`);
+      });
+      all.push(...found.map((f) => `${path} (${theme}) ${f}`));
+    }
+  }
+  check(all.length === 0, `axe finds nothing serious on any page, dark or light ${all.join('\n    ')}`);
+  await page.close();
+}
+
+async function fits(context, width, height, name) {
+  const page = await context.newPage();
+  await page.setViewportSize({ width, height });
+  for (const path of kPages) {
+    await page.goto(`${demo.origin}${path}`);
+    await ready(page);
+    await page.waitForTimeout(300);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    check(over <= 1, `${path} fits ${width} pixels (${over} too wide)`);
+    await picture(page, `${path === '/' ? 'now' : path.slice(1)}_${name}`);
+  }
+  await page.close();
+}
+
+async function follow_a_fault(page) {
+  await page.goto(`${demo.origin}/map`);
+  await ready(page);
+  const map = await api(page, '/api/v1/map');
+  const at = map.node_job.findIndex((job, n) => job && !map.node_incident[n]);
+  const node = map.names[at];
+  const before = (await api(page, '/api/v1/summary')).now_utc;
+  await page.waitForTimeout(1500);
+  const reply = await api(page, '/api/v1/tools/inject', { fault: 'thermal', node, slot: 2 });
+  check(reply.error === undefined, `a cooling fault is injected on ${node}`);
+  const started = Date.now();
+  const incident = await wait_for('an incident', 60, async () =>
+    (await api(page, '/api/v1/incidents?open=1')).items.find((i) => i.node === node && i.cause === 'thermal_throttle'));
+  console.log(`# the incident opened ${((Date.now() - started) / 1000).toFixed(1)} s after the fault`);
+  // From the front page: the card, its story.
+  await page.goto(`${demo.origin}/`);
+  await ready(page);
+  let clicks = 0;
+  const click = async (what) => {
+    await page.click(what);
+    ++clicks;
+  };
+  const card = `article[data-incident="${incident.id}"]`;
+  await page.waitForSelector(card);
+  await click(`${card} .incident-head`);
+  await picture(page, 'fault_1');
+  await click(`${card} a:has-text("the whole story")`);
+  await page.waitForSelector('[data-page="incidents"]');
+  const text = await wait_for('the reason', 20, async () => {
+    const words = await page.textContent('main');
+    return /too hot|throttl/i.test(words) && words.includes(node) ? words : null;
+  });
+  check(clicks <= 4 && text.length > 100, `from the front page to the cause in ${clicks} clicks`);
+  await picture(page, 'fault_2');
+  check(new URL(page.url()).pathname === `/incidents/${incident.id}`, 'the address is that of the incident');
+  return { node, incident: String(incident.id), before };
+}
+
+async function the_past(page, { node, before }) {
+  const now = await api(page, '/api/v1/map');
+  const n = now.names.indexOf(node);
+  await page.goto(`${demo.origin}/?at=${before.slice(0, 19)}Z`);
+  await page.waitForSelector('[data-at]');
+  await ready(page);
+  const then = await api(page, `/api/v1/map?at=${before.slice(0, 19)}Z`);
+  check(then.node_incident[n] === 0 && now.node_incident[n] !== 0, 'before the fault the map had no incident there, now it has one');
+  await wait_for('the page of that moment', 10, async () => (await page.textContent('.time-bar')).includes(before.slice(0, 10)));
+  const tile = await page.textContent('[data-tile="incidents"]');
+  const open = (await api(page, `/api/v1/summary?at=${before.slice(0, 19)}Z`)).incidents.open;
+  check(tile.includes(`${open} open`), 'the tiles are of that moment');
+  const clis = await page.locator('[data-cli]').evaluateAll((all) => all.map((e) => e.getAttribute('data-cli')));
+  check(clis.some((c) => c.includes(`--at ${before.slice(0, 19)}Z`)), 'the commands are about that moment');
+  check(await page.isDisabled('button:has-text("Pause")'), 'nothing can be done in the past');
+  await picture(page, 'past');
+  const shown = await page.getAttribute('[data-at]', 'data-at');
+  await page.keyboard.press('[');
+  await wait_for('an earlier moment', 5, async () => (await page.getAttribute('[data-at]', 'data-at')) < shown);
+  check(true, 'the key [ goes a minute back');
+  await page.click('[data-back-to-now]');
+  await page.waitForSelector('[data-at]', { state: 'detached' });
+  check(!page.url().includes('at='), 'and back to now');
+}
+
+async function filters_and_links(page) {
+  await page.goto(`${demo.origin}/jobs`);
+  await ready(page);
+  await page.waitForSelector('tr[data-job]');
+  const id = await page.getAttribute('tr[data-job]', 'data-job');
+  const name = await page.textContent(`tr[data-job="${id}"] .name`);
+  const rows = await page.locator('tr[data-job]').count();
+  await page.keyboard.press('/');
+  await page.keyboard.type(name);
+  await wait_for('fewer rows', 5, async () => (await page.locator('tr[data-job]').count()) <= rows);
+  const names = await page.locator('tr[data-job] .name').allTextContents();
+  check(names.length > 0 && new URL(page.url()).searchParams.get('q') === name, 'a filter is in the address');
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await ready(other);
+  await other.waitForSelector('tr[data-job]');
+  check((await other.inputValue('#search')) === name, 'and a link shows the same');
+  await other.close();
+  await page.click(`tr[data-job="${id}"] a`);
+  await page.waitForSelector(`[data-job-page="${id}"]`);
+  await wait_for('the job', 10, async () => (await page.textContent('.panel-job')).includes('placement'));
+  check(true, 'a job has a page of its own');
+  await picture(page, 'job');
+}
+
+async function keys_alone(page) {
+  await page.goto(`${demo.origin}/`);
+  await ready(page);
+  for (const [keys, name] of [['gm', 'map'], ['gj', 'jobs'], ['gi', 'incidents'], ['gt', 'timeline'], ['gg', 'goodput'], ['gp', 'policy'], ['gn', 'now']]) {
+    for (const key of keys) await page.keyboard.press(key);
+    await page.waitForSelector(`[data-page="${name}"]`);
+  }
+  check(true, 'g and a letter lead to every page');
+  await page.keyboard.press('Tab');
+  const focused = await page.evaluate(() => document.activeElement?.tagName ?? '');
+  check(focused !== 'BODY', `Tab reaches something (${focused})`);
+}
+
+async function main() {
+  demo = await start_demo(state_dir, '--gpus', '1024', '--speed', '60', '--seed', '1');
+  browser = await chromium.launch({ executablePath: kChromium, args: kQuiet });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'dark' });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const seen = watch(page, demo.origin);
+  await page.goto(demo.link);
+  await ready(page);
+  await every_page_loads(page);
+  const fault = await follow_a_fault(page);
+  await the_past(page, fault);
+  await filters_and_links(page);
+  await keys_alone(page);
+  check(seen.foreign.length === 0, `no request left for another host ${seen.foreign}`);
+  check(seen.errors.length === 0, `the console has no errors ${seen.errors.join(' | ')}`);
+  await fits(context, 400, 800, 'phone');
+  await fits(context, 2560, 1300, 'wide');
+  await accessible(await browser.newContext({ viewport: { width: 1440, height: 900 }, bypassCSP: true }));
+}
+
+await run_test('browser_pages', 280, count, main, async () => {
+  await browser?.close();
+  await demo?.stop();
+  rmSync(state_dir, { recursive: true, force: true });
+});

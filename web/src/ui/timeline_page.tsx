@@ -1,0 +1,689 @@
+import './timeline_page.css';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { clock, count, integer, place } from '../format.js';
+import type { Live } from '../live.js';
+import { utc_or_none } from '../route.js';
+import type { Page } from '../store.js';
+import {
+  asked_of, each_box, end_words, ended_badly, kChoices, kind_of, kShades, kUsualMs, label_of, layout_of, listed, notes_of, pan,
+  pick, row_at, row_height, scene_of, share_grid, share_pixels, step, step_lines, t_at, ticks, utc_of, window_of, words_of, x_at,
+  y_at, zoom, zoom_rows, type Layout, type Listed, type Picked, type Scene, type Scope, type Step, type Stretch,
+  type TimelineAnswer,
+} from '../timeline.js';
+import { cause_words } from '../words.js';
+import { use_tool } from './ask.js';
+import { Empty, Panel, TroubleBox } from './bits.js';
+import { To } from './nav.js';
+
+const kEveryMs = 5000;
+const kSettleMs = 300; // a view that has come to rest is worth a link
+const kDoubleMs = 250; // a second click within it makes one of the two
+const kListMax = 200;
+
+// ---- painting
+
+type Pen = CanvasRenderingContext2D;
+type Ink = (name: string) => string; // a colour of the style sheet
+
+function read_ink(): Ink {
+  const style = getComputedStyle(document.documentElement);
+  const known = new Map<string, string>();
+  return (name) => {
+    if (!known.has(name)) known.set(name, style.getPropertyValue(`--${name}`).trim());
+    return known.get(name) ?? '';
+  };
+}
+
+const kFont = '10px system-ui, sans-serif';
+const kLetter = 5.4; // its mean width
+const kShareBelow = 2; // rows lower than this are drawn as shares, several to a line
+
+interface Sheet {
+  pen: Pen;
+  scene: Scene;
+  l: Layout;
+  s: Scope;
+  now: number;
+  ink: Ink;
+}
+
+function paint_lanes({ pen, scene, l, s, ink }: Sheet): void {
+  scene.rows.racks.forEach((rack, i) => {
+    pen.fillStyle = ink(i % 2 ? 'lane-2' : 'lane');
+    pen.fillRect(l.left, y_at(l, s, rack.first), l.right - l.left, rack.rows * row_height(l, s));
+  });
+}
+
+function paint_work({ pen, scene, l, s, now, ink }: Sheet): void {
+  const { work } = scene;
+  const high = row_height(l, s);
+  const gap = high >= 5 ? 1 : 0;
+  for (let shade = 0; shade < kShades; ++shade) {
+    pen.fillStyle = ink(`job-${shade}`);
+    each_box(work, l, s, now, (x, y, w, h, i) => {
+      if (work.shade[i] !== shade) return;
+      pen.globalAlpha = work.dim[i] ? 0.25 : 1;
+      const share = work.share[i]!;
+      if (kind_of(work, i) === 'many') pen.fillRect(x, y + h * (1 - share), w, Math.max(1, h * share - gap));
+      else if (share === 1) pen.fillRect(x, y, w > 3 ? w - gap : w, h - gap);
+      else for (let k = y + work.lane[i]! * high; k < y + h; k += high) pen.fillRect(x, k, w, share * high);
+    });
+  }
+  pen.globalAlpha = 1;
+}
+
+// A bad end: orange, and a cross.
+function paint_ends({ pen, scene, l, s, now, ink }: Sheet): void {
+  const { work } = scene;
+  const high = row_height(l, s);
+  pen.fillStyle = pen.strokeStyle = ink('alarm');
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  each_box(work, l, s, now, (x, y, w, h, i) => {
+    if (!work.bad[i] || work.dim[i] || work.to[i]! > s.to) return;
+    const many = kind_of(work, i) === 'many';
+    if (many && high < kShareBelow) return;
+    pen.fillRect(x + w - Math.min(3, w), y, Math.min(3, w), many ? Math.min(3, h) : h);
+    if (many || high < 8) return;
+    for (const way of [-3, 3]) {
+      pen.moveTo(x + w + 2, y + h / 2 - way);
+      pen.lineTo(x + w + 8, y + h / 2 + way);
+    }
+  });
+  pen.stroke();
+}
+
+function paint_names({ pen, scene, l, s, now, ink }: Sheet): void {
+  const { answer, work } = scene;
+  pen.fillStyle = ink('job-ink');
+  each_box(work, l, s, now, (x, y, w, h, i) => {
+    const left = Math.max(x, l.left) + 4;
+    const room = Math.min(x + w, l.right) - left - 3;
+    const hidden = y + h / 2 < l.rows.top + 5 || y + h / 2 > l.rows.top + l.rows.height - 5;
+    if (room < 36 || h < 11 || hidden || kind_of(work, i) !== 'job' || work.share[i]! < 1 || work.dim[i]) return;
+    const [id, , , , , , label] = answer.jobs[work.of[i]!]!;
+    pen.fillText(`${id} ${answer.job_names[label]?.[0] ?? ''}`.slice(0, Math.floor(room / kLetter)), left, y + h / 2, room);
+  });
+}
+
+function hatching(pen: Pen, ink: string): CanvasPattern | string {
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = 6;
+  const context = tile.getContext('2d');
+  if (!context) return ink;
+  context.strokeStyle = ink;
+  for (const shift of [-6, 0, 6]) {
+    context.moveTo(shift - 1, 7);
+    context.lineTo(shift + 7, -1);
+  }
+  context.stroke();
+  return pen.createPattern(tile, 'repeat') ?? ink;
+}
+
+function paint_out({ pen, scene, l, s, now, ink }: Sheet): void {
+  const { out, answer } = scene;
+  const hatch = hatching(pen, ink('text-2'));
+  each_box(out, l, s, now, (x, y, w, h, i) => {
+    const down = kind_of(out, i) === 'down';
+    pen.globalAlpha = down && answer.down[out.of[i]!]?.[3] === 'booting' ? 0.6 : 1;
+    pen.fillStyle = down ? ink('gpu-down') : hatch;
+    pen.fillRect(x, down ? y + h * 0.15 : y, w, down ? h * 0.7 : h - 1);
+    pen.fillStyle = ink('gpu-drained');
+    if (down && h >= 5) pen.fillRect(x, y + h / 2 - 0.75, w, 1.5);
+  });
+  pen.globalAlpha = 1;
+}
+
+// Many nodes to a line: how much of their time they had work, and how much they were out of service.
+function paint_shares({ pen, scene, l, s, now, ink }: Sheet): void {
+  const columns = Math.max(1, Math.round(l.right - l.left));
+  const high = s.rows * row_height(l, s);
+  const lines = Math.max(1, Math.round(high / kShareBelow));
+  const tile = document.createElement('canvas');
+  tile.width = columns;
+  tile.height = lines;
+  const context = tile.getContext('2d');
+  if (!context) return;
+  const rgb = (name: string): [number, number, number] => {
+    context.fillStyle = ink(name);
+    const hex = parseInt(String(context.fillStyle).slice(1), 16);
+    return [hex >> 16, (hex >> 8) & 255, hex & 255];
+  };
+  const shares = [scene.work, scene.out].map((boxes) => share_grid(boxes, s, now, columns, lines));
+  const pixels = share_pixels(shares[0]!, shares[1]!, rgb('gpu-busy'), rgb('gpu-down'));
+  context.putImageData(new ImageData(pixels, columns, lines), 0, 0);
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(tile, l.left, l.rows.top, l.right - l.left, high);
+}
+
+// A shape around a point, filled: corners as offsets from it.
+function shape(pen: Pen, x: number, y: number, corners: [number, number][]): void {
+  pen.beginPath();
+  for (const [dx, dy] of corners) pen.lineTo(x + dx, y + dy);
+  pen.closePath();
+  pen.fill();
+}
+const diamond = (r: number): [number, number][] => [[-r, 0], [0, -r], [r, 0], [0, r]];
+const triangle = (r: number): [number, number][] => [[-r, 0], [r, 0], [0, 1.4 * r]];
+
+function paint_marks({ pen, scene, l, s, now, ink }: Sheet): void {
+  const { answer, origin, rows } = scene;
+  const h = row_height(l, s);
+  const y_of = (node: number | null) => {
+    const row = node === null ? -1 : (rows.row[node] ?? -1);
+    return row < 0 || row + 1 < s.top || row > s.top + s.rows ? NaN : y_at(l, s, row);
+  };
+  for (const [, ms, node, , , status] of h >= 4 ? answer.orders : []) {
+    pen.fillStyle = ink(status === 'done' ? 'text' : 'alarm');
+    if (!Number.isNaN(y_of(node))) shape(pen, x_at(l, s, origin + ms), y_of(node), triangle(Math.min(4, h / 2)));
+  }
+  pen.fillStyle = ink('alarm');
+  pen.strokeStyle = ink('panel');
+  pen.lineWidth = 1;
+  for (const [, node, , , opened, closed] of answer.incidents) {
+    const y = y_of(node);
+    if (Number.isNaN(y)) continue;
+    const x = x_at(l, s, origin + opened);
+    const end = x_at(l, s, closed === null ? now : Math.min(now, origin + closed));
+    if (h >= 3) pen.fillRect(x, y + h - 2, Math.max(1, end - x), 1.5);
+    shape(pen, x, y + h / 2, diamond(Math.max(4.5, Math.min(7, h * 0.45))));
+    pen.stroke();
+  }
+}
+
+function paint_rows(sheet: Sheet): void {
+  const { l, s } = sheet;
+  paint_lanes(sheet);
+  const many = row_height(l, s) < kShareBelow;
+  for (const paint of many ? [paint_shares, paint_ends] : [paint_work, paint_ends, paint_out]) paint(sheet);
+  paint_marks(sheet);
+}
+
+function paint_axis({ pen, l, s, ink }: Sheet): void {
+  pen.font = kFont;
+  pen.textBaseline = 'middle';
+  for (const { t, label, strong } of ticks(s, Math.max(2, (l.right - l.left) / 80))) {
+    const x = Math.round(x_at(l, s, t)) + 0.5;
+    pen.fillStyle = ink(strong ? 'text-3' : 'line');
+    pen.globalAlpha = 0.55;
+    pen.fillRect(x, l.site.top - 4, 1, l.height - l.site.top);
+    pen.globalAlpha = 1;
+    pen.fillStyle = ink('text-2');
+    pen.fillText(label, x + 3, 9);
+  }
+}
+
+// What concerns no single node: upgrades, what people said, policies, incidents of the site.
+function paint_site({ pen, scene, l, s, now, ink }: Sheet): void {
+  const { answer, origin } = scene;
+  const middle = l.site.top + l.site.height / 2;
+  for (const [, from, to, name] of answer.upgrades) {
+    const x = Math.max(l.left, x_at(l, s, origin + from));
+    const w = Math.min(l.right, x_at(l, s, to === null ? now : origin + to)) - x;
+    if (w <= 0) continue;
+    pen.fillStyle = ink('accent-bg');
+    pen.fillRect(x, l.site.top, w, l.site.height - 2);
+    pen.strokeStyle = pen.fillStyle = ink('accent');
+    pen.strokeRect(x + 0.5, l.site.top + 0.5, w - 1, l.site.height - 3);
+    if (w > 50) pen.fillText(`upgrade: ${name}`.slice(0, Math.floor(w / kLetter)), x + 5, middle - 1, w - 8);
+  }
+  const mark = (ms: number, fill: string, corners: [number, number][]) => {
+    const x = x_at(l, s, origin + ms);
+    pen.fillStyle = ink(fill);
+    if (x >= l.left && x <= l.right) shape(pen, x, middle - 1, corners);
+  };
+  for (const [ms] of answer.policies) mark(ms, 'text-2', [[-3, -3], [3, -3], [3, 3], [-3, 3]]);
+  for (const [, ms] of answer.commands) mark(ms, 'accent', triangle(4.5));
+  for (const [, node, , , ms] of answer.incidents) if (node === null) mark(ms, 'alarm', diamond(5));
+}
+
+// Of nodes where there is room for them, else of racks.
+function paint_row_names({ pen, scene, l, s, ink }: Sheet): void {
+  const { rows, answer } = scene;
+  const bottom = l.rows.top + l.rows.height - 3;
+  pen.fillStyle = ink('text-2');
+  let free = l.rows.top - 1;
+  const put = (name: string, y: number, h: number) => {
+    if (y - h / 2 < free || y > bottom) return;
+    pen.fillText(name, 4, y, l.left - 8);
+    free = y + h / 2;
+  };
+  if (row_height(l, s) < 10) return rows.racks.forEach((rack) => put(rack.name, y_at(l, s, rack.first) + 6, 12));
+  const end = Math.min(rows.count, s.top + s.rows);
+  for (let row = Math.floor(s.top); row < end; ++row) put(answer.nodes[rows.node[row]!] ?? '', y_at(l, s, row + 0.5), 10);
+}
+
+function paint_strips({ pen, scene, l, s, ink }: Sheet): void {
+  const { answer, origin } = scene;
+  const all = answer.nodes.length * answer.gpus_per_node;
+  const names = [['GPUs busy', `of ${integer(all)}`], ['— price', '┄ carbon']];
+  [l.busy, l.price].forEach((band, i) => {
+    if (!band) return;
+    pen.fillStyle = ink('lane');
+    pen.fillRect(l.left, band.top, l.right - l.left, band.height);
+    pen.fillStyle = ink('text-2');
+    names[i]!.forEach((name, line) => pen.fillText(name, 4, band.top + 9 + 14 * line, l.left - 8));
+  });
+  pen.save();
+  pen.beginPath();
+  pen.rect(l.left, l.busy.top, l.right - l.left, l.height);
+  pen.clip();
+  pen.fillStyle = ink('gpu-busy');
+  const x_of = (i: number) => x_at(l, s, origin + answer.busy.from + i * answer.busy.every_ms);
+  answer.busy.gpus.forEach((gpus, i) => {
+    const h = (gpus / Math.max(1, all)) * l.busy.height;
+    pen.fillRect(x_of(i), l.busy.top + l.busy.height - h, x_of(i + 1) - x_of(i) + 0.5, h);
+  });
+  pen.lineWidth = 1.5;
+  for (const [name, column] of l.price ? [['accent', 1], ['text-2', 2]] as const : []) {
+    pen.strokeStyle = ink(name);
+    pen.beginPath();
+    for (const stroke of step_lines(scene, l, s, (hour) => hour[column])) {
+      stroke.forEach(([x, y], i) => pen[i ? 'lineTo' : 'moveTo'](x, l.price!.top + 3 + (1 - y) * (l.price!.height - 6)));
+    }
+    pen.stroke();
+    pen.setLineDash([3, 3]); // for the second
+  }
+  pen.restore();
+}
+
+function paint_moments({ pen, l, s, now, ink }: Sheet, at: number): void {
+  const pale = Math.max(l.left, x_at(l, s, at));
+  pen.fillStyle = ink('later');
+  if (pale < l.right) pen.fillRect(pale, l.site.top, l.right - pale, l.height);
+  for (const [t, name, label, width] of [[now, 'accent', 'now', 1.5], [at, 'text', 'shown', 2.5]] as const) {
+    const x = x_at(l, s, t);
+    if (!(x >= l.left && x <= l.right)) continue;
+    pen.fillStyle = ink(name);
+    pen.fillRect(x - width / 2, 2, width, l.height);
+    const room = pen.measureText(label).width + 8;
+    const left = Math.min(x, l.right - room);
+    pen.fillRect(left, 2, room, 14);
+    pen.fillStyle = ink('panel');
+    pen.fillText(label, left + 4, 9);
+  }
+}
+
+// ---- moving about
+
+interface Shown {
+  scene: Scene;
+  window: Stretch; // as the URL says
+  now: number;
+  at: number; // the moment that is shown; NaN: the present
+  theme: string;
+}
+type Hover = { words: string[]; x: number; y: number } | null;
+interface Told {
+  settled(stretch: Stretch): void;
+  hover(hover: Hover): void;
+  open(picked: Picked): void;
+  moment(t: number): void;
+}
+
+const kKeys: Record<string, Step> = { a: 'a', d: 'd', w: 'w', s: 's', q: 'q', e: 'e' };
+const kArrows: Record<string, Step> = { ArrowLeft: 'a', ArrowRight: 'd', ArrowUp: 'up', ArrowDown: 'down', '+': 'w', '-': 's' };
+const kTapS = 0.12; // one press of a key counts as if it had been held for so long
+const kMargin = 0.5; // of the view, painted beyond it on either side for panning
+const opens = (picked: Picked | null) => picked?.kind === 'job' || picked?.kind === 'incident';
+
+// The canvas, what of the timeline it shows, and the hands on it.
+class Stage {
+  private scope: Scope = { from: 0, to: 1, top: 0, rows: 1 };
+  private shown: Shown | null = null;
+  private l = layout_of(1, 1, false);
+  private ink = read_ink();
+  private readonly cache = document.createElement('canvas');
+  private cached: { scope: Scope; span: number; shown: Shown; l: Layout } | null = null;
+  private readonly held = new Map<Step, number>(); // how fast
+  private drag: { x: number; y: number; scope: Scope } | null = null;
+  private dragged = false;
+  private moving = false; // the URL does not yet say where
+  private frame = 0;
+  private frames = 0;
+  private before = 0;
+  private timers = { settle: 0, click: 0 };
+  private readonly gone = new AbortController();
+
+  constructor(private readonly canvas: HTMLCanvasElement, private readonly told: Told) {
+    const { signal } = this.gone;
+    const on = <K extends keyof HTMLElementEventMap>(type: K, run: (event: HTMLElementEventMap[K]) => void) =>
+      canvas.addEventListener(type, run, { signal, passive: false });
+    on('pointerdown', (e) => this.press(e));
+    on('pointermove', (e) => (this.drag ? this.pull(e, this.drag) : this.hover(e)));
+    on('pointerup', () => (this.drag = null));
+    on('pointercancel', () => (this.drag = null));
+    on('pointerleave', () => told.hover(null));
+    on('wheel', (e) => this.wheel(e));
+    on('click', (e) => this.click(e));
+    on('dblclick', (e) => {
+      clearTimeout(this.timers.click);
+      if (e.offsetX >= this.l.left) told.moment(t_at(this.l, this.scope, e.offsetX));
+    });
+    addEventListener('keydown', (e) => this.key(e), { signal });
+    addEventListener('keyup', (e) => this.held.delete(kKeys[e.key.toLowerCase()] ?? kArrows[e.key]!), { signal });
+    addEventListener('blur', () => this.held.clear(), { signal });
+    const watch = new ResizeObserver(() => this.request());
+    watch.observe(canvas);
+    signal.addEventListener('abort', () => watch.disconnect());
+  }
+
+  leave(): void {
+    this.gone.abort();
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timers.settle);
+    clearTimeout(this.timers.click);
+  }
+
+  show(shown: Shown): void {
+    const rows = shown.scene.rows.count;
+    if (this.shown?.scene.rows.count !== rows) this.scope = { ...this.scope, top: 0, rows };
+    if (this.shown?.theme !== shown.theme) this.ink = read_ink();
+    if (!this.moving) this.scope = { ...this.scope, ...shown.window };
+    this.shown = shown;
+    this.request();
+  }
+
+  step(key: Step, seconds: number): void {
+    this.move((s, record, rows) => step(s, key, seconds, record, rows));
+  }
+
+  private move(change: (s: Scope, record: Stretch, rows: number) => Scope): void {
+    if (!this.shown) return;
+    const { scene, now } = this.shown;
+    const old = this.scope;
+    this.scope = change(old, { from: scene.first, to: Math.max(scene.last, now) }, scene.rows.count);
+    this.request();
+    if (old.from === this.scope.from && old.to === this.scope.to) return;
+    this.moving = true;
+    clearTimeout(this.timers.settle);
+    this.timers.settle = setTimeout(() => {
+      this.moving = false;
+      this.told.settled(this.scope);
+    }, kSettleMs) as unknown as number;
+  }
+
+  private press(e: PointerEvent): void {
+    if (e.button !== 0) return;
+    this.canvas.setPointerCapture(e.pointerId);
+    this.drag = { x: e.offsetX, y: e.offsetY, scope: this.scope };
+    this.dragged = false;
+  }
+
+  private pull(e: PointerEvent, { x, y, scope }: { x: number; y: number; scope: Scope }): void {
+    this.dragged ||= Math.hypot(e.offsetX - x, e.offsetY - y) > 4;
+    if (!this.dragged) return;
+    this.told.hover(null);
+    const ms = t_at(this.l, scope, x) - t_at(this.l, scope, e.offsetX);
+    const by = row_at(this.l, scope, y) - row_at(this.l, scope, e.offsetY);
+    this.move((_, record, rows) => pan(scope, ms, by, record, rows));
+  }
+
+  private under(e: MouseEvent): Picked | null {
+    return this.shown && pick(this.shown.scene, this.l, this.scope, this.shown.now, e.offsetX, e.offsetY);
+  }
+
+  private hover(e: MouseEvent): void {
+    const picked = this.under(e);
+    this.canvas.style.cursor = opens(picked) ? 'pointer' : 'grab';
+    this.told.hover(picked && this.shown && { words: words_of(this.shown.scene, picked), x: e.offsetX, y: e.offsetY });
+  }
+
+  private click(e: MouseEvent): void {
+    const picked = this.dragged ? null : this.under(e);
+    clearTimeout(this.timers.click);
+    if (picked && opens(picked)) this.timers.click = setTimeout(() => this.told.open(picked), kDoubleMs) as unknown as number;
+  }
+
+  private wheel(e: WheelEvent): void {
+    e.preventDefault();
+    const unit = e.deltaMode === 1 ? 16 : 1;
+    const sideways = !e.shiftKey && Math.abs(e.deltaX) > Math.abs(e.deltaY);
+    const factor = Math.exp(0.0015 * unit * (e.deltaY || e.deltaX));
+    this.move((s, record, rows) => {
+      if (sideways) return pan(s, t_at(this.l, s, unit * e.deltaX) - t_at(this.l, s, 0), 0, record, rows);
+      if (e.shiftKey) return zoom_rows(s, factor, row_at(this.l, s, e.offsetY), record, rows);
+      return zoom(s, factor, t_at(this.l, s, e.offsetX), record, rows);
+    });
+    this.told.hover(null);
+  }
+
+  private key(e: KeyboardEvent): void {
+    const at = e.target as HTMLElement;
+    if (e.ctrlKey || e.metaKey || e.altKey || ['INPUT', 'SELECT', 'TEXTAREA'].includes(at.tagName)) return;
+    const key = kKeys[e.key.toLowerCase()] ?? (at === this.canvas ? kArrows[e.key] : undefined);
+    if (!key) return;
+    e.preventDefault();
+    const fast = e.shiftKey ? 4 : 1;
+    if (!e.repeat) this.step(key, kTapS * fast);
+    this.held.set(key, fast);
+  }
+
+  private request(): void {
+    this.frame ||= requestAnimationFrame((ms) => {
+      this.frame = 0;
+      const seconds = Math.min(0.05, (ms - this.before) / 1000);
+      this.before = ms;
+      this.held.forEach((fast, key) => this.step(key, seconds * fast));
+      this.draw();
+      if (this.held.size > 0) this.request();
+    });
+  }
+
+  private draw(): void {
+    const { canvas, shown, ink } = this;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    const pen = canvas.getContext('2d');
+    if (!pen || !shown || width === 0) return;
+    const scale = window.devicePixelRatio || 1;
+    if (canvas.width !== Math.round(width * scale)) canvas.width = Math.round(width * scale);
+    if (canvas.height !== Math.round(height * scale)) canvas.height = Math.round(height * scale);
+    const prices = shown.scene.answer.prices.length > 0;
+    if (this.l.width !== width || this.l.height !== height || prices !== (this.l.price !== null)) {
+      this.l = layout_of(width, height, prices);
+    }
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    this.draw_rows(pen, shown, scale);
+    const sheet: Sheet = { pen, scene: shown.scene, l: this.l, s: this.scope, now: shown.now, ink };
+    for (const paint of [paint_axis, paint_names, paint_site, paint_row_names, paint_strips]) paint(sheet);
+    paint_moments(sheet, shown.at);
+    Object.assign(canvas.dataset, { from: utc_of(this.scope.from), to: utc_of(this.scope.to), frames: String(++this.frames) });
+  }
+
+  // Rows are painted wider than they are shown; while that lasts, panning only copies.
+  private draw_rows(pen: Pen, shown: Shown, scale: number): void {
+    const { l, scope: s, cache, ink } = this;
+    const span = s.to - s.from;
+    const width = l.right - l.left;
+    let c = this.cached;
+    const alike = c && c.l === l && c.scope.top === s.top && c.scope.rows === s.rows && Math.abs(c.span / span - 1) < 1e-9;
+    if (!c || !alike || c.shown !== shown || s.from < c.scope.from || s.to > c.scope.to) {
+      const margin = alike ? kMargin : 0.02; // while it is zoomed no margin would be used twice
+      const wide: Layout = { ...l, left: 0, right: width * (1 + 2 * margin), rows: { top: 0, height: l.rows.height } };
+      c = this.cached = { scope: { ...s, from: s.from - margin * span, to: s.to + margin * span }, span, shown, l };
+      cache.width = Math.ceil(wide.right * scale);
+      cache.height = Math.ceil(l.rows.height * scale);
+      const inner = cache.getContext('2d');
+      if (!inner) return;
+      inner.setTransform(scale, 0, 0, scale, 0, 0);
+      paint_rows({ pen: inner, scene: shown.scene, l: wide, s: c.scope, now: shown.now, ink });
+    }
+    const shift = Math.round(((s.from - c.scope.from) / span) * width * scale);
+    pen.drawImage(cache, shift, 0, width * scale, cache.height, l.left, l.rows.top, width, cache.height / scale);
+  }
+}
+
+// ---- the page
+
+const kSigns: readonly [sign: string, word: string][] = [
+  ['job', 'job'], ['bad', 'ended badly ✕'], ['many', 'short ones, merged'], ['incident', 'incident'], ['hold', 'drained'],
+  ['down', 'down'], ['order', 'order to a node'], ['upgrade', 'upgrade'],
+];
+const kActs: readonly [sign: string, what: string, key: Step][] = [
+  ['◀', 'Earlier (a)', 'a'], ['▶', 'Later (d)', 'd'], ['+', 'Nearer (w, or the wheel)', 'w'], ['−', 'Farther (s)', 's'],
+  ['rows +', 'Fewer rows, taller (e, or shift and the wheel)', 'e'], ['rows −', 'More rows (q)', 'q'],
+];
+
+function Tip({ hover, room }: { hover: NonNullable<Hover>; room: HTMLElement | null }) {
+  const flip = hover.x > (room?.clientWidth ?? 0) - 290;
+  const above = hover.y > (room?.clientHeight ?? 0) - 130;
+  return (
+    <div class={`tip${flip ? ' flip' : ''}${above ? ' above' : ''}`} role="tooltip"
+      style={{ left: `${hover.x + (flip ? -12 : 14)}px`, top: `${hover.y + (above ? -8 : 12)}px` }}>
+      {hover.words.map((line, i) => <p key={i}>{line}</p>)}
+    </div>
+  );
+}
+
+function Chart({ scene, window: stretch, now, at, theme, list, live }: Shown & { list: Listed; live: Live }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const stage = useRef<Stage | null>(null);
+  const latest = useRef({ scene, stretch });
+  latest.current = { scene, stretch };
+  const [hover, set_hover] = useState<Hover>(null);
+  useEffect(() => {
+    const fixed = (s: Stretch) => ({ from: utc_of(s.from), to: utc_of(s.to) });
+    const made = new Stage(canvas.current!, {
+      settled: (s) => live.go(fixed(s)),
+      hover: set_hover,
+      open({ kind, of }) {
+        const { jobs, incidents } = latest.current.scene.answer;
+        live.open(kind === 'job' ? 'jobs' : 'incidents', String((kind === 'job' ? jobs[of] : incidents[of])?.[0] ?? ''));
+      },
+      moment(t) { // the stretch stays, or it would be another one at that moment
+        const { scene: known, stretch: kept } = latest.current;
+        if (t < known.last) live.go({ at: utc_or_none(utc_of(t).slice(0, 19)), ...fixed(kept) });
+      },
+    });
+    stage.current = made;
+    return () => made.leave();
+  }, [live]);
+  useEffect(() => stage.current?.show({ scene, window: stretch, now, at, theme }),
+    [scene, stretch.from, stretch.to, now, at, theme]);
+  const { answer, rows } = scene;
+  return (
+    <>
+      <div class="timeline-line">
+        <span class="acts" role="group" aria-label="Move and zoom">
+          {kActs.map(([sign, what, key]) => (
+            <button key={key} type="button" class="button" title={what} aria-label={what}
+              onClick={() => stage.current?.step(key, 0.4)}>{sign}</button>
+          ))}
+        </span>
+        {kSigns.map(([sign, word]) => (
+          <span key={sign} class="pair"><i class={`sign sign-${sign}`} aria-hidden="true" />{word}</span>
+        ))}
+        {answer.prices.length === 0 && <span>no prices are known here</span>}
+      </div>
+      <div class="timeline-room">
+        <canvas ref={canvas} tabIndex={0} role="img" aria-label={label_of(scene, list, stretch)} data-jobs={list.jobs}
+          data-incidents={list.incidents.length} data-nodes={rows.count} data-merged={String(answer.merged)} />
+        {hover && <Tip hover={hover} room={canvas.current} />}
+      </div>
+    </>
+  );
+}
+
+function Choices({ scene, view, now, live }: { scene: Scene | null; view: Page['view']; now: number; live: Live }) {
+  return (
+    <span class="timeline-choices" role="group" aria-label="How much time is shown">
+      {kChoices.map(([label, ms]) => {
+        const from = ms === Infinity ? (scene?.first ?? now - kUsualMs) : now - ms;
+        const lit = ms === kUsualMs ? !view.from && !view.to
+          : !view.to && Math.abs(Date.parse(view.from) - from) < (now - from) * 0.02;
+        return (
+          <button key={label} type="button" aria-pressed={lit} data-choice={label}
+            onClick={() => live.go(ms === kUsualMs ? { from: '', to: '' } : { from: utc_of(from), to: '' })}>{label}</button>
+        );
+      })}
+    </span>
+  );
+}
+
+function Table({ name, caption, head, rows }: { name: string; caption: string; head: string[]; rows: ComponentChildren[][] }) {
+  return (
+    <>
+      <table data-table={name}>
+        <caption>{caption}</caption>
+        <thead><tr>{head.map((word) => <th key={word} class="left">{word}</th>)}</tr></thead>
+        <tbody>{rows.slice(0, kListMax).map((row, i) => (
+          <tr key={i}>{row.map((cell, k) => <td key={k} class="left">{cell}</td>)}</tr>
+        ))}</tbody>
+      </table>
+      {rows.length > kListMax && <Empty>{integer(rows.length - kListMax)} more: a shorter stretch has fewer.</Empty>}
+    </>
+  );
+}
+
+function Tables({ scene, list }: { scene: Scene; list: Listed }) {
+  const { answer, origin } = scene;
+  const at = (ms: number | null) => (ms === null ? 'goes on' : clock(utc_of(origin + ms)));
+  const incidents = list.incidents.map((i) => {
+    const [id, node, slot, cause, opened, closed, resolution] = answer.incidents[i]!;
+    const where = place(node === null ? '' : (answer.nodes[node] ?? ''), slot);
+    return [<To page="incidents" id={String(id)}>{id}</To>, cause_words(cause), where, at(opened), at(closed), resolution || '–'];
+  });
+  const ends = list.ends.map((i) => {
+    const [id, attempt, from, to, places, end, label] = answer.jobs[i]!;
+    const nodes = integer(places.reduce((n, [, more]) => n + more, 0));
+    const how = <span class={ended_badly(answer, end) ? 'warn' : ''}>{end_words(answer, end)}</span>;
+    return [<To page="jobs" id={id}>{id}</To>, answer.job_names[label]?.[0], attempt, nodes, at(from), at(to), how];
+  });
+  return (
+    <div class="timeline-tables">
+      <Table name="incidents" caption={`${count(incidents.length, 'incident')}, the newest first`} rows={incidents}
+        head={['id', 'cause', 'where', 'opened', 'closed', 'how it ended']} />
+      <Table name="ends" caption={`${count(ends.length, 'end')} of attempts of jobs, those that ended badly first`} rows={ends}
+        head={['job', 'name', 'attempt', 'nodes', 'started', 'ended', 'how']} />
+    </div>
+  );
+}
+
+function Timeline({ page, theme, live, now }: { page: Page; theme: string; live: Live; now: number }) {
+  const { view } = page;
+  const stretch = window_of(view.from, view.to, now);
+  const grows = !view.at && stretch.to >= now;
+  const { answer, trouble } = use_tool<TimelineAnswer>('timeline', asked_of(stretch), grows ? kEveryMs : 0);
+  const kept = useRef<TimelineAnswer | null>(null); // until the next one is there
+  kept.current = answer ?? kept.current;
+  const known = kept.current;
+  const scene = useMemo(() => known && scene_of(known, view.q), [known, view.q]);
+  const list = useMemo(() => scene && listed(scene, stretch), [scene, stretch.from, stretch.to]);
+  const [open, set_open] = useState(false);
+  const nobody = scene?.rows.count === 0;
+  const notes = scene && notes_of(scene, !answer && !trouble, Boolean(view.at));
+  return (
+    <>
+      <Panel name="timeline" title="Timeline" cli="muster get jobs" aside={<>
+        <Choices scene={scene} view={view} now={now} live={live} />
+        <input id="search" class="timeline-filter" type="search" value={view.q} placeholder="filter  /" autocomplete="off"
+          spellcheck={false} aria-label="Show only nodes and jobs whose name contains"
+          onInput={(e) => live.go({ q: e.currentTarget.value })} />
+      </>}>
+        <TroubleBox trouble={trouble ?? undefined} />
+        {!scene && !trouble && <Empty>Reading the record from its first event…</Empty>}
+        {nobody && <Empty>{view.q ? 'No node is called so, and no job around here.' : 'The record names no nodes yet.'}</Empty>}
+        {notes && <p class="timeline-note" role="status">{notes}</p>}
+        {scene && list && !nobody && (
+          <Chart scene={scene} window={stretch} now={view.at ? scene.last : Math.max(now, scene.last)} at={Date.parse(view.at)}
+            theme={theme} list={list} live={live} />
+        )}
+      </Panel>
+      <Panel name="timeline-text" title="The same as text" cli="muster get incidents">
+        <details onToggle={(e) => set_open(e.currentTarget.open)}>
+          <summary>incidents and ends of jobs in this stretch</summary>
+          {open && scene && list && <Tables scene={scene} list={list} />}
+        </details>
+      </Panel>
+    </>
+  );
+}
+
+// What happened on each node, when.
+export function TimelinePage({ page, theme, live }: { page: Page; theme: string; live: Live }) {
+  const now = Date.parse(page.view.at || (page.summary?.now_utc ?? ''));
+  if (Number.isNaN(now)) return <main class="timeline"><Empty>Asking for the cluster's clock…</Empty></main>;
+  return <main class="timeline"><Timeline page={page} theme={theme} live={live} now={now} /></main>;
+}
