@@ -9,7 +9,8 @@ function again(view: View): View {
 
 test('a view survives the way through the URL', () => {
   const view: View = {
-    page: 'jobs', id: '17_3', at: '2026-11-15T02:03:04Z', node: 'node 017/&?=', job: '17', incident: '12', jobs: 'queued',
+    page: 'jobs', id: '17_3', at: '2026-11-15T02:03:04Z', node: 'node 017/&?=', job: '17', incident: '12', leaf: 'l 3',
+    jobs: 'queued', form: 'model=a&gpus=8', zoom: '1,2,3',
     colour: 'temp', q: 'a b', from: '2026-11-14T00:00:00Z', to: '2026-11-15T00:00:00Z', theme: 'light',
   };
   assert.deepEqual(again(view), view);

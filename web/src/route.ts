@@ -2,7 +2,7 @@
 
 export type Theme = 'auto' | 'dark' | 'light';
 export type JobsTab = 'running' | 'queued' | 'ended';
-export const kPages = ['now', 'map', 'jobs', 'incidents', 'timeline', 'goodput', 'policy'] as const;
+export const kPages = ['now', 'map', 'fabric', 'jobs', 'incidents', 'timeline', 'goodput', 'plan', 'whatif', 'policy'] as const;
 export type PageName = (typeof kPages)[number];
 // What the cells of the map are coloured by.
 export const kColours = ['state', 'job', 'temp', 'power', 'util', 'peers', 'risk', 'money'] as const;
@@ -15,20 +15,24 @@ export interface View {
   node: string;
   job: string;
   incident: string;
+  leaf: string; // of the fabric, by name
   jobs: JobsTab;
   colour: Colour;
   q: string; // what a list is filtered by
+  form: string; // what a page with questions was asked, as a query of its own
+  zoom: string; // what part of a picture is shown, as that picture writes it
   from: string; // of a page about a stretch of time, in UTC; empty: its own choice
   to: string;
   theme: Theme;
 }
 
 export const kHome: View = {
-  page: 'now', id: '', at: '', node: '', job: '', incident: '', jobs: 'running', colour: 'state', q: '', from: '', to: '',
-  theme: 'auto',
+  page: 'now', id: '', at: '', node: '', job: '', incident: '', leaf: '', jobs: 'running', colour: 'state', q: '',
+  form: '', zoom: '', from: '', to: '', theme: 'auto',
 };
 
 const kNameMax = 256; // a longer "name" is not one of ours
+const kFormMax = 1024;
 
 // A time in UTC to the second (or finer), as the API takes it; anything else is none.
 export function utc_or_none(text: string): string {
@@ -58,18 +62,25 @@ export function parse_view(path: string, search: string): View {
     node: text('node'),
     job: text('job'),
     incident: text('incident'),
+    leaf: text('leaf'),
     jobs: one_of('jobs', ['running', 'queued', 'ended'], 'running'),
     colour: one_of('colour', kColours, 'state'),
     q: text('q'),
+    form: (query.get('form') ?? '').slice(0, kFormMax),
+    zoom: text('zoom'),
     from: utc_or_none(text('from')),
     to: utc_or_none(text('to')),
     theme: one_of('theme', ['auto', 'dark', 'light'], 'auto'),
   };
 }
 
+const kKeys = [
+  'at', 'node', 'job', 'incident', 'leaf', 'jobs', 'colour', 'q', 'form', 'zoom', 'from', 'to', 'theme',
+] as const;
+
 export function render_view(view: View): string {
   const query = new URLSearchParams();
-  for (const key of ['at', 'node', 'job', 'incident', 'jobs', 'colour', 'q', 'from', 'to', 'theme'] as const) {
+  for (const key of kKeys) {
     if (view[key] !== kHome[key]) query.set(key, view[key]);
   }
   const path = view.page === 'now' ? '/' : `/${view.page}${view.id ? `/${encodeURIComponent(view.id)}` : ''}`;

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Live } from '../live.js';
 import { resolve_theme, type Theme } from '../route.js';
 import { wanted_by, type Page, type Store } from '../store.js';
+import { FabricPage } from './fabric_page.js';
 import { GoodputPage } from './goodput_page.js';
 import { Header, LostLine, NoticeLine, SimBanner } from './header.js';
 import { IncidentPage } from './incident_page.js';
@@ -11,9 +12,11 @@ import { JobsPage } from './jobs_page.js';
 import { MapPage } from './map_page.js';
 import { Here, kGoKeys } from './nav.js';
 import { NowPage } from './now_page.js';
+import { PlanPage } from './plan_page.js';
 import { PolicyPage } from './policy_page.js';
 import { kMinute, later, TimeBar } from './time_bar.js';
 import { TimelinePage } from './timeline_page.js';
+import { WhatIfPage } from './whatif_page.js';
 
 // The store's page, drawn at most once a frame.
 function use_page(store: Store): Page {
@@ -79,10 +82,13 @@ function Body({ page, theme, live }: { page: Page; theme: string; live: Live }) 
   switch (page.view.page) {
     case 'now': return <NowPage page={page} theme={theme} live={live} />;
     case 'map': return <MapPage page={page} theme={theme} live={live} />;
+    case 'fabric': return <FabricPage page={page} theme={theme} live={live} />;
     case 'jobs': return page.view.id ? <JobPage page={page} theme={theme} live={live} /> : <JobsPage page={page} live={live} />;
     case 'incidents': return page.view.id ? <IncidentPage page={page} live={live} /> : <IncidentsPage page={page} live={live} />;
     case 'timeline': return <TimelinePage page={page} theme={theme} live={live} />;
     case 'goodput': return <GoodputPage page={page} live={live} />;
+    case 'plan': return <PlanPage page={page} live={live} />;
+    case 'whatif': return <WhatIfPage page={page} live={live} />;
     case 'policy': return <PolicyPage page={page} live={live} />;
   }
 }

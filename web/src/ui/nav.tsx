@@ -7,12 +7,12 @@ import { kHome, kPages, open_page, render_view, type PageName, type View } from 
 export const Here = createContext<{ view: View; live: Live } | null>(null);
 
 const kTitles: Record<PageName, string> = {
-  now: 'Now', map: 'Map', jobs: 'Jobs', incidents: 'Incidents', timeline: 'Timeline', goodput: 'Goodput',
-  policy: 'Policy & audit',
+  now: 'Now', map: 'Map', fabric: 'Fabric', jobs: 'Jobs', incidents: 'Incidents', timeline: 'Timeline', goodput: 'Goodput',
+  plan: 'Plan', whatif: 'What if', policy: 'Policy & audit',
 };
 // After `g`.
 export const kGoKeys: Record<string, PageName> = {
-  n: 'now', m: 'map', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', p: 'policy',
+  n: 'now', m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', d: 'plan', w: 'whatif', p: 'policy',
 };
 const key_of = (page: PageName) => Object.keys(kGoKeys).find((k) => kGoKeys[k] === page);
 

@@ -1,0 +1,6 @@
+import type { Live } from '../live.js';
+import type { Page } from '../store.js';
+
+export function WhatIfPage(_: { page: Page; live: Live }) {
+  return <main />;
+}
