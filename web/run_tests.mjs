@@ -22,7 +22,7 @@ try {
     logLevel: 'warning',
   });
   const files = readdirSync(out).filter((name) => name.endsWith('.test.mjs')).map((name) => join(out, name));
-  const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...files], { stdio: 'inherit' });
+  const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...files], { stdio: 'inherit', cwd: here });
   process.exitCode = run.status ?? 1;
 } finally {
   rmSync(out, { recursive: true, force: true });

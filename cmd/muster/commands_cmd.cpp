@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "client.h"
 #include "commands.h"
+#include "give.h"
 #include "report/document.h"
 #include "report/guard_status.h"
 #include "report/units.h"
@@ -25,35 +26,7 @@ namespace {
 using report::Format;
 using report::text_of;
 
-struct Wish {
-  std::string verb;
-  std::string node;
-  std::string job;
-  std::string spec;  // JSON
-  std::string reason;
-  std::uint64_t approval = 0;
-  std::string upgrade;  // JSON
-};
-
-// Sends it, once more where the answer was lost: the id makes both the same command. Returns its place in the journal.
-Result<std::string> give(const Client& client, const Wish& wish, const std::string& id = new_command_id()) {
-  JsonWriter w;
-  w.object().field("verb", wish.verb).field("id", id);
-  if (!wish.node.empty()) w.field("node", wish.node);
-  if (!wish.job.empty()) w.field("job", wish.job);
-  if (!wish.reason.empty()) w.field("reason", wish.reason);
-  if (wish.approval > 0) w.field("approval", wish.approval);
-  if (!wish.spec.empty()) w.key("spec").raw(wish.spec);
-  if (!wish.upgrade.empty()) w.key("upgrade").raw(wish.upgrade);
-  w.end_object();
-  const auto body = w.take();
-  auto answer = client.post("/api/v1/commands", body);
-  if (!answer && answer.error().code == Code::unreachable) answer = client.post("/api/v1/commands", body);
-  if (!answer) return tl::unexpected(answer.error());
-  return text_of(*answer, "seq");
-}
-
-int give_and_say(const Connection& connection, const Wish& wish, const std::string& done) {
+int give_and_say(const Connection& connection, const GivenWish& wish, const std::string& done) {
   const auto client = Client::open(connection);
   if (!client) return say_error(client.error());
   const auto seq = give(*client, wish);
@@ -71,15 +44,6 @@ int confirm(bool yes, const std::string& question, const std::string& command) {
     return 1;
   }
   return say_error({Code::bad_input, "nothing was done: this needs a yes", "add --yes to `" + command + "`"});
-}
-
-// What is asked for in shadow mode is put on record and not done: who asked must know. Exit code 7, or 0: it is done.
-int say_if_shadow(const Client& client) {
-  const auto guard = client.get("/api/v1/guard", {});
-  const Value* shadow = guard ? guard->find("shadow") : nullptr;
-  if (shadow == nullptr || shadow->boolean() == nullptr || !*shadow->boolean()) return 0;
-  return say_error({Code::refused, "it is on record, but not done: the policy is in shadow mode, and nothing reaches the engine",
-                    "begin with another policy to act"});
 }
 
 std::string plural(std::size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
@@ -343,7 +307,7 @@ int run_drain(const DrainOptions& o) {
     const auto name = text_of(n, "name");
     const auto seq = give(*client, {.verb = o.undo ? "undrain" : "drain", .node = name, .reason = o.reason});
     if (!seq) return say_error(seq.error());
-    if (const int no = say_if_shadow(*client); no != 0) return no;
+    if (const auto done = check_not_shadow(*client); !done) return say_error(done.error());
     put(fmt::format("{} {} (event {})\n", printable(name), o.undo ? "takes work again" : "takes no new work", *seq));
   }
   return 0;
@@ -373,7 +337,7 @@ int run_cancel(const CancelOptions& o) {
   for (const auto& j : jobs) {
     const auto seq = give(*client, {.verb = "cancel", .job = text_of(j, "id"), .reason = o.reason});
     if (!seq) return say_error(seq.error());
-    if (const int no = say_if_shadow(*client); no != 0) return no;
+    if (const auto done = check_not_shadow(*client); !done) return say_error(done.error());
     const auto members = j.find("phases") ? fmt::format(", {},", plural(left_to_cancel(j), "member")) : std::string();
     put(fmt::format("job {}{} is cancelled (event {})\n", printable(text_of(j, "id")), members, *seq));
   }

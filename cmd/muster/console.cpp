@@ -58,6 +58,8 @@ void Console::on_samples(const Inbox& inbox, const Site& site) {
     if (m.field == Field::power_w) readings_[g].power_w = v;
     if (m.field == Field::gpu_util_pct) readings_[g].util_pct = v;
     if (m.field == Field::sm_clock_mhz) readings_[g].sm_clock_mhz = v;
+    if (m.field == Field::tensor_active) readings_[g].tensor_active = v;
+    if (m.field == Field::collective_us) readings_[g].collective_us = v;
   }
 }
 

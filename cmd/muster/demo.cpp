@@ -121,6 +121,7 @@ int run_demo(const DemoOptions& o) {
   host_options.journal = *path;
   if (o.days > 0) host_options.stop_at = twin->now().utc + from_seconds(o.days * 86400);
   host_options.site = config.site;
+  host_options.world = config;
   host_options.policy = scene->policy;
   host_options.tools["inject"] = &inject;
   return host(host_options, {paced, paced, paced, mailbox}, *dir, **journal);

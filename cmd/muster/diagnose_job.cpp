@@ -2,115 +2,64 @@
 // ranks to take a profile of.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
-
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "client.h"
 #include "commands.h"
 #include "diagnose_parts.h"
+#include "report/document.h"
+#include "report/job_diagnosis.h"
+#include "report/job_ranks.h"
+#include "report/job_steps.h"
 #include "report/units.h"
 #include "say.h"
 
 namespace muster::cmd {
 namespace {
 
-constexpr std::size_t kSuspectsMost = 4;
-
-std::string text_of(const Value& v, const char* key) {
-  const Value* t = v.find(key);
-  return t != nullptr && t->string() != nullptr ? printable(*t->string()) : std::string();
-}
-
-struct Suspect {
-  std::string node, why;
-};
-
-// What the controller holds against a node of the job, or the job itself.
-struct Known {
-  std::string where, kind, words;
-  bool explains = false;  // a slow or silent job by itself: no profile is needed to see why
-};
-
-struct JobView {
-  std::string id, name, phase, note;
-  std::vector<std::string> nodes;
-  std::vector<Known> known;
-  std::vector<Suspect> suspects;
-  std::string control;  // a node that nothing is said of
-
-  bool explained() const {
-    return std::any_of(known.begin(), known.end(), [](const Known& k) { return k.explains; });
-  }
-};
-
-// Of these the reason is still to be found.
-bool only_suspicion(std::string_view kind) {
-  return kind == "slow_gpu" || kind == "nccl_hang" || kind == "app_error" || kind == "job_failed" || kind == "hearsay" ||
-         kind == "version_drift" || kind == "failure_predicted" || kind == "xid_other";
-}
-
-std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
-
-void take_findings(const Value& findings, const std::vector<Lead>& leads, JobView& v) {
-  const std::set<std::string> mine(v.nodes.begin(), v.nodes.end());
-  std::set<std::string> named;
-  for (const Lead& l : leads) {
-    const auto it =
-        std::find_if(v.nodes.begin(), v.nodes.end(), [&](const std::string& n) { return short_name(n) == short_name(l.host); });
-    if (it == v.nodes.end() || !named.insert(*it).second || v.suspects.size() >= kSuspectsMost) continue;
-    v.suspects.push_back({*it, l.why});
-  }
-  for (const Value& f : report::list_of(findings, "items")) {
-    const std::string node = text_of(f, "node"), kind = text_of(f, "kind");
-    const bool about_job = text_of(f, "job") == v.id || text_of(f, "subject") == "job " + v.id;
-    if (!about_job && !mine.contains(node)) continue;
-    const Value* slot = f.find("slot");
-    const std::string gpu = slot != nullptr && slot->integer() != nullptr && *slot->integer() >= 0
-                                ? fmt::format(" GPU {}", *slot->integer())
-                                : std::string();
-    Known k{node.empty() ? "the job" : node + gpu, kind, {}, !only_suspicion(kind)};
-    for (const Value& e : report::list_of(f, "evidence")) {
-      if (k.words.empty()) k.words = text_of(e, "text");
-    }
-    v.known.push_back(std::move(k));
-    if (!mine.contains(node) || !named.insert(node).second) continue;
-    if (v.suspects.size() < kSuspectsMost) v.suspects.push_back({node, kind});
-  }
-  const auto clean = std::find_if(v.nodes.begin(), v.nodes.end(), [&](const std::string& n) { return !named.contains(n); });
-  if (clean != v.nodes.end()) v.control = *clean;
-  if (v.suspects.empty()) v.suspects.push_back({v.nodes.front(), "nothing is known against any node: it stands for all"});
-  if (v.control == v.suspects.front().node) v.control = v.nodes.size() > 1 ? v.nodes[v.nodes.size() / 2] : std::string();
-}
-
-Result<JobView> ask(const Client& client, const std::string& id, const std::vector<Lead>& leads) {
+Result<report::JobCase> ask(const Client& client, const std::string& id, const std::vector<Lead>& leads) {
   const auto job = client.get("/api/v1/jobs" + piece(id));
   if (!job) return tl::unexpected(job.error());
-  JobView v;
-  v.id = text_of(*job, "id");
-  v.name = text_of(*job, "name");
-  v.phase = text_of(*job, "phase");
-  v.note = text_of(*job, "note");
-  for (const Value& n : report::list_of(*job, "nodes")) {
-    if (n.string() != nullptr) v.nodes.push_back(printable(*n.string()));
-  }
-  if (v.id.empty())
-    return fail(Code::bad_input, "that server's answer is none of Muster's", "the address of the controller: --server");
-  if (v.nodes.empty() || v.phase != "running")
-    return fail(Code::conflict, fmt::format("job {} is {}: it runs on no node now", v.id, v.phase),
-                fmt::format("`muster describe job {}`", v.id));
   const auto findings = client.get("/api/v1/findings", {{"open", "1"}});
   if (!findings) return tl::unexpected(findings.error());
-  take_findings(*findings, leads, v);
-  return v;
+  report::JobCase c = report::case_of(*job, *findings);
+  if (c.id.empty())
+    return fail(Code::bad_input, "that server's answer is none of Muster's", "the address of the controller: --server");
+  if (!c.runs())
+    return fail(Code::conflict, fmt::format("job {} is {}: it runs on no node now", c.id, c.phase),
+                fmt::format("`muster describe job {}`", c.id));
+  std::vector<report::JobLead> files;
+  for (const Lead& l : leads) files.push_back({l.host, l.why});
+  report::choose_traces(c, files);
+  return c;
 }
 
-// dynolog's own client, which asks the profiler inside the job; it must run on the nodes with KINETO_USE_DAEMON=1 in the job.
-std::string command_for(const std::string& node, const JobView& v) {
-  return fmt::format(
-      "dyno --hostname {} gputrace --job-id {} --process-limit 16 --iterations 3 --log-file /tmp/muster_{}_{}.json", node, v.id,
-      v.id, node);
+// What a tool of the server says of the job; null where it has none of that name.
+Value tell(const Client& client, const std::string& tool, const std::string& kind, const report::JobCase& c,
+           const std::string& at) {
+  JsonWriter w;
+  w.object().field("job", c.id);
+  if (!at.empty()) w.field("to", at);
+  w.end_object();
+  auto answer = client.post("/api/v1/tools/" + tool, w.take());
+  return answer && report::text_of(*answer, "kind") == kind ? std::move(*answer) : Value();
+}
+
+std::string in_json(const report::JobCase& c, const Value& steps, const Value& ranks, const report::Diagnosis* told) {
+  JsonWriter w;
+  w.object();
+  report::write_case(w, c);
+  if (!steps.is_null()) w.key("steps"), report::write_value(w, steps);
+  if (!ranks.is_null()) w.key("ranks"), report::write_value(w, ranks);
+  if (told != nullptr) w.key("diagnosis").raw(report::diagnosis_json(*told));
+  w.end_object();
+  return w.take() + "\n";
+}
+
+// Each of its lines two blanks in.
+void put_lines(std::string_view text) {
+  if (text.empty()) return;
+  for (const std::string_view line : split(text, '\n')) put(fmt::format("  {}\n", line));
 }
 
 }  // namespace
@@ -119,42 +68,37 @@ int diagnose_job(const DiagnoseOptions& o, const std::string& id, const report::
                  bool alarming) {
   const auto client = Client::open(o.connection);
   if (!client) return say_error(client.error());
-  const auto v = ask(*client, id, leads);
-  if (!v) return say_error(v.error());
+  const auto c = ask(*client, id, leads);
+  if (!c) return say_error(c.error());
+  const Value steps = tell(*client, "job_steps", "JobSteps", *c, o.connection.at);
+  const Value ranks = tell(*client, "job_ranks", "JobRanks", *c, o.connection.at);
   const auto finish = [&] {
     const int written = finish_output();
-    return written != 0 ? written : alarming || !v->known.empty() ? kFindingsPresent : 0;
+    return written != 0 ? written : alarming || !c->known.empty() ? kFindingsPresent : 0;
   };
-  std::vector<Suspect> all = v->suspects;
-  if (!v->control.empty()) all.push_back({v->control, "to compare with"});
   if (o.format == DiagnoseFormat::json) {
-    JsonWriter w;
-    w.object().field("job", v->id).field("phase", v->phase).field("note", v->note).field("explained", v->explained());
-    w.key("known").array();
-    for (const Known& k : v->known)
-      w.object().field("where", k.where).field("kind", k.kind).field("evidence", k.words).end_object();
-    w.end_array().key("traces").array();
-    for (const Suspect& s : all)
-      w.object().field("node", s.node).field("why", s.why).field("command", command_for(s.node, *v)).end_object();
-    w.end_array().field("then", fmt::format("muster diagnose muster_{}_*.json", v->id));
-    if (told != nullptr) w.key("diagnosis").raw(report::diagnosis_json(*told));
-    w.end_object();
-    put(w.take() + "\n");
+    put(in_json(*c, steps, ranks, told));
     return finish();
   }
-  put(fmt::format("job {} {} on {} nodes: {}{}\n", v->id, v->name, v->nodes.size(), v->phase,
-                  v->note.empty() ? "" : ", " + v->note));
-  for (const Known& k : v->known) put(fmt::format("  {}: {}{}\n", k.where, k.kind, k.words.empty() ? "" : ", " + k.words));
+  put(fmt::format("job {} {} on {} nodes: {}{}\n", c->id, c->name, c->nodes.size(), c->phase,
+                  c->note.empty() ? "" : ", " + c->note));
+  for (const report::JobTrouble& t : c->known) {
+    const std::string gpu = t.slot >= 0 ? fmt::format(" GPU {}", t.slot) : std::string();
+    put(fmt::format("  {}: {}{}\n", t.node.empty() ? "the job" : t.node + gpu, t.kind,
+                    t.evidence.empty() ? "" : ", " + t.evidence));
+  }
+  put_lines(report::say_job_steps(steps));
+  put_lines(report::say_job_ranks(ranks));
   if (told != nullptr) {
     put("\nits files:\n");
     for (const std::string& line : report::say_diagnosis(*told)) put(line + "\n");
     put("\n");
   }
-  put(v->explained() ? "that may be all there is to it; if not, profiles of three steps tell more:\n"
+  put(c->explained() ? "that may be all there is to it; if not, profiles of three steps tell more:\n"
                      : "what bounds it, profiles of three steps tell:\n");
-  for (const Suspect& s : all) put(fmt::format("  {}   # {}\n", command_for(s.node, *v), s.why));
-  put("(dynolog on the nodes, and KINETO_USE_DAEMON=1 in the job's environment)\n");
-  put(fmt::format("then bring the files together: muster diagnose muster_{}_*.json\n", v->id));
+  for (const report::JobSuspect& s : c->traces) put(fmt::format("  {}   # {}\n", report::trace_command(*c, s.node), s.why));
+  put(fmt::format("({})\n", report::kTraceNeeds));
+  put(fmt::format("then bring the files together: muster diagnose muster_{}_*.json\n", c->id));
   return finish();
 }
 

@@ -21,7 +21,11 @@ namespace {
 
 using report::Format;
 
-std::string path_of(Kind kind) { return "/api/v1/" + std::string(report::kNounNames[static_cast<std::size_t>(kind)]); }
+bool of_fabric(Kind kind) { return kind == Kind::leaves || kind == Kind::links; }
+
+std::string path_of(Kind kind) {
+  return "/api/v1/" + std::string(of_fabric(kind) ? "fabric" : report::kNounNames[static_cast<std::size_t>(kind)]);
+}
 
 std::string singular(Kind kind) { return std::string(report::kNounSingular[static_cast<std::size_t>(kind)]); }
 
@@ -39,8 +43,11 @@ Client::Query query_of(const GetOptions& o) {
   if (!o.rack.empty()) q["rack"] = o.rack;
   if (!o.phase.empty()) q["phase"] = o.phase;
   if (o.open) q["open"] = "1";
+  if (!o.leaf.empty()) q["leaf"] = o.leaf;
+  if (!o.job.empty()) q["job"] = o.job;
   // A GPU's limit counts GPUs, the server's counts nodes.
-  if (o.limit > 0 && o.kind != Kind::gpus && (by_node(o.kind) || o.names.empty())) q["limit"] = std::to_string(o.limit);
+  const bool counts_alike = o.kind != Kind::gpus && !of_fabric(o.kind) && (by_node(o.kind) || o.names.empty());
+  if (o.limit > 0 && counts_alike) q["limit"] = std::to_string(o.limit);
   return q;
 }
 
@@ -81,10 +88,24 @@ struct List {
   Value::Array items;  // chosen
 };
 
+// One answer holds both lists of the fabric: the one that is not wanted goes, the other is `items`.
+Value one_list(Kind kind, Value whole) {
+  if (!of_fabric(kind) || whole.object() == nullptr) return whole;
+  const std::string_view wanted = kind == Kind::leaves ? "leaves" : "items";
+  Value::Object out;
+  for (const auto& m : *whole.object()) {
+    if (m.key == wanted)
+      out.push_back({"items", m.value});
+    else if (m.key != "items" && m.key != "leaves" && (m.key != "left_out" || kind == Kind::links))
+      out.push_back(m);
+  }
+  return Value(std::move(out));
+}
+
 Result<List> fetch(const Client& client, const GetOptions& o) {
   auto whole = client.get(path_of(o.kind), query_of(o));
   if (!whole) return tl::unexpected(whole.error());
-  List list{std::move(*whole), {}};
+  List list{one_list(o.kind, std::move(*whole)), {}};
   const auto& all = report::list_of(list.whole, "items");
   if (by_node(o.kind)) {
     if (auto ok = check_node_names(o, all); !ok) return tl::unexpected(ok.error());
@@ -155,11 +176,13 @@ Result<void> show_once(const Client& client, const GetOptions& o) {
   if (!list) return tl::unexpected(list.error());
   const std::size_t folded = fold_members(o, list->items);
   const bool empty = list->items.empty();
+  const double left_out = report::number_of(list->whole, "left_out").value_or(0);
   const auto text = render(o, std::move(*list), wants_ages(o) ? client.cluster_now() : std::nullopt);
   if (!text) return tl::unexpected(text.error());
   put(*text);
   const bool for_people = o.output.format == Format::table || o.output.format == Format::wide;
   if (empty && for_people) say(fmt::format("no {} to show", report::kNounNames[static_cast<std::size_t>(o.kind)]));
+  if (left_out > 0) say(fmt::format("{:.0f} more were left out: --leaf or --job asks for some of them", left_out));
   if (folded > 0) say(fmt::format("{} more are part of a common cause above: -o wide shows them", folded));
   return {};
 }

@@ -18,6 +18,7 @@ std::string question(const GoodputOptions& o, const std::string& from) {
   if (!from.empty()) w.field("from", from);
   if (!o.to.empty()) w.field("to", o.to);
   if (!o.most.empty()) w.field("most", o.most);
+  if (!o.job.empty()) w.field("job", o.job);
   w.end_object();
   return w.take();
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "adapters/sqlite/journal.h"
+#include "api/render.h"
 #include "base/text.h"
-#include "report/goodput.h"
 #include "report/units.h"
 
 namespace muster::cmd {
@@ -43,6 +43,14 @@ Result<std::size_t> read_word(const Value& input, std::string_view key, std::spa
     return fail(Code::bad_input, fmt::format("{} is '{}'", key, printable(word)),
                 fmt::format("one of {}", join({words.begin(), words.end()}, ", ")));
   return static_cast<std::size_t>(it - words.begin());
+}
+
+// None where nothing is said.
+Result<JobId> read_job(const Value& input) {
+  const Value* v = input.find("job");
+  if (v == nullptr || v->is_null()) return JobId{};
+  if (v->string() == nullptr) return fail(Code::bad_input, "job is no text", "{\"job\": \"17\"}, or leave it out");
+  return api::parse_job_id(*v->string());
 }
 
 }  // namespace
@@ -111,6 +119,19 @@ Result<GoodputTool::Closed> GoodputTool::at(Time utc) {
   return read_until(p, utc);
 }
 
+Result<void> GoodputTool::narrow(report::Goodput& g, const account::JobSums& from, const account::JobSums& to, JobId job) const {
+  const account::JobSums mine = account::only(to, job);
+  // One that had no GPU yet is known to the newest state all the same.
+  if (mine.live.empty() && find_job(newest_.state, job) == nullptr) {
+    const bool array = !members_of(newest_.state, job).empty();
+    return fail(Code::not_found, fmt::format("job {} {}", render(job), array ? "is an array" : "is not in the books"),
+                array ? fmt::format("name one of its members, as {}_0", job.number) : "`muster get jobs` lists those there are");
+  }
+  g.job = render(job);
+  g.stretch = account::difference(account::only(from, job), mine);
+  return {};
+}
+
 Result<std::string> GoodputTool::call(const Value& input) {
   const auto from = read_time(input, "from", Time{});
   if (!from) return tl::unexpected(from.error());
@@ -120,6 +141,8 @@ Result<std::string> GoodputTool::call(const Value& input) {
   if (!by) return tl::unexpected(by.error());
   const auto most = read_word(input, "most", names(Waste{}), kWasteClasses);
   if (!most) return tl::unexpected(most.error());
+  const auto job = read_job(input);
+  if (!job) return tl::unexpected(job.error());
   if (*from >= *to)
     return fail(Code::bad_input, fmt::format("from {} is not before to {}", render_utc(*from), render_utc(*to)),
                 "a stretch begins before it ends");
@@ -151,7 +174,11 @@ Result<std::string> GoodputTool::call(const Value& input) {
     begin = *start;
     g.from = begin->utc;
   }
-  g.stretch = account::difference(begin->sums, books);
+  if (job->some()) {
+    if (const auto known = narrow(g, begin->sums, books, *job); !known) return tl::unexpected(known.error());
+  } else {
+    g.stretch = account::difference(begin->sums, books);
+  }
   const auto waste = *most < kWasteClasses ? std::optional(static_cast<Waste>(*most)) : std::nullopt;
   return report::goodput_json(g, static_cast<report::GoodputBy>(*by), waste);
 }

@@ -11,11 +11,13 @@
 #include "account/job_books.h"
 #include "ports/tool.h"
 #include "ports/view.h"
+#include "report/goodput.h"
 
 namespace muster::cmd {
 
-// {"from": "2026-11-15T00:00:00Z", "to": ..., "by": "cause|account|queue|job", "most": "slow"} -> report::goodput_json. All may
-// be left out: from the beginning, up to now, by cause, those with the most waste first.
+// {"from": "2026-11-15T00:00:00Z", "to": ..., "by": "cause|account|queue|job", "most": "slow", "job": "17"} ->
+// report::goodput_json. All may be left out: from the beginning, up to now, by cause, those with the most waste first, of all
+// jobs.
 class GoodputTool final : public Tool {
  public:
   // `view` says how late it is since the last event; none: the record is all there is.
@@ -38,6 +40,8 @@ class GoodputTool final : public Tool {
   };
   using Closed = std::shared_ptr<const Moment>;
 
+  // Of one job alone, where it is known.
+  Result<void> narrow(report::Goodput& g, const account::JobSums& from, const account::JobSums& to, JobId job) const;
   Result<Closed> at(Time utc);
   Result<Closed> read_until(Position& p, Time utc);
   void keep(const Position& p);

@@ -15,14 +15,19 @@
 #include "background.h"
 #include "base/log.h"
 #include "console.h"
+#include "design_tool.h"
 #include "explain_tool.h"
 #include "goodput_tool.h"
 #include "ingest/json.h"
+#include "job_tools.h"
 #include "journal_past.h"
+#include "plan_tool.h"
 #include "record_reading.h"
 #include "say.h"
 #include "secrets.h"
 #include "timeline_tool.h"
+#include "week_tool.h"
+#include "whatif_tool.h"
 
 namespace muster::cmd {
 namespace {
@@ -50,7 +55,15 @@ struct Faces {
   ShadowReportTool shadow_report;
   GoodputTool goodput;
   TimelineTool timeline;
+  JobStepsTool job_steps;
+  JobRanksTool job_ranks;
+  DiagnoseJobTool diagnose_job;
   AuditTool audit;
+  WeekTool week;
+  WhatIfTool whatif;
+  Errands errands;
+  PlanTool plan;
+  DesignTool design;
   api::Auth auth;
   Background background;
   AgentIntake intake;
@@ -64,7 +77,14 @@ struct Faces {
         shadow_report(o.journal),
         goodput(o.journal, &console),
         timeline(o.journal),
+        job_steps(console, past, timeline),
+        job_ranks(console, past),
+        diagnose_job(console, past),
         audit(o.journal),
+        week(o.journal),
+        whatif(o.journal, console, o.world),
+        plan(o.site, errands),
+        design(errands),
         auth({random_bytes, steady_now, static_cast<std::int64_t>(getuid()), user_name}),
         intake(mailbox, o.site, &console),
         past(o.journal, console),
@@ -83,7 +103,14 @@ struct Faces {
     tools["shadow_report"] = &shadow_report;
     tools["goodput"] = &goodput;
     tools["timeline"] = &timeline;
+    tools["job_steps"] = &job_steps;
+    tools["job_ranks"] = &job_ranks;
+    tools["diagnose_job"] = &diagnose_job;
     tools["audit"] = &audit;
+    tools["week"] = &week;
+    tools["whatif"] = &whatif;
+    tools["plan"] = &plan;
+    tools["design"] = &design;
     return tools;
   }
 };

@@ -2,6 +2,7 @@
 // ports.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "adapters/mailbox/mailbox.h"
@@ -11,6 +12,7 @@
 #include "ports/meter.h"
 #include "ports/tool.h"
 #include "ports/view.h"
+#include "twin/twin.h"
 
 namespace muster::cmd {
 
@@ -29,6 +31,7 @@ struct HostOptions {
   Site site;
   Policy policy;
   std::string journal;  // its file: questions about the past are read from there
+  std::optional<twin::Config> world;  // what a simulation in this process is made of, for what-ifs; none: it is assumed
   Tools tools;  // beside those every host has
   std::function<Result<std::string>()>
       trouble;    // asked each turn: what is wrong with the edges, in words; an error ends the host

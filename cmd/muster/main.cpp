@@ -23,6 +23,8 @@ struct Dispatch {
   int operator()(const ResumeOptions& o) const { return run_resume(o); }
   int operator()(const TopOptions& o) const { return run_top(o); }
   int operator()(const GoodputOptions& o) const { return run_goodput(o); }
+  int operator()(const ReportOptions& o) const { return run_report(o); }
+  int operator()(const WhatIfOptions& o) const { return run_whatif(o); }
   int operator()(const GetOptions& o) const { return run_get(o); }
   int operator()(const DescribeOptions& o) const { return run_describe(o); }
   int operator()(const ExplainOptions& o) const { return run_explain(o); }

@@ -42,6 +42,8 @@ Result<Transformer> chosen_model(const std::string& name) {
   return **found;
 }
 
+Result<const Transformer*> shipped_model(const std::string& name) { return named("model", name, transformers()); }
+
 Result<const GpuModel*> chosen_gpu(const std::string& name) { return named("GPU", name, gpu_models()); }
 
 }  // namespace muster::cmd

@@ -10,6 +10,7 @@ namespace muster::cmd {
 
 // One that ships, or a file: a Hugging Face config.json, or Megatron-LM's arguments.
 Result<Transformer> chosen_model(const std::string& name);
+Result<const Transformer*> shipped_model(const std::string& name);
 Result<const GpuModel*> chosen_gpu(const std::string& name);
 
 }  // namespace muster::cmd

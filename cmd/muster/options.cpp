@@ -69,8 +69,13 @@ void Parser::add_get() {
       {"incidents", "incident", "Incidents: findings on one node, and what is done about them", "Incident numbers",
        "  muster get incidents --open\n  muster get incidents -o jsonl"},
       {"actions", "action", "Actions taken and refused, newest first", "Action keys", "  muster get actions --limit 20"},
+      {"leaves", "leaf", "Leaf switches: the state of their links by rail, what jobs may send up", "Leaf names",
+       "  muster get leaves --sort-by -down\n  muster get leaves --job 17 -o wide"},
+      {"links", "link", "Network links that are bad; with --leaf or --job all of it, with both ends of each cable",
+       "Link names, such as node0001:mlx5_3",
+       "  muster get links\n  muster get links --leaf 3\n  muster get links --job 17 -o wide"},
   };
-  auto* get = command(app_, "get", "List nodes, gpus, jobs, queues, findings, incidents or actions", kLook,
+  auto* get = command(app_, "get", "List nodes, gpus, jobs, queues, findings, incidents, actions, leaves or links", kLook,
                       "  muster get nodes\n  muster get jobs --phase running -o wide\n  muster get incidents --open -o json");
   for (std::size_t i = 0; i < get_.size(); ++i) {
     auto& o = get_[i];
@@ -94,6 +99,10 @@ void Parser::add_get() {
       choice(sub, "--phase", "PHASE", "Only those in this phase: " + join(phases, ", "), phases,
              [&o, phases](std::size_t k) { o.phase = phases[k]; });
     }
+    if (o.kind == Kind::links)
+      words(sub, "--leaf", "LEAF", "All links of this leaf, by its name, number or switch", o.leaf, {}, 255);
+    if (o.kind == Kind::links || o.kind == Kind::leaves)
+      words(sub, "--job", "JOB", "Only what this job uses", o.job, {WordKind::job, {}}, 64);
     if (o.kind == Kind::findings || o.kind == Kind::incidents) flag(sub, "--open", o.open, "Only those not over yet");
     value(
         sub, "--limit", "N", o.kind == Kind::nodes || o.kind == Kind::gpus ? "At most so many" : "Only the newest so many",
@@ -124,7 +133,8 @@ void Parser::add_top() {
 void Parser::add_goodput() {
   auto* sub = command(app_, "goodput", "Where GPU-hours went, from installed to useful, by cause, account, queue or job", kLook,
                       "  muster goodput --since 7d\n  muster goodput --since 24h --by account\n"
-                      "  muster goodput --from 2026-11-01 --to 2026-11-08 --by job --most lost_restart -o json");
+                      "  muster goodput --from 2026-11-01 --to 2026-11-08 --by job --most lost_restart -o json\n"
+                      "  muster goodput --job 42");
   value(sub, "--since", "TIME", "Back from the end, as 6h, 7d",
         [this](const std::string& s) { goodput_.since_s = checked(parse_some_time("--since", s, 3650.0 * 86400)); });
   value(sub, "--from", "UTC", "Begin, such as 2026-11-15T02:03:04Z [the first event]",
@@ -137,6 +147,7 @@ void Parser::add_goodput() {
   const auto classes = as_words(muster::names(Waste{}));
   choice(sub, "--most", "CLASS", "Those with the most of this first: " + join(classes, ", ") + " [all waste]", classes,
          [this, classes](std::size_t i) { goodput_.most = classes[i]; });
+  words(sub, "--job", "ID", "Of one job alone: what was given to it, and what became of that", goodput_.job, {}, 40);
   words(sub, "--journal", "FILE", "Read a journal file instead of asking a running Muster", goodput_.journal,
         {WordKind::file, {}}, 4095);
   add_format(sub, goodput_.format, {Format::table, Format::json});

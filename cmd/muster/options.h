@@ -193,9 +193,19 @@ struct BenchOpenbOptions {
   ProgressMode progress = ProgressMode::automatic;
 };
 
+// How a client command finds the server.
+struct Connection {
+  std::string server;      // "http://127.0.0.1:7070"; empty: the unix socket in the state directory
+  std::string state;       // state directory; empty: the default
+  std::string token_file;  // with --server; empty: $MUSTER_TOKEN
+  std::string at;          // the moment that is asked about, in UTC; empty: now
+};
+
 struct PlanOptions {
   std::string model;
-  std::string cluster;  // or gpu and gpus
+  std::string cluster;    // or gpu and gpus
+  bool here = false;      // or the cluster of the Muster that runs
+  Connection connection;  // to that
   std::string gpu;
   std::uint32_t gpus = 0;
   std::string config;       // of DeepSpeed, Accelerate or Megatron-LM; flags win over it
@@ -232,7 +242,7 @@ struct DesignClusterOptions {
   std::string prices;
   std::uint32_t show = 0;  // number of a design; 0: all as a table
   std::optional<ClusterFile> emit;
-  report::Format format = report::Format::table;  // table, wide or csv
+  report::Format format = report::Format::table;  // table, wide, json or csv
 };
 
 struct PredictFabricOptions {
@@ -370,14 +380,6 @@ struct BenchIngestOptions {
   ProgressMode progress = ProgressMode::automatic;
 };
 
-// How a client command finds the server.
-struct Connection {
-  std::string server;      // "http://127.0.0.1:7070"; empty: the unix socket in the state directory
-  std::string state;       // state directory; empty: the default
-  std::string token_file;  // with --server; empty: $MUSTER_TOKEN
-  std::string at;          // the moment that is asked about, in UTC; empty: now
-};
-
 struct Output {
   report::Format format = report::Format::table;
   bool headers = true;
@@ -430,6 +432,8 @@ struct GetOptions {
   std::string state;               // nodes: only those in this state
   std::string rack;                // nodes: only those in this rack
   std::string phase;               // jobs: only those in this phase
+  std::string leaf;                // links: all of this leaf
+  std::string job;                 // links, leaves: what this job uses
   bool open = false;               // findings, incidents: only open ones
   std::uint32_t limit = 0;         // newest so many; 0: all
   bool watch = false;              // again whenever it changes, until interrupted
@@ -458,7 +462,38 @@ struct GoodputOptions {
   std::string from, to;  // utc; empty: the first event, the last
   std::string by = "cause";
   std::string most;  // a class; empty: all waste
+  std::string job;   // of this one alone; empty: of all
   report::Format format = report::Format::table;
+};
+
+// What a change would do, asked of a running Muster.
+struct WhatIfOptions {
+  Connection connection;
+  std::string policy;  // preset or file instead of the one in force; empty: that one
+  std::vector<std::pair<std::string, std::string>> set;  // settings of it
+  std::uint32_t add_nodes = 0, remove_nodes = 0;
+  std::vector<std::string> remove;  // names and lists of nodes
+  std::optional<std::uint32_t> spares;
+  double days = 7;
+  std::uint32_t seeds = 8;
+  std::optional<double> weather, load;
+  std::string mix;
+  report::Format format = report::Format::table;  // table or json
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+enum class ReportFormat : std::uint8_t { html, md, json };
+constexpr std::array<std::string_view, 3> names(ReportFormat) { return {"html", "md", "json"}; }
+// One file for a weekly meeting.
+struct ReportOptions {
+  Connection connection;
+  std::string journal;         // a file to read instead of asking
+  double since_s = 7 * 86400;  // back from the end
+  std::string since_utc;       // instead of that; empty: none
+  std::string until;           // utc; empty: the end of the record
+  double price = 0;            // of a GPU-hour; 0: the policy's
+  ReportFormat format = ReportFormat::html;
+  std::string file;  // "-": standard output; empty: the usual name
 };
 
 struct ExplainOptions {
@@ -597,16 +632,17 @@ struct ShowText {
 };
 
 using Command =
-    std::variant<ShowText, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions, FleetEmitOptions,
-                 PauseOptions, ResumeOptions, TopOptions, GoodputOptions, GetOptions, DescribeOptions, ExplainOptions,
-                 IncidentOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions, TwinRunOptions, TwinCompareOptions,
-                 TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions, ReplayJobsOptions, BenchPlaceOptions,
-                 BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions, BenchDetectOptions,
-                 BenchLlama3Options, BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions, BenchAccuracyOptions,
-                 BenchClaimsOptions, PlanOptions, PlanPredictOptions, CalibrateRunsOptions, DesignFabricOptions,
-                 DesignClusterOptions, PredictFabricOptions, PredictCongestionOptions, PredictCollectiveOptions,
-                 CalibrateCollectivesOptions, BenchCollectivesOptions, UpgradeOptions, RunbookOptions, GuardOptions,
-                 ShadowOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions, CompletionOptions>;
+    std::variant<ShowText, WhatIfOptions, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions,
+                 FleetEmitOptions, PauseOptions, ResumeOptions, TopOptions, GoodputOptions, ReportOptions, GetOptions,
+                 DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
+                 TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions,
+                 ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,
+                 BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions,
+                 BenchAccuracyOptions, BenchClaimsOptions, PlanOptions, PlanPredictOptions, CalibrateRunsOptions,
+                 DesignFabricOptions, DesignClusterOptions, PredictFabricOptions, PredictCongestionOptions,
+                 PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions, UpgradeOptions, RunbookOptions,
+                 GuardOptions, ShadowOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions,
+                 CompletionOptions>;
 
 // Errors are of code bad_input (exit 2) and name the flag.
 Result<Command> parse_command_line(int argc, const char* const* argv);

@@ -49,7 +49,7 @@ void Parser::add_design_cluster(CLI::App& design) {
   choice(sub, "--emit", "FILE",
          "Of that one or the first: the cluster file that the twin runs, or the fabric as ibnetdiscover prints it", files,
          [&o](std::size_t i) { o.emit = static_cast<ClusterFile>(i); });
-  add_format(sub, o.format, {Format::table, Format::wide, Format::csv});
+  add_format(sub, o.format, {Format::table, Format::wide, Format::json, Format::csv});
   chosen(sub, o);
 }
 

@@ -45,6 +45,7 @@ void Parser::add_diagnose() {
         o.perfetto, {WordKind::file, {}});
   choice(sub, "-o,--output", "FORMAT", "text, json, html (one page with all of it), or csv with --accounting [text]",
          as_words(names(DiagnoseFormat{})), [&o](std::size_t i) { o.format = static_cast<DiagnoseFormat>(i); });
+  add_moment(sub, o.connection);
   add_connection(sub, o.connection);
   chosen(sub, o);
 }

@@ -87,6 +87,8 @@ class Parser {
     add_describe();
     add_top();
     add_goodput();
+    add_report();
+    add_whatif();
     add_explain();
     add_incident();
     add_drain(drain_);
@@ -289,6 +291,8 @@ class Parser {
   void add_describe();
   void add_top();
   void add_goodput();
+  void add_report();
+  void add_whatif();
   void add_explain();
   void add_start_sources(CLI::App* sub);
   void add_incident();
@@ -320,10 +324,12 @@ class Parser {
   FleetEmitOptions fleet_emit_;
   PauseOptions pause_;
   ResumeOptions resume_;
-  std::array<GetOptions, 7> get_;
+  std::array<GetOptions, 9> get_;
   DescribeOptions describe_;
   TopOptions top_;
   GoodputOptions goodput_;
+  ReportOptions report_;
+  WhatIfOptions whatif_;
   ExplainOptions explain_;
   IncidentOptions incident_;
   DrainOptions drain_, undrain_;

@@ -36,7 +36,10 @@ void Parser::add_plan_flags(CLI::App* plan, PlanOptions& o) {
       "Settle what this settles: a configuration of DeepSpeed or of Accelerate with FSDP, or a script with Megatron's arguments; "
       "flags win",
       o.config, {WordKind::file, {}});
+  flag(plan, "--here", o.here, "Instead of a cluster or a GPU: the cluster of the Muster that runs");
   plan->get_option("--gpu")->excludes(cluster);
+  plan->get_option("--here")->excludes(cluster)->excludes(plan->get_option("--gpu"));
+  add_connection(plan, o.connection);
   count("--gpus", "GPUs of the run [the configuration's, else all of the cluster]", o.gpus, 1'000'000);
   count("--batch", "Sequences a step [1024]", o.batch, 10'000'000);
   count("--seq", "Tokens a sequence [8192]", o.seq, 10'000'000);

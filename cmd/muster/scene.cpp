@@ -80,9 +80,13 @@ Result<Policy> load_policy(const std::string& name) {
   if (contains(preset_policy_names(), name)) return preset_policy(name);
   const auto text = read_file(name);
   if (!text) return tl::unexpected(text.error());
-  auto policy = parse_policy(*text, name);
+  return read_policy(*text, name);
+}
+
+Result<Policy> read_policy(const std::string& text, const std::string& name) {
+  auto policy = parse_policy(text, name);
   if (!policy) return policy;
-  if (const auto ok = resolve_zones(*policy, name, *text); !ok) return tl::unexpected(ok.error());
+  if (const auto ok = resolve_zones(*policy, name, text); !ok) return tl::unexpected(ok.error());
   if (const auto ok = decide::check_queues(policy->queues); !ok) {
     Error e = ok.error();
     e.what = name + ": " + e.what;

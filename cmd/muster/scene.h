@@ -23,6 +23,8 @@ bool affords_full_scrapes(const Site& site, double speed);
 // Whether a policy suits a cluster: its queues' guarantees, its groups' nodes; GPU models it names are written as the cluster
 // writes them. Names of nodes that are not there are told on stderr, where a group has others that are.
 Result<void> fit_policy(Policy& policy, const Site& site, const std::string& file);
+// A policy file's text, with its time zones and its queues checked; `name` is for messages.
+Result<Policy> read_policy(const std::string& text, const std::string& name);
 // A policy that ships with Muster, by name, or a file; empty: the default one.
 Result<Policy> load_policy(const std::string& name_or_file);
 // A cluster that ships with Muster, by name, or a file. `cables`, if given: how many the file lists.

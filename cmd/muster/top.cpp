@@ -13,10 +13,10 @@
 #include <tuple>
 
 #include "background.h"
-#include "base/json_writer.h"
 #include "base/text.h"
 #include "client.h"
 #include "commands.h"
+#include "give.h"
 #include "report/units.h"
 #include "say.h"
 #include "terminal.h"
@@ -25,10 +25,6 @@
 namespace muster::cmd {
 namespace {
 
-using report::text_of;
-using report::TopData;
-using report::TopFrame;
-using report::TopList;
 using SteadyClock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
@@ -75,22 +71,13 @@ class Lane {
 
 std::string in_words(const Error& e) { return e.next.empty() ? e.what : e.what + "\nnext: " + e.next; }
 
-// As `muster drain` and the others send it: once more where the answer was lost, under the same id.
+// Its place in the journal, as text.
 Result<Value> send(const Client& client, const TopAct& act) {
-  JsonWriter w;
-  w.object().field("verb", act.verb).field("id", new_command_id());
-  if (!act.node.empty()) w.field("node", act.node);
-  if (act.approval > 0) w.field("approval", act.approval);
-  w.end_object();
-  const auto body = w.take();
-  auto answer = client.post("/api/v1/commands", body);
-  if (!answer && answer.error().code == Code::unreachable) answer = client.post("/api/v1/commands", body);
-  if (!answer || act.node.empty()) return answer;
-  const auto guard = client.get("/api/v1/guard");
-  const Value* shadow = guard ? guard->find("shadow") : nullptr;
-  if (shadow == nullptr || shadow->boolean() == nullptr || !*shadow->boolean()) return answer;
-  return fail(Code::refused, "it is on record, but not done: the policy is in shadow mode, and nothing reaches the engine",
-              "begin with another policy to act");
+  auto seq = give(client, {.verb = act.verb, .node = act.node, .approval = act.approval});
+  if (!seq) return tl::unexpected(seq.error());
+  if (act.node.empty()) return Value(std::move(*seq));
+  if (const auto done = check_not_shadow(client); !done) return tl::unexpected(done.error());
+  return Value(std::move(*seq));
 }
 
 bool shows_more_than_ascii() {
@@ -233,7 +220,7 @@ void Top::act(const TopAct& what) {
   wishes_.ask([this, what] { return send(client_, what); },
               [this, what](const Result<Value>& answer) {
                 state_.view.message =
-                    answer ? fmt::format("{} (event {})", what.done, text_of(*answer, "seq")) : in_words(answer.error());
+                    answer ? fmt::format("{} (event {})", what.done, *answer->string()) : in_words(answer.error());
                 if (reading_.open() == 0) refresh();
               });
 }

@@ -3,17 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/units.h"
 
 namespace muster::cmd {
 namespace {
 
-using report::text_of;
-using report::TopData;
-using report::TopFrame;
-using report::TopList;
-using report::TopPane;
-using report::TopView;
 using Wish = TopWish::Kind;
 
 constexpr std::size_t kFilterMax = 200;  // bytes

@@ -8,9 +8,18 @@
 
 #include "options.h"
 #include "report/top.h"
+#include "report/units.h"
 #include "terminal.h"
 
 namespace muster::cmd {
+
+// The screen's own nouns, here and in both files that use them.
+using report::text_of;
+using report::TopData;
+using report::TopFrame;
+using report::TopList;
+using report::TopPane;
+using report::TopView;
 
 // What is done after a y.
 struct TopAct {
@@ -21,7 +30,7 @@ struct TopAct {
 };
 
 struct TopState {
-  report::TopView view;
+  TopView view;
   std::string flags;            // that find the same server: " --state /tmp/x"
   std::optional<TopAct> asked;  // what the question on the screen is about
   bool leave = false;
@@ -40,10 +49,10 @@ struct TopStep {
 };
 
 // `frame` is what the person saw when pressing it.
-TopStep press(TopState state, const Key& key, const report::TopFrame& frame, const report::TopData& data);
+TopStep press(TopState state, const Key& key, const TopFrame& frame, const TopData& data);
 
 // With the rows as they were drawn: others may have come and gone.
-TopState seen(TopState state, const report::TopFrame& frame);
+TopState seen(TopState state, const TopFrame& frame);
 
 // Asks whether to drain the node, or to undrain one that is held, and says what that does. `node` is the server's answer.
 TopState propose_drain(TopState state, const Value& node);
@@ -53,7 +62,7 @@ struct TopPath {
   std::string path;
   std::map<std::string, std::string> query;
 };
-std::optional<TopPath> top_path(const report::TopView& view);
+std::optional<TopPath> top_path(const TopView& view);
 
 // The command that prints the list.
 std::string list_command(const TopState& state);

@@ -84,6 +84,18 @@ JobSum& job_of(JobSums& sums, const State& s, JobId id) {
   return j;
 }
 
+// Below 0 it is taken away again: of a stretch's beginning.
+void lose(std::vector<JobLoss>& lost, Cause cause, std::int64_t amount, std::int64_t losses) {
+  auto it = std::find_if(lost.begin(), lost.end(), [&](const JobLoss& l) { return l.cause == cause; });
+  if (it == lost.end()) it = lost.insert(lost.end(), JobLoss{cause});
+  it->amount += amount;
+  it->losses += static_cast<std::uint64_t>(losses);
+}
+
+void add_lost(std::vector<JobLoss>& to, const std::vector<JobLoss>& more, std::int64_t times) {
+  for (const JobLoss& l : more) lose(to, l.cause, times * l.amount, times * static_cast<std::int64_t>(l.losses));
+}
+
 void add(JobSums& sums, const State& s, const Entry& x, Cause cause) {
   if (x.amount == 0) return;
   const std::size_t w = index(x.waste);
@@ -96,6 +108,7 @@ void add(JobSums& sums, const State& s, const Entry& x, Cause cause) {
   }
   JobSum& j = job_of(sums, s, x.job);
   j.amount[w] += x.amount;
+  if (x.waste == Waste::lost_restart) lose(j.lost, cause, x.amount, 1);
   owner_of(sums, *j.who)[w] += x.amount;
 }
 
@@ -241,9 +254,13 @@ std::vector<JobSum> jobs_between(const JobSums& from, const JobSums& to) {
     x.id = j.id;
     x.who = j.who;  // of the later part
     x.amount += j.amount;
+    add_lost(x.lost, j.lost, 1);
   };
   const auto minus = [&](const JobSum& j) {
-    if (const auto it = jobs.find(j.id); it != jobs.end()) it->second.amount = it->second.amount - j.amount;
+    const auto it = jobs.find(j.id);
+    if (it == jobs.end()) return;
+    it->second.amount = it->second.amount - j.amount;
+    add_lost(it->second.lost, j.lost, -1);
   };
   for (const auto& e : to.ended) {
     if (before.count(e) == 0) std::for_each(e->begin(), e->end(), plus);
@@ -261,6 +278,36 @@ std::vector<JobSum> jobs_between(const JobSums& from, const JobSums& to) {
 }
 
 }  // namespace
+
+JobSums only(const JobSums& all, JobId job) {
+  JobSums out;
+  out.began = all.began;
+  out.jobs_forgotten = all.jobs_forgotten;
+  JobSum sum;
+  const auto take = [&](const JobSum& j) {
+    if (j.id != job) return;
+    sum.id = job;
+    sum.who = j.who;  // of the latest part
+    sum.amount += j.amount;
+    add_lost(sum.lost, j.lost, 1);
+  };
+  for (const auto& e : all.ended) std::for_each(e->begin(), e->end(), take);
+  if (const auto it = all.live.find(job); it != all.live.end()) take(it->second);
+  if (sum.who == nullptr) return out;
+  for (std::size_t w = 0; w < sum.amount.size(); ++w) {
+    const auto waste = static_cast<Waste>(w);
+    if (sum.amount[w] != 0 && waste != Waste::lost_restart) out.causes[of_job(waste)].amount[w] += sum.amount[w];
+  }
+  for (const JobLoss& l : sum.lost) {
+    CauseSum& c = out.causes[l.cause];
+    c.amount[index(Waste::lost_restart)] += l.amount;
+    c.losses += l.losses;
+  }
+  out.installed = account::sum(sum.amount);
+  out.owners[{sum.who->account, sum.who->queue}] = sum.amount;
+  out.live[job] = std::move(sum);
+  return out;
+}
 
 Stretch difference(const JobSums& earlier, const JobSums& to) {
   const JobSums none;

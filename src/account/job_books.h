@@ -57,10 +57,17 @@ struct JobWho {  // untrusted texts
   std::string account;
   std::string queue;
 };
+// Steps that attempts of a job lost to one cause.
+struct JobLoss {
+  Cause cause;
+  std::int64_t amount = 0;
+  std::uint64_t losses = 0;  // attempts
+};
 struct JobSum {
   JobId id;
   std::shared_ptr<const JobWho> who;
   Classes amount{};
+  std::vector<JobLoss> lost;  // its lost_restart, by cause
 };
 
 // Who pays: time counts for the account and queue that the job had when it was booked.
@@ -130,6 +137,9 @@ struct Stretch {
   std::vector<JobSum> jobs;          // that had any time, by id
   std::uint64_t jobs_forgotten = 0;  // ended, and no longer known one by one
 };
+// The books as if that job were all there is: what was given to it is all that is installed. Nothing where it had nothing, or is
+// not known by itself any more.
+JobSums only(const JobSums& all, JobId job);
 // `from` may be of no books at all, or of those before the site was declared anew: then it counts from the beginning of `to`.
 Stretch difference(const JobSums& from, const JobSums& to);
 

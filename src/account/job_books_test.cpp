@@ -299,6 +299,29 @@ struct Chaos {
   }
 };
 
+TEST(JobBooks, OneJobAloneHasWhatItWasGivenAndWhatItLost) {
+  Kept k;
+  const JobId one = submit(k.t, 1, "vision"), other = submit(k.t, 2, "speech");
+  k.t.tell(JobStarted{one, 1, {kN0}});
+  k.t.tell(JobStarted{other, 1, {kN1}});
+  k.t.pass(minutes(10));
+  const JobSums earlier = k.now();
+  k.t.open(k.t.find(FindingKind::gpu_lost, kN0, 3));
+  k.t.tell(JobEnded{one, 1, JobEnd::node_failed, {}, {}});
+  k.t.pass(minutes(10));
+  const JobSums mine = only(k.now(), one);
+  EXPECT_EQ(mine.installed, 8 * 10 * kMinute * 1000);
+  ASSERT_EQ(mine.causes.size(), 1u);
+  EXPECT_EQ(name_of(mine.causes.begin()->first), "gpu_lost");
+  EXPECT_EQ(mine.causes.begin()->second.losses, 1u);
+  EXPECT_EQ(mine.causes.begin()->second.amount[at(Waste::lost_restart)], mine.installed);
+  const Stretch since = difference(only(earlier, one), mine);
+  EXPECT_EQ(since.installed, 0) << "it was given nothing more";
+  EXPECT_EQ(since.unsettled_before, mine.installed);
+  EXPECT_EQ(since.classes[at(Waste::unsettled)], -mine.installed) << "what was unsettled is lost now";
+  EXPECT_TRUE(only(k.now(), {99, 0}).live.empty());
+}
+
 TEST(JobBooks, JobsAndTheRestSumToTheBalanceAfterAnyHistory) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Prng prng(seed, "job books");
@@ -316,6 +339,11 @@ TEST(JobBooks, JobsAndTheRestSumToTheBalanceAfterAnyHistory) {
         std::int64_t owned = sum(x.nobody);
         for (const auto& [owner, o] : x.owners) owned += sum(o.amount);
         EXPECT_EQ(owned, x.installed) << when;
+        const JobSums now = k.now();
+        for (std::size_t i = 0; now.jobs_forgotten == 0 && step == 249 && i < x.jobs.size(); ++i) {
+          const JobId id = x.jobs[i].id;
+          EXPECT_EQ(difference(only(earlier, id), only(now, id)).classes, x.jobs[i].amount) << when << " of " << render(id);
+        }
       }
       if (::testing::Test::HasFailure()) return;
     }

@@ -100,11 +100,16 @@ struct Prepared {
     std::call_once(map_once, [&] { map_text = render_map(frame(), cells()); });
     return map_text;
   }
+  // Without parameters: every open page of it asks again and again.
+  const std::string& fabric() const {
+    std::call_once(fabric_once, [&] { fabric_text = render_fabric(frame(), {}).value_or("{}"); });
+    return fabric_text;
+  }
   std::shared_ptr<const Snapshot> snapshot;
   Faces faces;
-  mutable std::once_flag summary_once, map_once, cells_once, forecast_once;
+  mutable std::once_flag summary_once, map_once, cells_once, forecast_once, fabric_once;
   mutable std::shared_ptr<const MapCells> map_letters;
-  mutable std::string summary_text, map_text, forecast_text;
+  mutable std::string summary_text, map_text, forecast_text, fabric_text;
 };
 
 // What it takes to answer one request.
@@ -345,6 +350,10 @@ HttpResponse Api::Desk::read(const Call& call, const Prepared& now) {
     case RouteId::summary: return render_json(now.summary());
     case RouteId::map: return to_response(map_or_changes(now, query));
     case RouteId::map_values: return to_response(render_map_values(frame, query));
+    case RouteId::fabric: {
+      const bool all = !query.contains("leaf") && !query.contains("job");
+      return all ? render_json(now.fabric()) : to_response(render_fabric(frame, query));
+    }
     case RouteId::nodes: return to_response(render_nodes(frame, query));
     case RouteId::node: return to_response(render_node(frame, call.pieces.at("name")));
     case RouteId::gpus: return to_response(render_gpus(frame, query));

@@ -162,6 +162,14 @@ TEST(Reading, TheMapHasOneLetterPerGpu) {
   EXPECT_TRUE(has(s, "\"node_job\":[\"17\",\"17\",\"\",\"\"],\"node_incident\":[0,1,0,0]")) << s;
 }
 
+TEST(Reading, TheMapSaysInWhichRowARackStandsWhereThatIsKnown) {
+  Office o;
+  o.cluster.state.site.rack_row = {0, 1};
+  o.cluster.tell(NodeChanged{{3}, NodeCondition::down, ""});
+  const std::string s = o.ask(Office::get("/api/v1/map")).body;
+  EXPECT_TRUE(has(s, R"("racks":[{"name":"r1","row":1,"nodes":[0,1]},{"name":"r2","row":2,"nodes":[2,3]}])")) << s;
+}
+
 TEST(Reading, ABriefListOfJobsHasNoNodesAndTakesSeveralPhases) {
   Office o;
   const std::string brief = o.ask(Office::get("/api/v1/jobs", {{"brief", "1"}, {"phase", "running,queued"}})).body;

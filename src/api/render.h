@@ -50,6 +50,9 @@ std::string render_map_changes(const MapCells& before, const MapCells& now, std:
 // One value per GPU, for the colours of the map: each a letter of 64, from the lowest to the highest.
 Result<std::string> render_map_values(const Frame& f, const Query& q);
 
+// The network: leaves by rails; the bad links, or all of a leaf or a job.
+Result<std::string> render_fabric(const Frame& f, const Query& q);
+
 // "17" or "17_3"; not_found for anything else.
 Result<JobId> parse_job_id(std::string_view text);
 // not_found, with the truth about what is remembered.

@@ -24,6 +24,11 @@ constexpr std::array kValues = {
     Parameter{"of", "what: job, temp, power, util, peers, risk or money"},
     kAtTime,
 };
+constexpr std::array kFabric = {
+    Parameter{"leaf", "only this leaf, with all its links: its name, its number or a switch of it"},
+    Parameter{"job", "only what this job uses, with all its links"},
+    kAtTime,
+};
 constexpr std::array kNodes = {
     Parameter{"state", "only nodes in this state: busy, idle, suspect, repairing, drained, down or booting"},
     Parameter{"rack", "only nodes of this rack, by name"},
@@ -68,7 +73,7 @@ const std::array kRoutes = {
     Route{page, "GET", "/incidents/{id}", Role::viewer, 0, "text/html", "the page, with one incident", {}},
     Route{page, "GET", "/timeline", Role::viewer, 0, "text/html", "the page, with nodes by time", {}},
     Route{page, "GET", "/goodput", Role::viewer, 0, "text/html", "the page, with where GPU-hours went", {}},
-    Route{page, "GET", "/plan", Role::viewer, 0, "text/html", "the page, with plans of training runs and designs of clusters", {}},
+    Route{page, "GET", "/plan", Role::viewer, 0, "text/html", "the page, with plans of training runs, designs of clusters", {}},
     Route{page, "GET", "/whatif", Role::viewer, 0, "text/html", "the page, with what another policy or more nodes would do", {}},
     Route{page, "GET", "/policy", Role::viewer, 0, "text/html", "the page, with limits, policy and audit", {}},
     Route{asset, "GET", "/assets/{file}", Role::viewer, 0, "*/*", "a file of the page", {}},
@@ -79,6 +84,7 @@ const std::array kRoutes = {
     Route{summary, "GET", "/api/v1/summary", Role::viewer, 0, kJson, "the cluster in numbers", kAt},
     Route{map, "GET", "/api/v1/map", Role::viewer, 0, kJson, "one letter per GPU, by rack and node", kMap},
     Route{map_values, "GET", "/api/v1/map/values", Role::viewer, 0, kJson, "a value per GPU, a letter of 64", kValues},
+    Route{fabric, "GET", "/api/v1/fabric", Role::viewer, 0, kJson, "leaves by rails; bad links, or those asked for", kFabric},
     Route{nodes, "GET", "/api/v1/nodes", Role::viewer, 0, kJson, "nodes, in the site's order", kNodes},
     Route{node, "GET", "/api/v1/nodes/{name}", Role::viewer, 0, kJson, "one node", kAt},
     Route{gpus, "GET", "/api/v1/gpus", Role::viewer, 0, kJson, "GPUs, node by node", kNodes},

@@ -14,7 +14,7 @@ namespace muster::api {
 enum class RouteId {
   page, asset, login, healthz, metrics, openapi, summary, map, map_values, nodes, node, gpus, jobs, job, queues, queue, forecast,
   findings, incidents, incident, incident_report, actions, guard, policy, upgrade, explain, events, session, new_login, commands,
-  command, intake, tools, tool,
+  command, fabric, intake, tools, tool,
 };
 
 struct Parameter {

@@ -149,7 +149,9 @@ std::string render_map(const Frame& f, const MapCells& cells) {
     if (s.site.nodes[n].rack < racks.size()) racks[s.site.nodes[n].rack].push_back(n);
   }
   for (std::size_t r = 0; r < racks.size(); ++r) {
-    w.object().field("name", s.site.racks[r]).key("nodes").array();
+    w.object().field("name", s.site.racks[r]);
+    if (r < s.site.rack_row.size()) w.field("row", s.site.rack_row[r] + 1);  // as people count; absent where rows are unknown
+    w.key("nodes").array();
     for (const std::uint32_t n : racks[r]) w.value(n);
     w.end_array().end_object();
   }

@@ -29,6 +29,14 @@ bool waits_for_upgrade(const State& s, NodeId n) {
   return t == s.upgrade.turns.end() || !t->second.installed;
 }
 
+SparesAsk spares_ask(double confidence) {
+  SparesAsk ask;
+  ask.failures_per_node_hour = kFailuresPerNodeHour;
+  ask.repair_h = kRepairHours;
+  ask.confidence = confidence;
+  return ask;
+}
+
 double node_busy_w(const State& s) { return s.policy.scheduling.gpu_kw * 1000 * s.site.gpus_per_node; }
 
 }  // namespace
@@ -80,6 +88,13 @@ Shape shape_of(const Layout& layout, const JobSpec& spec) {
 double part_of(const Job& j) {
   if (j.spec.nodes_min == 0 || j.nodes.empty() || j.nodes.size() >= j.spec.nodes) return 1;
   return static_cast<double>(j.nodes.size()) / j.spec.nodes;
+}
+
+std::vector<std::uint32_t> spares_by_pod(const Site& site, double confidence) {
+  SparesAsk ask = spares_ask(confidence);
+  ask.group_nodes.assign(site.pods, 0);
+  for (const NodeSpec& n : site.nodes) ++ask.group_nodes[n.pod];
+  return spares_wanted(ask);
 }
 
 bool may_grow(const State& s, const Job& j) {
@@ -181,10 +196,7 @@ void ClusterView::choose_spares(const State& s) {
   keep_for_smaller(s);
   close_spares();
   if (s.policy.scheduling.spare_confidence <= 0) return;
-  SparesAsk ask;
-  ask.failures_per_node_hour = kFailuresPerNodeHour;
-  ask.repair_h = kRepairHours;
-  ask.confidence = s.policy.scheduling.spare_confidence;
+  SparesAsk ask = spares_ask(s.policy.scheduling.spare_confidence);
   for (const auto& pod : pod_nodes_) ask.group_nodes.push_back(static_cast<std::uint32_t>(pod.size()));
   const std::vector<std::uint32_t> wanted = spares_wanted(ask);
   for (std::size_t p = 0; p < pod_nodes_.size(); ++p) {

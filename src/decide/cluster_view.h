@@ -21,6 +21,8 @@ std::uint32_t model_of(const Layout& layout, std::string_view name);
 Shape shape_of(const Layout& layout, const JobSpec& spec);
 // Part of its pieces that a gang holds: below 1 where it goes on with fewer nodes than it asked for (spec.nodes_min).
 double part_of(const Job& j);
+// Nodes that are kept free for repairs in each pod, so that so many failures find a spare.
+std::vector<std::uint32_t> spares_by_pod(const Site& site, double confidence);
 // Whether such a gang may be restarted in full at its next checkpoint, as far as it and the limits are concerned.
 bool may_grow(const State& s, const Job& j);
 

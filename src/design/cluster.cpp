@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "design/pareto.h"
 #include "design/search.h"
 #include "model/fields.h"
 #include "predict/routes.h"
@@ -156,6 +157,7 @@ class Designer {
 
   Result<ClusterDesigns> run() {
     for (const GpuChoice& c : a_.choices) {
+      if (gives_up()) break;
       if (c.gpu.peak(a_.dtype) <= 0) {
         leave_out(c, {Code::bad_input, fmt::format("{} has no {}", c.gpu.name, name_of(a_.dtype)), "bf16 runs on all of them"});
         continue;
@@ -172,6 +174,7 @@ class Designer {
         continue;
       }
       for (const auto& [kind, over] : {std::pair{FabricKind::rail, 1.0}, {FabricKind::fat_tree, 1.0}, {FabricKind::rail, 3.0}}) {
+        if (gives_up()) break;
         auto one = with(c, *gpus, kind, over);
         if (!one) {
           leave_out(c, one.error());
@@ -185,6 +188,7 @@ class Designer {
         out_.push_back(std::move(*one));
       }
     }
+    if (gives_up()) return fail(Code::refused, "designing was given up before all were compared", "fewer kinds of GPU at once");
     if (out_.empty()) return tl::unexpected(problem_);
     std::stable_sort(out_.begin(), out_.end(), [&](const auto& x, const auto& y) { return all_usd(x) < all_usd(y); });
     mark_front();
@@ -197,6 +201,7 @@ class Designer {
     std::string line = fmt::format("{} is left out: {}", c.gpu.name, why.what);
     if (std::find(left_out_.begin(), left_out_.end(), line) == left_out_.end()) left_out_.push_back(std::move(line));
   }
+  bool gives_up() const { return a_.give_up && a_.give_up(); }
   static std::uint32_t unit(const GpuModel& g) { return g.domain > 8 ? g.domain : 8; }
   double all_usd(const ClusterDesign& d) const { return d.capital_usd() + d.yearly_usd * a_.years; }
 
@@ -211,6 +216,7 @@ class Designer {
     s.seq = a_.seq;
     s.dtype = a_.dtype;
     s.keep = 1;
+    s.give_up = a_.give_up;
     return s;
   }
 
@@ -238,7 +244,7 @@ class Designer {
       return course(c, gpus, found->best.front().step_s, write_gb_s()).s / 86'400;
     };
     int slower = 0;  // sizes in a row that gained nothing: the batch has no more to share out
-    for (std::uint32_t base = unit(c.gpu); base <= 131'072 && slower < 3; base *= 2) {
+    for (std::uint32_t base = unit(c.gpu); base <= 131'072 && slower < 3 && !gives_up(); base *= 2) {
       if (2 * base < least) continue;
       const double d = days(base);
       if (d > a_.days) {
@@ -270,6 +276,7 @@ class Designer {
     ClusterDesign d;
     d.gpu = c.gpu.name;
     d.gpus = gpus;
+    d.peak_pflops = gpus * c.gpu.peak(a_.dtype) / 1e15;
     d.node_gpus = c.gpu.domain > 8 ? 4 : 8;
     d.nodes = gpus / d.node_gpus;
     const double node_kw = c.gpu.tdp_w * d.node_gpus * kServerOverGpu / 1000;
@@ -422,16 +429,11 @@ class Designer {
   }
 
   void mark_front() {
-    const auto days = [](const ClusterDesign& d) { return d.run ? d.run->s : 0.0; };
-    for (ClusterDesign& x : out_) {
-      x.front = std::none_of(out_.begin(), out_.end(), [&](const ClusterDesign& y) {
-        const bool no_worse = y.capital_usd() <= x.capital_usd() && y.yearly_usd <= x.yearly_usd && days(y) <= days(x) &&
-                              y.bisection >= x.bisection - 0.005;
-        const bool better = y.capital_usd() < x.capital_usd() || y.yearly_usd < x.yearly_usd || days(y) < days(x) ||
-                            y.bisection > x.bisection + 0.005;
-        return no_worse && better;
-      });
-    }
+    constexpr double kSlack[] = {0, 0, 0, 0.005};
+    std::vector<Merits> all;
+    for (const ClusterDesign& d : out_) all.push_back({d.capital_usd(), d.yearly_usd, d.run ? d.run->s : 0.0, -d.bisection});
+    const std::vector<bool> front = pareto_front(all, kSlack);
+    for (std::size_t i = 0; i < out_.size(); ++i) out_[i].front = front[i];
   }
 
   const ClusterAsk& a_;

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "design/fabrics.h"
+#include "design/search.h"
 #include "design/storage.h"
 #include "design/whole_run.h"
 #include "model/calibration.h"
@@ -47,6 +48,7 @@ struct ClusterAsk {
   std::string store;         // that is wanted; empty: the cheapest that does
   double feed_gb_s = 0.05;   // that each GPU reads
   double checkpoint_s = 60;  // until one is durable
+  GiveUp give_up;
 };
 
 // What there is to buy when it grows.
@@ -86,7 +88,8 @@ struct ClusterDesign {
   std::optional<TrainingPlan> plan;  // of the named run
   std::optional<WholeRun> run;
   double step_s = 0;
-  bool front = false;  // no other is better in one of capital, yearly cost and days, and worse in none
+  double peak_pflops = 0;  // of all GPUs by their data sheets, in the number format that was asked for
+  bool front = false;      // no other is better in one of capital, yearly cost and days, and worse in none
 
   double capital_usd() const { return servers_usd + network_usd + storage_usd + spares_usd; }
 };

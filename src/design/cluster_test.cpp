@@ -173,5 +173,15 @@ TEST(ClusterDesign, ContradictionsAreSaid) {
   EXPECT_NE(design_clusters(a).error().what.find("reach"), std::string::npos) << "switches too small for them";
 }
 
+TEST(ClusterDesign, ItIsGivenUpWhenTold) {
+  ClusterAsk a = ask();
+  a.tokens = 1e12;
+  a.days = 60;
+  a.give_up = [] { return true; };
+  const auto found = design_clusters(a);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Code::refused);
+}
+
 }  // namespace
 }  // namespace muster::design

@@ -103,7 +103,7 @@ class Search {
  public:
   explicit Search(const SearchAsk& ask) : a_(ask), limit_gb_(ask.gpu.hbm_gb * ask.memory_share) {}
 
-  SearchResult run() {
+  Result<SearchResult> run() {
     TrainingPlan p;
     p.gpus = a_.gpus;
     p.global_batch = a_.global_batch;
@@ -119,6 +119,10 @@ class Search {
           layer_splits(p, batches);
         }
       }
+    }
+    if (given_up_) {
+      return fail(Code::refused, fmt::format("the search was given up after {} ways to spread the run", out_.candidates),
+                  "fewer GPUs, a batch with fewer divisors, or settle some of it (tp, pp, micro...)");
     }
     std::sort(out_.best.begin(), out_.best.end(), faster);
     prefer_simple();
@@ -166,6 +170,8 @@ class Search {
     std::vector<std::optional<Candidate>> best(stages.size());
     for (const std::uint32_t micro : batches) {
       if (!allows(a_.settled.micro_batch, micro)) continue;
+      given_up_ = given_up_ || (a_.give_up && a_.give_up());
+      if (given_up_) return;
       p.micro_batch = micro;
       for (const bool sp : {false, true}) {
         if (sp && (p.tp == 1 || a_.seq % (std::uint64_t{p.tp} * p.cp) != 0)) continue;
@@ -260,6 +266,7 @@ class Search {
 
   const SearchAsk& a_;
   double limit_gb_;
+  bool given_up_ = false;
   SearchResult out_;
 };
 

@@ -1,6 +1,7 @@
 // All the ways to spread a training run over GPUs, and which of them is fastest.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Settled {
   std::optional<bool> sequence_parallel;  // none: where it is faster
 };
 
+// Asked now and then during long work; yes: it ends with an error of the code refused. Empty: never.
+using GiveUp = std::function<bool()>;
+
 struct SearchAsk {
   Transformer model;
   GpuModel gpu;
@@ -41,6 +45,7 @@ struct SearchAsk {
   double memory_share = 0.94;  // of a GPU's that may be used: beyond it allocators fail
   std::uint32_t keep = 5;
   Settled settled;
+  GiveUp give_up;
 };
 
 struct Candidate {

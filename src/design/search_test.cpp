@@ -236,5 +236,17 @@ TEST(Search, ContradictionsAreSaid) {
   EXPECT_EQ(search(gpt3(0)).error().what, "a run on no GPUs");
 }
 
+TEST(Search, ItIsGivenUpWhenTold) {
+  SearchAsk ask = gpt3(1024);
+  int asked = 0;
+  ask.give_up = [&] { return ++asked > 10; };
+  const auto found = search(ask);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Code::refused);
+  EXPECT_EQ(asked, 11) << "and not worked on";
+  ask.give_up = [] { return false; };
+  EXPECT_EQ(search(ask)->candidates, search(gpt3(1024))->candidates);
+}
+
 }  // namespace
 }  // namespace muster::design

@@ -17,6 +17,8 @@ struct GpuReading {
   float power_w = -1;
   float util_pct = -1;
   float sm_clock_mhz = -1;
+  float tensor_active = -1;  // 0 to 1
+  float collective_us = -1;  // mean time in its job's collectives
 };
 
 // Everything the faces show, frozen at one turn. Immutable and shared: readers never wait for the loop.

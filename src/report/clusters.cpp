@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "design/pareto.h"
 #include "model/fields.h"
+#include "report/members.h"
 #include "report/plan.h"
 #include "report/units.h"
 
@@ -34,6 +36,40 @@ void say_storage(const design::ClusterDesign& d, std::vector<std::string>& out) 
   out.push_back(fmt::format("their network: {} ports of nodes and blocks, {} switches{}, {:.1f} million USD", n.ports, n.switches,
                             n.oversubscription > 1 ? fmt::format(", {:g}:1 towards its spines", n.oversubscription) : "",
                             n.usd / 1e6));
+}
+
+double all_usd(const design::ClusterDesign& d, double years) { return d.capital_usd() + d.yearly_usd * years; }
+
+std::vector<bool> front_of(const design::ClusterDesigns& found, double years) {
+  std::vector<design::Merits> all;
+  for (const design::ClusterDesign& d : found.designs) all.push_back({all_usd(d, years), d.run ? d.run->s : -d.peak_pflops});
+  return design::pareto_front(all);
+}
+
+Value design_value(const design::ClusterDesign& d, double years) {
+  constexpr double kHoursAYear = 8766, kDayS = 86'400;
+  const double gpu_hour = all_usd(d, years) / (years * kHoursAYear * d.gpus);
+  Members o, usd, cables;
+  o.text("gpu", d.gpu).count("gpus", d.gpus).count("nodes", d.nodes).count("racks", d.racks);
+  o.text("network", network_words(d.fabric)).number("oversubscription", d.fabric.oversubscription);
+  o.count("switches", d.switches).count("leaves", d.leaves).text("cooling", std::string(name_of(d.cooling)));
+  o.number("it_mw", d.it_mw).number("mw", d.mw).number("peak_pflops", d.peak_pflops);
+  o.number("usd", all_usd(d, years)).number("capital_usd", d.capital_usd()).number("yearly_usd", d.yearly_usd);
+  usd.number("servers", d.servers_usd).number("network", d.network_usd).number("storage", d.storage_usd);
+  usd.number("spares", d.spares_usd).number("hall_and_people", d.yearly_usd * years);
+  o.put("parts_usd", usd.take()).number("usd_per_gpu_hour", gpu_hour);
+  if (d.run) {
+    o.number("days", d.run->s / kDayS).number("step_s", d.step_s).number("interruptions", d.run->interruptions);
+    o.number("useful", d.run->useful).number("run_usd", gpu_hour * d.run->gpu_hours);
+  }
+  if (d.plan) o.text("plan", say_plan(*d.plan));
+  o.number("bisection", d.bisection).number("one_down", d.one_down).number("hops", d.hops);
+  o.number("all_reduce_ms", d.all_reduce_s * 1e3).number("write_gb_s", d.write_gb_s).number("read_gb_s", d.read_gb_s);
+  if (!d.stores.empty()) o.text("store", d.stores.front().kind.name).number("flash_pb", d.stores.front().pb());
+  o.number("object_pb", d.objects.pb()).count("spare_nodes", d.spare_nodes);
+  cables.count("copper", d.cables.copper).count("active", d.cables.active).count("fibre", d.cables.fibre);
+  o.put("cables", cables.take()).count("transceivers", d.transceivers).yes("best", d.front);
+  return o.put("lines", texts(say_cluster(d, years))).take();
 }
 
 }  // namespace
@@ -120,6 +156,19 @@ std::vector<std::string> say_cluster(const design::ClusterDesign& d, double year
                               d.step_s, d.run->s / 86'400, d.run->interruptions));
   }
   return out;
+}
+
+Value clusters_value(const design::ClusterDesigns& found, double years) {
+  const std::vector<bool> front = front_of(found, years);
+  Value::Array designs;
+  for (std::size_t i = 0; i < found.designs.size(); ++i) {
+    Members one;
+    one.count("number", i + 1).yes("front", front[i]);
+    designs.push_back(one.with(design_value(found.designs[i], years)).take());
+  }
+  Members out;
+  out.number("years", years).put("designs", Value(std::move(designs))).put("left_out", texts(found.left_out));
+  return out.take();
 }
 
 std::string render_cluster_file(const design::ClusterDesign& d) {

@@ -337,7 +337,9 @@ std::string describe(Noun noun, const Value& item, const Page& page) {
     case Noun::incidents: describe_incident(w, item); break;
     case Noun::findings: describe_finding(w, item); break;
     case Noun::actions: describe_action(w, item); break;
-    case Noun::gpus: return render_table(list_table(noun, {item}, page.now), {true, true, page.colour});
+    case Noun::gpus:
+    case Noun::leaves:
+    case Noun::links: return render_table(list_table(noun, {item}, page.now), {true, true, page.colour});
   }
   return w.take();
 }

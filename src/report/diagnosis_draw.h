@@ -7,19 +7,15 @@
 #include <string_view>
 
 #include "report/diagnosis.h"
+#include "report/page.h"
 
 namespace muster::report {
 
 constexpr std::size_t kKernelsDrawn = 12;  // classes in the table and the roofline
 
-// Untrusted text, escaped, and cut to so many bytes (twice as many where much of it must be escaped).
-std::string brief(std::string_view text, std::size_t bytes_max);
 std::string rank_title(const diagnose::Profile& p);        // "rank 3", or the file's name; escaped
 std::string render_length(std::int64_t ns);                // "12.3 µs"
-std::string render_thousands(double v);                    // "12,345", "1.25"
-double within(double v, double most);                      // 0 to `most`; 0 for what is no number
 std::string_view colour_of(diagnose::Part part);           // of the bound that it counts for
-std::string swatch(std::string_view colour);               // the small square of a legend
 const diagnose::Profile* first_drawn(const Diagnosis& d);  // the first in which a GPU did anything; none: null
 std::size_t typical_step(const diagnose::Timeline& line);  // whose length is the median
 

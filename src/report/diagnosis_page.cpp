@@ -248,28 +248,6 @@ std::string exchange_note(const Diagnosis& d) {
 
 }  // namespace
 
-std::string brief(std::string_view s, std::size_t bytes_max) {
-  // A name of megabytes must not be looked at more than it is shown.
-  const bool long_one = s.size() > 4 * bytes_max;
-  std::string plain = printable(s.substr(0, long_one ? 4 * bytes_max : s.size()));
-  const auto cut = [&plain](std::size_t n) {
-    while (n > 0 && (static_cast<unsigned char>(plain[n]) & 0xc0) == 0x80) --n;  // not within a character
-    plain.resize(n);
-  };
-  bool shorter = long_one;
-  if (plain.size() > bytes_max) {
-    cut(bytes_max);
-    shorter = true;
-  }
-  std::string out = escape(plain);
-  while (out.size() > 2 * bytes_max && plain.size() > 1) {
-    cut(plain.size() / 2);
-    out = escape(plain);
-    shorter = true;
-  }
-  return shorter ? out + "…" : out;
-}
-
 std::string rank_title(const Profile& p) { return p.trace->rank ? fmt::format("rank {}", *p.trace->rank) : brief(p.file, 40); }
 
 std::string render_length(std::int64_t ns) {
@@ -278,15 +256,6 @@ std::string render_length(std::int64_t ns) {
   if (v < 1e6) return fmt::format("{:.4g} µs", v / 1e3);
   return v < 1e9 ? fmt::format("{:.4g} ms", v / 1e6) : fmt::format("{:.4g} s", v / 1e9);
 }
-
-std::string render_thousands(double v) {
-  if (!(std::abs(v) >= 100) || std::abs(v) > 1e15) return fmt::format("{:.3g}", v);
-  std::string out = fmt::format("{:.0f}", v);
-  for (std::ptrdiff_t at = std::ssize(out) - 3; at > (v < 0 ? 1 : 0); at -= 3) out.insert(static_cast<std::size_t>(at), ",");
-  return out;
-}
-
-double within(double v, double most) { return v > 0 ? std::min(v, most) : 0; }
 
 std::string_view colour_of(diagnose::Part part) {
   using diagnose::Part;
@@ -306,8 +275,6 @@ std::string_view colour_of(diagnose::Part part) {
   }
   return name_of(part);
 }
-
-std::string swatch(std::string_view colour) { return fmt::format("<span class=\"sw {}\"></span>", colour); }
 
 const Profile* first_drawn(const Diagnosis& d) {
   const auto it = std::find_if(d.profiles.begin(), d.profiles.end(), [](const Profile& p) { return !p.line.events.empty(); });
@@ -353,24 +320,19 @@ std::string draw_waterfall(const Diagnosis& d) {
 }
 
 std::string diagnosis_page(const Diagnosis& d) {
-  std::string out =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
-      "form-action 'none'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>muster diagnose";
-  if (!d.verdict.sentence.empty()) out += fmt::format(": {}", name_of(d.verdict.bound));
-  out += "</title>\n<style>";
-  out += kDiagnosisStyle;
-  const auto colour = [&out](std::string_view name) {
-    out += fmt::format(".{0} {{ fill: var(--{0}); background: var(--{0}); }}\n", name);
+  std::string styles(kDiagnosisStyle);
+  const auto colour = [&styles](std::string_view name) {
+    styles += fmt::format(".{0} {{ fill: var(--{0}); background: var(--{0}); }}\n", name);
   };
   for (std::size_t b = 0; b < diagnose::kBounds; ++b) colour(names(Bound{})[b]);
   for (std::size_t k = 0; k < names(diagnose::KernelKind{}).size(); ++k) colour(names(diagnose::KernelKind{})[k]);
-  out += "</style></head>\n<body><main>\n";
+  std::string title = "muster diagnose";
+  if (!d.verdict.sentence.empty()) title += fmt::format(": {}", name_of(d.verdict.bound));
+  std::string out = page_begin(title, styles);
   out += verdict_of_page(d) + draw_waterfall(d) + draw_findings(d) + draw_time_line(d) + draw_kernels(d) + draw_waits(d);
   for (const DiagnosisPart& p : d.parts) out += draw_part(p);
   out += draw_cannot(d);
-  return out + "<footer>muster diagnose. This page is one file and asks nothing of any network.</footer></main></body></html>\n";
+  return out + page_end("muster diagnose");
 }
 
 }  // namespace muster::report

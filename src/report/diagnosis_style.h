@@ -1,5 +1,5 @@
-// The style sheet of the diagnosis' page. Colours are those of Okabe and Ito and shades of them, which people with colour-blind
-// eyes can tell apart as far as that is possible; each stands beside its name as well.
+// What the diagnosis' page adds to the style sheet of every page (page_style.h). Colours are those of Okabe and Ito and shades of
+// them, which people with colour-blind eyes can tell apart as far as that is possible; each stands beside its name as well.
 #pragma once
 #include <string_view>
 
@@ -7,46 +7,24 @@ namespace muster::report {
 
 constexpr std::string_view kDiagnosisStyle = R"css(
 :root {
-  color-scheme: light dark;
-  --bg: #f3f5f8; --panel: #fff; --panel-2: #f3f5f8; --line: #dbe1e8; --text: #16202c; --text-2: #55636f; --accent: #0b62b8;
   --compute: #0072b2; --memory: #009e73; --communication: #d55e00; --input: #e69f00; --launch: #cc79a7; --sync: #7a5195;
   --copy: #b8a400; --pipeline: #8c564b; --dependency: #4d6a7a; --other: #9aa5b1;
   --product: #0072b2; --attention: #4fa6de; --convolution: #9fcdee; --stream: #009e73; --optimizer: #74cdb2; --unknown: #8d99a8;
   --heat: 213 94 0;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
-    --bg: #0d1117; --panel: #151b23; --panel-2: #1d2530; --line: #2a3441; --text: #e4eaf1; --text-2: #9aa8b7; --accent: #5aa9f2;
     --compute: #3d98db; --memory: #22b78c; --communication: #ee7628; --input: #f2b134; --launch: #dd94bd; --sync: #a67fc6;
     --copy: #ddcf45; --pipeline: #b98070; --dependency: #86a3b3; --other: #65717e;
     --product: #3d98db; --attention: #86c5f2; --convolution: #c4e2f8; --stream: #22b78c; --optimizer: #8fdcc5; --unknown: #a3b0c0;
     --heat: 238 118 40;
   }
 }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, "Segoe UI", Roboto, sans-serif; }
-main { max-width: 1240px; margin: 0 auto; padding: 28px 24px 40px; }
-section, header { background: var(--panel); border: 1px solid var(--line); border-radius: 10px; padding: 20px 24px;
-  margin: 0 0 18px; }
-h1 { font-size: 27px; line-height: 1.3; font-weight: 650; margin: 4px 0 10px; letter-spacing: -.01em; text-wrap: balance; }
-h2 { font-size: 18px; font-weight: 650; margin: 0 0 10px; }
-h3 { font-size: 15px; font-weight: 600; margin: 0 0 6px; }
-small { font-size: 13px; font-weight: 400; color: var(--text-2); }
-p { margin: 0 0 10px; }
-.note, figcaption { color: var(--text-2); font-size: 13px; max-width: 100ch; }
-.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.sw { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 7px; }
-code, pre { font: 13px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-.scroll { overflow-x: auto; }
 
 header { border-left: 8px solid var(--bound, var(--line)); }
 .bound { display: inline-block; font-weight: 650; font-size: 15px; }
 .bound .sw { width: 13px; height: 13px; margin-right: 8px; vertical-align: -1px; }
 .sure { color: var(--text-2); font-size: 13px; margin-left: 10px; }
-.facts { display: flex; flex-wrap: wrap; gap: 8px 34px; margin: 14px 0 0; }
-.facts div { min-width: 70px; }
-.facts dt { color: var(--text-2); font-size: 13px; }
-.facts dd { margin: 0; font-size: 18px; font-variant-numeric: tabular-nums; }
 
 .fall { display: grid; grid-template-columns: minmax(200px, 330px) 1fr max-content max-content; gap: 7px 16px;
   align-items: center; }
@@ -103,12 +81,6 @@ aside dd { margin: 0; color: var(--text); text-align: right; font-variant-numeri
   white-space: nowrap; }
 .ticks b:first-child { transform: none; }
 
-table { border-collapse: collapse; font-size: 14px; width: 100%; }
-th { text-align: left; font-weight: 400; font-size: 13px; color: var(--text-2); padding: 3px 12px 5px 0; white-space: nowrap;
-  border-bottom: 1px solid var(--line); }
-td { padding: 5px 12px 5px 0; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th.n { text-align: right; }
-tr > :last-child { padding-right: 0; }
 td.name { max-width: 0; width: 60%; min-width: 240px; overflow: hidden; text-overflow: ellipsis; }
 .meter span { display: inline-block; width: 54px; height: 8px; background: var(--panel-2); border-radius: 2px;
   margin-right: 9px; }
@@ -131,12 +103,7 @@ table.waits { width: auto; }
   background-clip: padding-box; }
 .waits td.last { box-shadow: inset 0 0 0 2px var(--text); }
 .words { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
-.plain { margin: 0; padding-left: 20px; }
-footer { color: var(--text-2); font-size: 13px; padding: 0 4px; }
 @media (max-width: 900px) {
-  main { padding: 14px 12px 30px; }
-  section, header { padding: 16px; }
-  h1 { font-size: 22px; }
   .finding { grid-template-columns: 1fr; }
   .finding aside { grid-column: 1; grid-row: auto; padding-left: 28px; max-width: 340px; }
   .fall, .fall.ranged { grid-template-columns: minmax(110px, 170px) 1fr max-content max-content; column-gap: 10px; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "report/table.h"
 #include "report/units.h"
 
@@ -128,6 +129,7 @@ std::string goodput_json(const Goodput& g, GoodputBy by, std::optional<Waste> mo
   const account::Stretch& s = g.stretch;
   JsonWriter w;
   w.object().field("apiVersion", "v1").field("kind", "Goodput").field("cluster", g.cluster);
+  if (!g.job.empty()) w.field("job", g.job);
   w.field("from_utc", render_utc(g.from)).field("to_utc", render_utc(g.to)).field("events", g.events);
   w.field("installed_gpu_h", gpu_h(s.installed)).field("unsettled_before_gpu_h", gpu_h(s.unsettled_before));
   write_classes(w, s.classes, true);
@@ -179,8 +181,12 @@ Table class_table(const Value& report) {
     if (price > 0) row.push_back(hours_cell(h * price));
     t.rows.push_back(std::move(row));
   };
-  add("installed", installed);
-  for (const Waste w : kDown) add(std::string(names(Waste{})[static_cast<std::size_t>(w)]), class_h(report, w));
+  const bool of_job = !text_of(report, "job").empty();
+  add(of_job ? "given to it" : "installed", installed);
+  for (const Waste w : kDown) {
+    if (of_job && (w == Waste::down || w == Waste::drained || w == Waste::idle)) continue;  // GPUs without a job
+    add(std::string(names(Waste{})[static_cast<std::size_t>(w)]), class_h(report, w));
+  }
   return t;
 }
 
@@ -198,7 +204,7 @@ Table row_table(const Value& report) {
     add(text_of(x, "name").empty() ? "(none)" : text_of(x, "name"), x);
   }
   const Value* nobody = report.find("nobody");
-  if (nobody != nullptr && text_of(report, "by") != "cause") add("(no job)", *nobody);
+  if (nobody != nullptr && text_of(report, "by") != "cause" && text_of(report, "job").empty()) add("(no job)", *nobody);
   return t;
 }
 
@@ -206,9 +212,11 @@ Table row_table(const Value& report) {
 
 std::string render_goodput_text(const Value& report, const Page& page) {
   const TableStyle style{true, false, page.colour};
-  std::string out = fmt::format("From {} to {}: {} GPU-hours installed, goodput {}.\n\n", text_of(report, "from_utc"),
+  const std::string job = printable(text_of(report, "job"));
+  std::string out = fmt::format("{} {} to {}: {} GPU-hours {}, goodput {}.\n\n",
+                                job.empty() ? std::string("From") : fmt::format("Job {}, from", job), text_of(report, "from_utc"),
                                 text_of(report, "to_utc"), render_decimal(number_of(report, "installed_gpu_h").value_or(0), 1),
-                                render_percent(number_of(report, "goodput")));
+                                job.empty() ? "installed" : "given to it", render_percent(number_of(report, "goodput")));
   out += render_table(class_table(report), style) + "\n" + render_table(row_table(report), style);
   const std::size_t rows = list_of(report, "rows").size();
   if (rows > kRowsShown) out += fmt::format("The first {} of {}; `-o json` has more.\n", kRowsShown, rows);

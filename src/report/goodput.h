@@ -20,6 +20,7 @@ struct Goodput {
   double gpu_hour_price = 0;  // in the site's money; 0: not said
   std::uint64_t events = 0;   // of the record, up to `to`
   account::Stretch stretch;
+  std::string job;  // of this one alone: what was given to it is all that is installed; empty: of the whole cluster
 };
 
 constexpr std::size_t kGoodputJobs = 200;

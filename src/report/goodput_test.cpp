@@ -129,6 +129,21 @@ TEST_F(GoodputReport, NothingSettledIsNoGoodput) {
   EXPECT_TRUE(report(GoodputBy::cause).find("goodput")->is_null());
 }
 
+TEST_F(GoodputReport, OfOneJobItIsWhatWasGivenToIt) {
+  g.job = "2";
+  g.stretch = account::difference({}, account::only(books.close(t.s, t.s.mono()), JobId{2, 0}));
+  const Value r = report(GoodputBy::cause);
+  EXPECT_EQ(text_of(r, "job"), "2");
+  EXPECT_DOUBLE_EQ(*number_of(r, "installed_gpu_h"), 4);
+  EXPECT_DOUBLE_EQ(h(r, "lost_restart"), 4);
+  EXPECT_DOUBLE_EQ(h(*row(r, "gpu_lost"), "lost_restart"), 4);
+  EXPECT_EQ(list_of(r, "rows").size(), 1u);
+  const std::string text = render_goodput_text(r, {});
+  EXPECT_NE(text.find("Job 2, from"), std::string::npos) << text;
+  EXPECT_NE(text.find("given to it"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nidle"), std::string::npos) << text;
+}
+
 TEST_F(GoodputReport, TheTextTellsTheSame) {
   g.gpu_hour_price = 2;
   const std::string text = render_goodput_text(report(GoodputBy::account), {});

@@ -63,6 +63,7 @@ class History {
 
   Time first() const { return first_; }  // utc
   Time last() const { return last_; }
+  const State& state() const { return state_; }  // after the last event
   std::size_t bytes() const;  // of what is kept, but for the state, which does not grow
 
  private:

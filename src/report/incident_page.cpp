@@ -12,16 +12,6 @@
 namespace muster::report {
 namespace {
 
-// Untrusted text must not become a heading, a link or HTML in somebody's ticket.
-std::string escape_markdown(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    if (std::string_view("\\`*_[]<>|#~&!").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 class Sheet {
  public:
   Sheet(bool markdown, const Page& page) : markdown_(markdown), page_(page) {}
@@ -48,15 +38,7 @@ class Sheet {
       for (const auto line : split(trim_end(text), '\n')) out_ += fmt::format("  {}\n", line);
       return;
     }
-    out_ += "|";
-    for (const Column& c : t.columns) out_ += " " + lower(c.name) + " |";
-    out_ += "\n|";
-    for (const Column& c : t.columns) out_ += c.right ? "---:|" : "---|";
-    for (const auto& row : t.rows) {
-      out_ += "\n|";
-      for (const Cell& c : row) out_ += " " + escape_markdown(c.text) + " |";
-    }
-    out_ += "\n";
+    out_ += render_markdown(t);
   }
   bool markdown() const { return markdown_; }
   const Page& page() const { return page_; }

@@ -41,6 +41,8 @@ struct JobHit {
 class IncidentStory {
  public:
   explicit IncidentStory(IncidentId id) : id_(id) {}
+  // One that begins now, beside `listener`, which has heard all events so far: so it knows what broke before.
+  IncidentStory(IncidentId id, const IncidentStory& listener) : id_(id), recent_(listener.recent_) {}
   // To be called with every event, in order: before it is folded, and after.
   void before(const Event& e, const State& s);
   void after(const Event& e, const State& s);

@@ -344,6 +344,85 @@ Table actions(const Value::Array& items, std::optional<Time> now) {
   return t;
 }
 
+// How many of a rail's links are not up, worst first: "down 1, unknown 3".
+std::string trouble_on(const Value& counts) {
+  std::string out;
+  for (const std::string_view state : {"down", "errors", "flapped", "told", "unknown"}) {
+    const auto n = number_of(counts, state);
+    if (n && *n > 0) out += fmt::format("{}{} {:.0f}", out.empty() ? "" : ", ", state, *n);
+  }
+  return out;
+}
+
+Table leaves(const Value::Array& items) {
+  Table t{{{"NAME"},
+           {"POD", kRight},
+           {"NODES", kRight},
+           {"LINKS", kRight},
+           {"DOWN", kRight},
+           {"ERRORS", kRight},
+           {"FLAPPED", kRight},
+           {"UNKNOWN", kRight},
+           {"RAILS"},
+           {"JOBS UP", kRight},
+           {"AT WORST", kRight},
+           {"TOLD", kRight, kWide},
+           {"RING GBPS", kRight, kWide},
+           {"WORST GBPS", kRight, kWide},
+           {"CARRIES GBPS", kRight, kWide},
+           {"WHERE", false, kWide}},
+          {}};
+  for (const auto& i : items) {
+    std::string where;
+    for (const auto& rail : list_of(i, "cell_counts")) {
+      where += fmt::format("{}rail {}: {}", where.empty() ? "" : "; ", text_of(rail, "rail"), trouble_on(rail));
+    }
+    const bool bad = number_of(i, "down").value_or(0) > 0;
+    Cell down = whole(i, "down");
+    if (bad) down.tone = Tone::bad;
+    t.rows.push_back({field(i, "name"), whole(i, "pod"), whole(i, "nodes"), whole(i, "links"), std::move(down),
+                      whole(i, "errors"), whole(i, "flapped"), whole(i, "unknown"), field(i, "cells"), whole(i, "crossing_jobs"),
+                      share(i, "worst_case_share"), whole(i, "told"), reading(number_of(i, "ring_gbps")),
+                      reading(number_of(i, "worst_case_gbps")), reading(number_of(i, "capacity_gbps")), words(std::move(where))});
+  }
+  return t;
+}
+
+// The node's end of a link: its NIC; of NVLinks the GPU.
+std::string near_end(const Value& link) {
+  const auto nic = text_of(link, "nic");
+  return nic.empty() ? "GPU " + text_of(link, "slot") : nic;
+}
+
+Table links(const Value::Array& items, std::optional<Time> now) {
+  Table t{{{"NODE"},
+           {"NIC"},
+           {"STATE"},
+           {"FOR"},
+           {"LEAF"},
+           {"SWITCH"},
+           {"PORT"},
+           {"CABLE"},
+           {"JOB"},
+           {"INCIDENT", kRight},
+           {"KIND", false, kWide},
+           {"FINDING", kRight, kWide},
+           {"PART OF", kRight, kWide},
+           {"POD", kRight, kWide},
+           {"RACK", false, kWide},
+           {"BOUNCED", false, kWide},
+           {"EVIDENCE", false, kWide},
+           {"SUGGESTION", false, kWide}},
+          {}};
+  for (const auto& i : items) {
+    t.rows.push_back({field(i, "node"), words(near_end(i)), state(i, "state"), age(i, "since_utc", now), field(i, "leaf"),
+                      field(i, "switch"), field(i, "port"), field(i, "cable"), field(i, "job"), whole(i, "incident", 1),
+                      field(i, "kind"), whole(i, "finding", 1), whole(i, "part_of", 1), whole(i, "pod"), field(i, "rack"),
+                      age(i, "bounced_utc", now), field(i, "evidence"), field(i, "suggestion")});
+  }
+  return t;
+}
+
 }  // namespace
 
 Tone tone_of(std::string_view word) {
@@ -351,7 +430,7 @@ Tone tone_of(std::string_view word) {
     if (word == w) return Tone::good;
   }
   for (const std::string_view w :
-       {"suspect", "repairing", "booting", "starting", "warning", "broken", "unknown", "pending", "lost"}) {
+       {"suspect", "repairing", "booting", "starting", "warning", "broken", "unknown", "pending", "lost", "errors", "flapped"}) {
     if (word == w) return Tone::warn;
   }
   for (const std::string_view w : {"down", "failed", "critical", "refused_by_guard", "refused"}) {
@@ -366,7 +445,9 @@ Tone tone_of(std::string_view word) {
 std::string name_of(Noun noun, const Value& item) {
   switch (noun) {
     case Noun::nodes:
-    case Noun::queues: return text_of(item, "name");
+    case Noun::queues:
+    case Noun::leaves: return text_of(item, "name");
+    case Noun::links: return text_of(item, "node") + ":" + near_end(item);
     case Noun::gpus: return text_of(item, "node") + ":" + text_of(item, "slot");
     case Noun::actions: return text_of(item, "key");
     case Noun::jobs:
@@ -385,6 +466,8 @@ Table list_table(Noun noun, const Value::Array& items, std::optional<Time> now) 
     case Noun::findings: return findings(items, now);
     case Noun::incidents: return incidents(items, now);
     case Noun::actions: return actions(items, now);
+    case Noun::leaves: return leaves(items);
+    case Noun::links: return links(items, now);
   }
   return {};
 }

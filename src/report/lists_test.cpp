@@ -61,7 +61,8 @@ TEST(Lists, ANodeIsOneLine) {
 
 TEST(Lists, MissingMembersAreDashesNotErrors) {
   const auto items = json(R"([{}, {"id":"x","nodes":"nonsense","evidence":{},"progress":"y"}])");
-  for (const auto noun : {Noun::nodes, Noun::gpus, Noun::jobs, Noun::findings, Noun::incidents, Noun::actions}) {
+  for (const auto noun : {Noun::nodes, Noun::gpus, Noun::jobs, Noun::findings, Noun::incidents, Noun::actions, Noun::leaves,
+                          Noun::links}) {
     const auto t = list_table(noun, *items.array(), std::nullopt);
     ASSERT_EQ(t.rows.size(), 2U);
     for (const auto& row : t.rows) ASSERT_EQ(row.size(), t.columns.size());

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "report/members.h"
+
 namespace muster::report {
 namespace {
 
@@ -19,24 +21,8 @@ double usd(const PlanReport& r) { return r.run->gpu_hours * r.wish.price; }
 double low(const PlanReport& r) { return r.rows.front().low; }
 double high(const PlanReport& r) { return r.rows.front().high; }
 
-class Object {
- public:
-  Object& number(const char* key, double v) { return put(key, Value(v)); }
-  Object& count(const char* key, std::uint64_t n) { return put(key, Value(static_cast<std::int64_t>(n))); }
-  Object& text(const char* key, std::string s) { return put(key, Value(std::move(s))); }
-  Object& yes(const char* key, bool b) { return put(key, Value(b)); }
-  Object& put(std::string key, Value v) {
-    members_.push_back({std::move(key), std::move(v)});
-    return *this;
-  }
-  Value take() { return Value(std::move(members_)); }
-
- private:
-  Value::Object members_;
-};
-
 Value split_of(const TrainingPlan& p) {
-  Object o;
+  Members o;
   o.count("tensor", p.tp).count("context", p.cp).count("pipeline", p.pp).count("pieces", p.vp);
   o.text("schedule", std::string(names(Schedule{})[static_cast<std::size_t>(p.schedule())])).count("expert", p.ep);
   o.count("data", p.dp).count("micro_batch", p.micro_batch).yes("sequence_parallel", p.sequence_parallel);
@@ -48,14 +34,14 @@ Value split_of(const TrainingPlan& p) {
 }
 
 Value memory_of(const predict::MemoryUse& m) {
-  Object o;
+  Members o;
   o.number("all", m.all()).number("weights", m.weights).number("gradients", m.gradients).number("optimizer", m.optimizer);
   o.number("activations", m.activations).number("logits", m.logits).number("rest", m.rest);
   return o.take();
 }
 
 Value run_of(const PlanReport& r) {
-  Object o;
+  Members o;
   o.number("tokens", r.wish.tokens).number("days", r.run->s / kDayS).number("days_low", low(r) * r.run->s / kDayS);
   o.number("days_high", high(r) * r.run->s / kDayS).number("useful", r.run->useful);
   o.number("interruptions", r.run->interruptions).number("checkpoint_every_s", r.run->checkpoint_s);
@@ -75,18 +61,20 @@ bool PlanReport::too_dear() const { return run && wish.budget && usd(*this) > *w
 Value plan_value(const PlanReport& r) {
   Value::Array plans;
   for (const PlanRow& row : r.rows) {
-    Object parts, o;
+    Members parts, o;
     for (const StepPart& p : step_parts()) parts.number(p.key, row.time.*p.value);
     const double s = row.candidate.step_s;
-    o.put("split", split_of(row.candidate.plan)).number("step_s", s).number("low_s", s * row.low).number("high_s", s * row.high);
+    o.text("words", say_plan(row.candidate.plan)).put("split", split_of(row.candidate.plan));
+    o.number("step_s", s).number("low_s", s * row.low).number("high_s", s * row.high);
     o.number("mfu", row.mfu).number("tokens_per_s_per_gpu", row.candidate.plan.tokens() / s / row.candidate.plan.gpus);
     o.put("parts_s", parts.take()).put("memory_gb", memory_of(row.memory));
     plans.push_back(o.take());
   }
-  Object out;
+  Members out;
   out.text("model", r.model).text("gpu", r.gpu).count("gpus", r.gpus).count("ways", r.candidates).count("fit", r.fit);
-  out.text("basis", r.basis).put("plans", Value(std::move(plans)));
-  if (r.run) out.put("run", run_of(r));
+  out.text("basis", r.basis).put("plans", Value(std::move(plans))).put("why", texts(say_why(r.rows)));
+  if (r.hbm_gb > 0) out.number("hbm_gb", r.hbm_gb).number("memory_limit_gb", r.memory_limit_gb);
+  if (r.run) out.put("run", run_of(r)).put("says", texts(say_run(r)));
   return out.take();
 }
 

@@ -25,7 +25,9 @@ struct PlanReport {
   std::string model;
   std::string gpu;
   std::uint32_t gpus = 0;
-  std::vector<PlanRow> rows;  // the best first
+  double hbm_gb = 0;           // of one; 0: not told
+  double memory_limit_gb = 0;  // of that, what may be used
+  std::vector<PlanRow> rows;   // the best first
   std::uint64_t candidates = 0, fit = 0;
   std::string basis;  // what the calibration is from
   RunWish wish;

@@ -70,6 +70,17 @@ TEST(PlanReport, JsonHasWhatTheTableHas) {
   }
 }
 
+TEST(PlanReport, JsonSaysWhyAndWhatMemoryMayBeUsed) {
+  PlanReport r = thirty_days();
+  r.hbm_gb = 80;
+  r.memory_limit_gb = 75.2;
+  const std::string json = render_json_line(plan_value(r));
+  for (const char* part : {R"("words":"TP 8)", R"("why":["best: TP 8)", R"("hbm_gb":80)", R"("memory_limit_gb":75.2)",
+                           R"("says":["1e+12 tokens: 30.0 days)"}) {
+    EXPECT_NE(json.find(part), std::string::npos) << part << " in " << json;
+  }
+}
+
 TEST(PlanReport, TheChartHasEachPartThatCanBeSeen) {
   const std::string svg = render_svg(plan_bars(thirty_days()));
   EXPECT_NE(svg.find("a&lt;b&gt; on 64 h100"), std::string::npos);

@@ -130,6 +130,27 @@ std::string render_csv(const Table& table, bool headers) {
   return out;
 }
 
+std::string escape_markdown(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    if (std::string_view("\\`*_[]<>|#~&!").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string render_markdown(const Table& table) {
+  std::string out = "|";
+  for (const Column& c : table.columns) out += " " + lower(c.name) + " |";
+  out += "\n|";
+  for (const Column& c : table.columns) out += c.right ? "---:|" : "---|";
+  for (const auto& row : table.rows) {
+    out += "\n|";
+    for (const Cell& c : row) out += " " + escape_markdown(c.text) + " |";
+  }
+  return out + "\n";
+}
+
 Result<std::vector<std::size_t>> sort_order(const Table& table, std::string_view by) {
   const bool down = by.starts_with('-');
   const auto wanted = same_case(down ? by.substr(1) : by);

@@ -47,6 +47,10 @@ std::string render_table(const Table& table, const TableStyle& style);
 // first) gets a ' in front.
 std::string render_csv(const Table& table, bool headers);
 
+// For a ticket or a mail. Untrusted text must not become a heading, a link or HTML there.
+std::string escape_markdown(std::string_view text);
+std::string render_markdown(const Table& table);
+
 // The order of the rows by a column's name, in any case; "-name" for the other way round. Equal rows keep their order.
 Result<std::vector<std::size_t>> sort_order(const Table& table, std::string_view by);
 

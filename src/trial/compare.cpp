@@ -56,9 +56,27 @@ std::vector<Metric> safety_metrics() {
   };
 }
 
-std::vector<Metric> metrics_for(double installed_hours, double price) {
+std::vector<Metric> work_metrics(double worth) {
+  using R = RunReport;
+  return {
+      {"useful_gpu_hours", "useful GPU-hours", "", "GPU-hours", 1, Wish::more, worth,
+       [](const R& r) { return std::optional(hours_of(r, Waste::useful)); }},
+      {"queue_wait_h", "wait in the queue", "h", "h", 2, Wish::less, 0.25,
+       [](const R& r) { return when(r.waited.jobs > 0, r.waited.mean_s / 3600); }},
+      {"jobs_completed", "jobs completed", "", "jobs", 1, Wish::more, 1,
+       [](const R& r) { return std::optional(static_cast<double>(r.totals.jobs_completed)); }},
+      {"occupied_pct", "GPUs with a job", "%", "points", 2, Wish::neither, 0.5,
+       [](const R& r) { return std::optional(100 * r.allocated_share); }},
+  };
+}
+
+std::vector<Metric> metrics_for(double installed_hours, double price, Judged judged) {
   std::vector<Metric> out = safety_metrics();
   const double worth = std::max(1.0, installed_hours * kWorthShare);
+  if (judged == Judged::work) {
+    std::vector<Metric> more = work_metrics(worth);
+    out.insert(out.begin() + 1, std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
   out.push_back({"gpu_hours_lost", "GPU-hours lost", "", "GPU-hours", 1, Wish::less, worth,
                  [](const RunReport& r) { return std::optional(lost_hours(r)); }});
   for (const Waste w :
@@ -164,7 +182,14 @@ void contrast(CompareReport& out, const std::vector<RunReport>& first, const std
   }
 }
 
+// Where a contender begins, if its cluster is another one.
+struct Ground {
+  Site site;
+  std::optional<control::Books> from;
+};
+
 struct Shared {
+  std::vector<std::optional<Ground>> grounds;  // by contender
   std::mutex lock;
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> failed{false};
@@ -184,6 +209,13 @@ void work(const CompareOptions& options, Shared& shared) {
     one.policy = one.must_hold = options.contenders[who].policy;
     one.twin.seed = options.first_seed + seed;
     one.twin.luck_by_place = true;
+    one.stopped = options.stopped;
+    const std::optional<Ground>& ground = shared.grounds[who];
+    if (ground) {
+      twin::keep_work_of(one.twin, options.run.twin.site);
+      one.twin.site = ground->site;
+    }
+    const std::optional<control::Books>& from = ground ? ground->from : options.from;
     double told = 0;
     const auto tell = [&](double share) {
       const std::lock_guard hold(shared.lock);
@@ -193,7 +225,7 @@ void work(const CompareOptions& options, Shared& shared) {
     };
     one.progress = tell;
     const std::unique_ptr<Journal> journal = options.make_journal();
-    Result<RunReport> r = options.from ? run_fork(one, *journal, *options.from) : run(one, *journal);
+    Result<RunReport> r = from ? run_fork(one, *journal, *from) : run(one, *journal);
     if (!r) {
       const std::lock_guard hold(shared.lock);
       shared.error = r.error();
@@ -207,10 +239,10 @@ void work(const CompareOptions& options, Shared& shared) {
 
 }  // namespace
 
-CompareReport judge(std::vector<std::string> names, std::vector<std::vector<RunReport>> runs, double price) {
+CompareReport judge(std::vector<std::string> names, std::vector<std::vector<RunReport>> runs, double price, Judged judged) {
   MUSTER_CHECK(!runs.empty() && !runs[0].empty() && names.size() == runs.size());
   CompareReport out;
-  for (Metric& m : metrics_for(static_cast<double>(runs[0][0].hours.installed_ms) / kHourMs, price)) {
+  for (Metric& m : metrics_for(static_cast<double>(runs[0][0].hours.installed_ms) / kHourMs, price, judged)) {
     Row row;
     for (const auto& of_one : runs) row.values.push_back(estimate(known_values(m, of_one)));
     row.metric = std::move(m);
@@ -235,6 +267,14 @@ CompareReport judge(std::vector<std::string> names, std::vector<std::vector<RunR
 Result<CompareReport> compare(const CompareOptions& options) {
   MUSTER_CHECK(!options.contenders.empty() && options.seeds > 0);
   Shared shared;
+  for (const Contender& c : options.contenders) {
+    shared.grounds.emplace_back();
+    if (c.site.none()) continue;
+    const auto changed = change_site(options.run.twin.site, c.site);
+    if (!changed) return tl::unexpected(changed.error());
+    shared.grounds.back() = Ground{changed->site, std::nullopt};
+    if (options.from) shared.grounds.back()->from = change_books(*options.from, *changed);
+  }
   shared.runs.assign(options.contenders.size(), std::vector<RunReport>(options.seeds));
   std::vector<std::thread> threads;
   for (unsigned i = 1; i < options.threads; ++i) threads.emplace_back([&] { work(options, shared); });
@@ -243,7 +283,7 @@ Result<CompareReport> compare(const CompareOptions& options) {
   if (shared.error) return tl::unexpected(*shared.error);
   std::vector<std::string> names;
   for (const Contender& c : options.contenders) names.push_back(c.name);
-  return judge(std::move(names), std::move(shared.runs), options.price);
+  return judge(std::move(names), std::move(shared.runs), options.price, options.judged);
 }
 
 }  // namespace muster::trial

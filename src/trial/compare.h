@@ -1,5 +1,5 @@
-// Compare: several policies on the same seeds, so that they meet the same work and the same weather, and what the seeds can say
-// about the differences between them.
+// Compare: several policies, or clusters of several sizes, on the same seeds, so that they meet the same work and the same
+// weather, and what the seeds can say about the differences between them.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ports/journal.h"
+#include "trial/changed_site.h"
 #include "trial/run.h"
 #include "trial/statistics.h"
 
@@ -16,6 +17,7 @@ namespace muster::trial {
 struct Contender {
   std::string name;  // unique
   Policy policy;
+  SiteChange site{};  // what its cluster has more or fewer of; the work that comes stays that of the cluster without the change
 };
 
 // Which way is better. Classes of GPU time have none of their own: less drained time may be more broken time.
@@ -73,8 +75,12 @@ struct CompareReport {
 
 constexpr double kAlpha = 0.05;  // of all tests together: how often a difference is claimed where there is none
 
+// With `work` it is also asked how much was done and how long jobs waited, which is what clusters of several sizes differ by.
+enum class Judged : std::uint8_t { health, work };
+
 // What the runs say. `price` of a lost GPU-hour; 0: not said.
-CompareReport judge(std::vector<std::string> names, std::vector<std::vector<RunReport>> runs, double price);
+CompareReport judge(std::vector<std::string> names, std::vector<std::vector<RunReport>> runs, double price,
+                    Judged judged = Judged::health);
 
 struct CompareOptions {
   RunOptions run;  // its policies and its seed are replaced by each of ...
@@ -82,10 +88,12 @@ struct CompareOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 20;
   double price = 0;
+  Judged judged = Judged::health;
   unsigned threads = 1;
   std::optional<control::Books> from;                      // where every run begins; none: a new cluster
   std::function<std::unique_ptr<Journal>()> make_journal;  // safe to call from any thread
   std::function<void(double)> progress;                    // share done; called from one thread at a time
+  std::function<bool()> stopped;                           // true ends it with Code::conflict; from any thread
 };
 
 Result<CompareReport> compare(const CompareOptions& options);

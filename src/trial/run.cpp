@@ -33,8 +33,9 @@ struct History {
       const Duration left = until - turn->now.utc;
       twin.wait(std::min(turn->wake_at, turn->now.steady + left));
       const double share = (twin.now().utc - began).seconds() / std::max(1e-9, (until - began).seconds());
-      if (options.progress && share >= next_progress) {
-        options.progress(std::min(share, 1.0));
+      if (share >= next_progress) {
+        if (options.progress) options.progress(std::min(share, 1.0));
+        if (options.stopped && options.stopped()) return fail(Code::conflict, "it was stopped");
         next_progress = share + 0.005;
       }
     }
@@ -71,7 +72,7 @@ std::string unfinished(const twin::Twin& twin, const Score& score, const State& 
 }
 
 Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& twin, std::unique_ptr<control::Loop> loop,
-                       Checker& checker, Score& score) {
+                       Checker& checker, Score& score, const Waits& waits) {
   const std::uint64_t errors_before = log_errors_of_this_thread();
   const Time began = twin.now().utc;
   const Time end = began + options.length;
@@ -98,6 +99,7 @@ Result<RunReport> play(const RunOptions& options, Journal& journal, twin::Twin& 
   out.goodput = account::goodput(out.hours);
   out.node_days = (twin.now().utc - began).seconds() / 86400.0 * static_cast<double>(s.nodes.size());
   out.allocated_share = twin.allocated_share();
+  out.waited = waits.at_end(s, twin.now().steady + s.mono_offset);
   out.totals = s.totals;
   out.jobs_lost = s.totals.jobs_failed - s.totals.jobs_timed_out;
   out.marks = score.marks(twin.faults(), s, twin.now().utc, options.to_the_end ? Duration{} : hours(1));
@@ -145,14 +147,16 @@ Result<RunReport> run(const RunOptions& options, Journal& journal) {
   twin::Twin twin(options.twin);
   Checker checker(options.twin.site, options.must_hold);
   Score score;
+  Waits waits;
   auto loop = control::Loop::start(twin, twin, twin, journal, loop_config(options));
   if (!loop) return tl::unexpected(loop.error());
   control::Loop& l = **loop;
   l.on_event = [&](const Event& e) {
     checker.on_event(e, l.state());
     score.on_event(e, l.state());
+    waits.on_event(e, l.state());
   };
-  return play(options, journal, twin, std::move(*loop), checker, score);
+  return play(options, journal, twin, std::move(*loop), checker, score, waits);
 }
 
 Result<RunReport> run_fork(const RunOptions& options, Journal& journal, control::Books books) {
@@ -167,12 +171,17 @@ Result<RunReport> run_fork(const RunOptions& options, Journal& journal, control:
   Checker checker(options.twin.site, options.must_hold);
   Score score;
   score.begin(books.state);
+  Waits waits;
+  waits.begin(books.state);
   const Totals before = books.state.totals;
   auto loop = control::Loop::fork(twin, twin, twin, journal, loop_config(options), std::move(books));
   if (!loop) return tl::unexpected(loop.error());
   control::Loop& l = **loop;
-  l.on_event = [&](const Event& e) { score.on_event(e, l.state()); };
-  auto report = play(options, journal, twin, std::move(*loop), checker, score);
+  l.on_event = [&](const Event& e) {
+    score.on_event(e, l.state());
+    waits.on_event(e, l.state());
+  };
+  auto report = play(options, journal, twin, std::move(*loop), checker, score, waits);
   if (!report) return report;
   report->rules_checked = false;
   subtract(report->totals, before);

@@ -10,6 +10,7 @@
 #include "model/gpu_hours.h"
 #include "trial/checker.h"
 #include "trial/score.h"
+#include "trial/waits.h"
 #include "twin/twin.h"
 
 namespace muster::trial {
@@ -22,6 +23,7 @@ struct RunOptions {
   bool snapshots = false;         // into the journal, for whoever opens it later
   bool to_the_end = false;        // then no more weather and work, until every fault is over
   std::function<void(double)> progress;  // share done, 0 to 1
+  std::function<bool()> stopped;         // asked now and then; true ends the run with Code::conflict
 };
 
 struct RunReport {
@@ -43,6 +45,7 @@ struct RunReport {
   Marks marks;
   std::vector<std::string> violations;  // the first ones of the checker, and what the end shows
   RuleCounts broken{};                  // all of them
+  Waited waited;
   bool rules_checked = true;  // false in a fork, where the checker does not know what came before: only the sums are looked at
 };
 

@@ -36,6 +36,17 @@ std::uint32_t least_leaf(const Site& site) {
   return size.empty() ? 0 : *std::min_element(size.begin(), size.end());
 }
 
+void keep_work_of(Config& config, const Site& site) {
+  config.mix_nodes = static_cast<std::uint32_t>(site.nodes.size());
+  config.mix_leaf_nodes = least_leaf(site);
+}
+
+Mix mix_of(const Config& c, std::uint64_t seed) {
+  const bool own = c.mix_nodes == 0;
+  return Mix(c.workload.mix, c.workload.load, own ? static_cast<std::uint32_t>(c.site.nodes.size()) : c.mix_nodes,
+             c.site.gpus_per_node, seed, own ? least_leaf(c.site) : c.mix_leaf_nodes);
+}
+
 Cluster::Cluster(Config given)
     : config(completed(std::move(given))),
       per_node(config.site.gpus_per_node),
@@ -46,8 +57,7 @@ Cluster::Cluster(Config given)
       pulse(config.site.nodes.size(), 1),
       silence_told(config.site.nodes.size(), 0),
       store(config.site.storage_write_gbs, kNodeWriteGbs),
-      mix(config.workload.mix, config.workload.load, static_cast<std::uint32_t>(config.site.nodes.size()),
-          config.site.gpus_per_node, config.seed, least_leaf(config.site)),
+      mix(mix_of(config, config.seed)),
       site_weather(config.seed, "weather/site") {
   MUSTER_CHECK(!nodes.empty() && per_node >= 1 && per_node <= 16);
   Prng uptime(config.seed, "nodes/uptime");

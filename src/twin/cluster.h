@@ -159,6 +159,8 @@ constexpr std::uint32_t kDisasterOps = 4;
 
 // Nodes of the smallest leaf.
 std::uint32_t least_leaf(const Site& site);
+// The stream of jobs that the config asks for.
+Mix mix_of(const Config& config, std::uint64_t seed);
 
 struct Cluster {
   explicit Cluster(Config config);

@@ -159,8 +159,7 @@ void Cluster::fork(const State& s) {
     boot = it->second.boot;
     engine_seq = it->second.seq;
   }
-  mix = Mix(config.workload.mix, config.workload.load, static_cast<std::uint32_t>(nodes.size()), per_node, config.seed + s.seq,
-            least_leaf(config.site));  // other jobs than those the state has seen
+  mix = mix_of(config, config.seed + s.seq);  // other jobs than those the state has seen
   const Duration elapsed = s.now.utc - config.start_utc;
   while (next_listed < config.workload.jobs.size() && config.workload.jobs[next_listed].at <= elapsed) ++next_listed;
   begin();

@@ -35,7 +35,14 @@ struct Config {
   bool luck_by_place = false;
   std::string bad_driver;                     // a version that hangs GPUs some minutes after it was installed; empty: none does
   std::string boot;                           // of the engine's event stream; empty: from the seed
+  // The mix is that of a cluster with so many nodes, and so many in its smallest leaf; 0: of this one. See keep_work_of.
+  std::uint32_t mix_nodes = 0;
+  std::uint32_t mix_leaf_nodes = 0;
 };
+
+// The mix asks for as much, and for jobs as large, as it does of `site`, whatever the config's own site is or becomes: clusters
+// of several sizes can then be given the same work.
+void keep_work_of(Config& config, const Site& site);
 
 struct Counters {
   std::uint64_t kernel_events = 0;  // of the event queue

@@ -106,6 +106,12 @@ ran = run('design', 'cluster', '--gpus', '1024', '--gpu', 'h200', '-o', 'csv')
 rows = list(csv.DictReader(io.StringIO(ran.out)))
 check(ran.code == 0 and len(rows) == 3 and all(float(r['capital']) > 30 for r in rows) and any(r['best'] == 'yes' for r in rows),
       'designs of a cluster, compared', ran)
+ran = run('design', 'cluster', '--gpus', '1024', '--gpu', 'h200', '-o', 'json')
+told = json.loads(ran.out)
+check(ran.code == 0 and [d['number'] for d in told['designs']] == [1, 2, 3] and told['designs'][0]['front']
+      and all(abs(sum(d['parts_usd'].values()) - d['usd']) < 1 for d in told['designs']), 'and as JSON, with money in parts', ran)
+ran = run('design', 'cluster', '--gpus', '1024', '--gpu', 'h200', '--show', '2', '-o', 'json')
+check(json.loads(ran.out) == told['designs'][1], 'or one of them', ran)
 with open(f'{STATE}/cluster.yaml', 'w') as f:
     f.write(run('design', 'cluster', '--gpus', '1024', '--gpu', 'h200', '--show', '1', '--emit', 'cluster').out)
 ran = run('twin', 'run', '--cluster', f'{STATE}/cluster.yaml', '--days', '0.2', '-o', 'json')

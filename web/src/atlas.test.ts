@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  bright_nodes, cell_text, count_unknown, cut_begin, cut_end, detail_of, each_node, each_rack, figure, fill_picture, fill_veil,
-  fit, Hands, ink_on, job_colour, kScaleMax, kSteps, layout_atlas, luminance, make_palette, node_box, pack, palette_rgb,
-  parse_rgb, reveal, scale_colour, tip_place, unit_at, value_of, visible, wheel_factor, zoom, type MapValues, type Rgb,
+  bright_nodes, cell_text, count_unknown, cut_begin, cut_end, detail_of, each_node, each_rack, each_row, figure, fill_picture,
+  fill_veil, fit, Hands, ink_on, job_colour, kScaleMax, kSteps, layout_atlas, luminance, make_palette, node_box, pack,
+  palette_rgb, parse_rgb, reveal, scale_colour, tip_place, unit_at, value_of, visible, wheel_factor, zoom, type MapValues,
+  type Rgb,
 } from './atlas.js';
 import { spot_at, step, type Rack } from './layout.js';
 import type { ClusterMap } from './types.js';
@@ -31,6 +32,70 @@ test('every GPU has a pixel of its own, and is found under it', () => {
     }
     assert.equal(taken.size, nodes * gpus);
   }
+});
+
+const in_rows = (racks: Rack[], per_row: number) => racks.map((rack, r) => ({ ...rack, row: Math.floor(r / per_row) + 1 }));
+
+test('racks stand in their rows, and each GPU is found under its pixel', () => {
+  const sites = [[1024, 4, 8, 1.8], [1024, 4, 8, 0.5], [90, 4, 5, 2], [12, 4, 100, 1], [37, 5, 1, 3]] as const;
+  for (const [nodes, per_rack, per_row, aspect] of sites) {
+    const racks = in_rows(racks_of(nodes, per_rack), per_row);
+    const a = layout_atlas(racks, 8, nodes, aspect);
+    const taken = new Set<number>();
+    for (let n = 0; n < nodes; ++n) {
+      for (let slot = 0; slot < 8; ++slot) {
+        const [x, y] = [a.x[n]! + slot, a.y[n]!];
+        assert.ok(x >= 0 && x < a.width && y >= 0 && y < a.height, `node ${n} is at ${x}, ${y} of ${a.width} x ${a.height}`);
+        taken.add(y * a.width + x);
+        assert.deepEqual(spot_at(a, x + 0.5, y + 0.5), { node: n, slot });
+      }
+    }
+    assert.equal(taken.size, nodes * 8);
+    // Rows do not overlap: the racks of one lie in a rectangle that no other row's touch.
+    const boxes = new Map<number, { left: number; top: number; right: number; bottom: number }>();
+    racks.forEach((rack) => rack.nodes.forEach((n) => {
+      const box = boxes.get(rack.row) ?? { left: Infinity, top: Infinity, right: 0, bottom: 0 };
+      boxes.set(rack.row, {
+        left: Math.min(box.left, a.x[n]!), top: Math.min(box.top, a.y[n]!), right: Math.max(box.right, a.x[n]! + 8),
+        bottom: Math.max(box.bottom, a.y[n]! + 1),
+      });
+    }));
+    const all = [...boxes.values()];
+    all.forEach((p, i) => all.slice(0, i).forEach((q) =>
+      assert.ok(p.right <= q.left || q.right <= p.left || p.bottom <= q.top || q.bottom <= p.top, `${per_row} a row`)));
+    const seen: number[] = [];
+    each_row(a, { left: 0, top: 0, right: a.width, bottom: a.height }, (row) => seen.push(row));
+    assert.deepEqual(seen.sort((p, q) => p - q), [...boxes.keys()].sort((p, q) => p - q));
+  }
+});
+
+test('with rows the picture still has about the shape of the window', () => {
+  for (const aspect of [0.6, 1, 1.8]) {
+    const a = layout_atlas(in_rows(racks_of(12_500, 4), 8), 8, 12_500, aspect);
+    const shape = a.width / a.height;
+    assert.ok(shape > aspect * 0.7 && shape < aspect * 1.45, `${shape} for ${aspect}`);
+    assert.ok(a.width * a.height < 400_000, `${a.width} x ${a.height}`);
+  }
+});
+
+test('arrow keys reach every node of every row, and racks without a row come last', () => {
+  const racks = in_rows(racks_of(90, 4), 5); // the last rack and the last row are short
+  const { row, ...stray } = racks[3]!;
+  const a = layout_atlas([...racks.slice(0, 3), stray, ...racks.slice(4)], 8, 90, 1.5);
+  assert.equal(row, 1);
+  const seen = new Set([0]);
+  const todo = [0];
+  while (todo.length > 0) {
+    const node = todo.pop()!;
+    for (const way of ['up', 'down', 'left', 'right'] as const) {
+      const next = step(a, node, way);
+      if (seen.has(next)) continue;
+      seen.add(next);
+      todo.push(next);
+    }
+  }
+  assert.equal(seen.size, 90);
+  assert.equal(a.grid.rows[a.grid.rows.length - 1], 0);
 });
 
 test('the picture has about the shape of the window', () => {
@@ -117,8 +182,10 @@ test('only what is in the window is visited', () => {
 test('detail grows with the scale, and a moving picture has no more than a frame has time for', () => {
   const a = layout_atlas(racks_of(12_500, 4), 8, 12_500, 16 / 9);
   const all = { left: 0, top: 0, right: a.width, bottom: a.height };
-  assert.deepEqual(Object.values(detail_of(2, a, all, true)), Array(6).fill(false));
-  assert.deepEqual(Object.values(detail_of(50, a, { left: 0, top: 0, right: 40, bottom: 20 }, false)), Array(6).fill(true));
+  assert.ok(Object.values(detail_of(2, a, all, true)).every((shown) => !shown));
+  const { row_names, ...rest } = detail_of(50, a, { left: 0, top: 0, right: 40, bottom: 20 }, false);
+  assert.ok(Object.values(rest).every((shown) => shown));
+  assert.equal(row_names, false, 'rows are not known here');
   assert.equal(detail_of(12, a, { left: 0, top: 0, right: 200, bottom: 100 }, true).shapes, true);
   assert.equal(detail_of(12, a, { left: 0, top: 0, right: 200, bottom: 100 }, false).shapes, false);
 });
@@ -201,8 +268,8 @@ test('states have the colours of the style sheet', () => {
   assert.deepEqual(palette_rgb(palette, 'b'), [0x35, 0x81, 0xcf]);
   assert.deepEqual(palette_rgb(palette, 's'), parse_rgb('#f5a83d'));
   assert.equal(pack([1, 2, 3]), 0xff030201);
-  assert.equal(ink_on([255, 255, 255]), '#10151b');
-  assert.equal(ink_on([10, 30, 60]), '#f4f7fa');
+  assert.equal(ink_on([255, 255, 255]), '#000000');
+  assert.equal(ink_on([10, 30, 60]), '#ffffff');
 });
 
 const kMap: ClusterMap = {

@@ -1,6 +1,8 @@
 // The map of every GPU as one picture with a pixel each, the camera that looks at it, and the colours of its values. Pure: a
 // frame on screen is then one copy of the visible part, however many GPUs there are.
-import type { MapLayout, Rack } from './layout.js';
+import {
+  column_at, column_left, line_at, line_top, rack_in, rack_stand, type Grid, type MapLayout, type Rack,
+} from './layout.js';
 import type { ClusterMap } from './types.js';
 
 // Racks, nodes and GPUs as layout.ts places them, in units of one GPU: width and height are those of the picture, in pixels.
@@ -10,41 +12,105 @@ const kRowsMax = 24; // a rack with more nodes than this is shown as several col
 const kGap = 2; // between racks, and between the columns of one: at a close look names of nodes stand there
 const kLabel = 1; // above a rack, beside the gap
 
+const kHead = 2; // above a row of racks, for its name
+const kAisle = 3; // between rows side by side, beside the gap
+const kStraight = 1.15; // a row in one line is worth cells this much smaller
+
+// Racks by the row they stand in, rows in order; those of no row come last. Where no row is known there is one group.
+function rows_of(racks: readonly Rack[]): { row: number; racks: number[] }[] {
+  const groups = new Map<number, number[]>();
+  racks.forEach((rack, r) => {
+    const row = rack.row ?? 0;
+    const group = groups.get(row);
+    if (group) group.push(r);
+    else groups.set(row, [r]);
+  });
+  return [...groups].map(([row, members]) => ({ row, racks: members })).sort((a, b) => (a.row || Infinity) - (b.row || Infinity));
+}
+
+interface Shape {
+  columns: number; // racks side by side in a row
+  blocks: number; // rows side by side
+  lines: number; // of racks, in a row
+  width: number;
+  height: number;
+  grid: Pick<Grid, 'across' | 'down' | 'head'>;
+}
+
+// Of `rows` rows that are known or not, the longest of `most` racks.
+interface Rows {
+  rows: number;
+  most: number;
+  known: boolean;
+  rack_w: number;
+  rack_h: number;
+}
+
+function shape_of({ rows, most, known, rack_w, rack_h }: Rows, columns: number, blocks: number): Shape {
+  const lines = Math.max(1, Math.ceil(most / columns));
+  const head = known ? kHead : 0;
+  const across = columns * (rack_w + kGap) + (known ? kAisle : 0);
+  const down = head + lines * (rack_h + kGap);
+  return {
+    columns, blocks, lines, grid: { across, down, head }, width: blocks * across - kGap - (known ? kAisle : 0),
+    height: Math.max(0, Math.ceil(rows / blocks) * down - kGap),
+  };
+}
+
+// The shape with the largest cells.
+function choose_shape(of: Rows, aspect: number): Shape {
+  let best = shape_of(of, 1, 1);
+  let best_size = 0;
+  for (let columns = 1; columns <= of.most; ++columns) {
+    for (let blocks = 1; blocks <= of.rows; ++blocks) {
+      const shape = shape_of(of, columns, blocks);
+      const size = Math.min(aspect / shape.width, 1 / shape.height) * (of.known && shape.lines === 1 ? kStraight : 1);
+      if (size <= best_size) continue;
+      best_size = size;
+      best = shape;
+    }
+  }
+  return best;
+}
+
 // `aspect`: width over height of the window it is to fill.
 export function layout_atlas(racks: readonly Rack[], gpus_per_node: number, nodes: number, aspect: number): Atlas {
   const gpus = Math.max(1, gpus_per_node);
-  const most = racks.reduce((n, rack) => Math.max(n, rack.nodes.length), 1);
-  const rows = Math.min(most, kRowsMax);
-  const rack_w = Math.ceil(most / rows) * (gpus + kGap) - kGap;
+  const tallest = racks.reduce((n, rack) => Math.max(n, rack.nodes.length), 1);
+  const rows = Math.min(tallest, kRowsMax);
+  const rack_w = Math.ceil(tallest / rows) * (gpus + kGap) - kGap;
   const rack_h = kLabel + rows;
-  const width_of = (columns: number) => columns * (rack_w + kGap) - kGap;
-  const height_of = (columns: number) => Math.max(0, Math.ceil(racks.length / columns) * (rack_h + kGap) - kGap);
-  let columns = 1;
-  let best = 0;
-  for (let c = 1; c <= racks.length; ++c) {
-    const size = Math.min(aspect / width_of(c), 1 / height_of(c));
-    if (size > best) {
-      best = size;
-      columns = c;
-    }
-  }
+  const groups = rows_of(racks);
+  const known = groups.some((g) => g.row > 0);
+  const most = groups.reduce((n, g) => Math.max(n, g.racks.length), 0);
+  const shape = choose_shape({ rows: groups.length, most, known, rack_w, rack_h }, aspect);
+  const { columns, lines } = shape;
+  const rack_at = new Int32Array(Math.max(1, groups.length) * lines * columns).fill(-1);
+  const place_of = new Int32Array(racks.length);
+  groups.forEach((group, g) => group.racks.forEach((r, i) => {
+    place_of[r] = g * lines * columns + i;
+    rack_at[place_of[r]!] = r;
+  }));
   const x = new Float64Array(nodes).fill(NaN);
   const y = new Float64Array(nodes).fill(NaN);
-  const rack_of = new Int32Array(nodes).fill(-1);
-  const index_in_rack = new Int32Array(nodes).fill(-1);
+  const atlas: Atlas = {
+    cell_w: 1, cell_h: 1, gap: 0, row: 1, label: kLabel, columns, rack_w, rack_h, rack_gap: kGap, rows_per_column: rows,
+    node_w: gpus, width: shape.width, height: shape.height, gpus_per_node: gpus, racks, x, y,
+    rack_of: new Int32Array(nodes).fill(-1), index_in_rack: new Int32Array(nodes).fill(-1),
+    grid: { ...shape.grid, columns: shape.blocks, lines, rows: Int32Array.from(groups, (g) => g.row), rack_at, place_of },
+  };
   racks.forEach((rack, r) => {
+    const stand = rack_stand(atlas, r);
+    const [left, top] = [column_left(atlas, stand.column), line_top(atlas, stand.line) + kLabel];
     rack.nodes.forEach((node, i) => {
       if (node < 0 || node >= nodes) return;
-      x[node] = (r % columns) * (rack_w + kGap) + Math.floor(i / rows) * (gpus + kGap);
-      y[node] = Math.floor(r / columns) * (rack_h + kGap) + kLabel + (i % rows);
-      rack_of[node] = r;
-      index_in_rack[node] = i;
+      x[node] = left + Math.floor(i / rows) * (gpus + kGap);
+      y[node] = top + (i % rows);
+      atlas.rack_of[node] = r;
+      atlas.index_in_rack[node] = i;
     });
   });
-  return {
-    cell_w: 1, cell_h: 1, gap: 0, row: 1, label: kLabel, columns, rack_w, rack_h, rack_gap: kGap, rows_per_column: rows,
-    node_w: gpus, width: width_of(columns), height: height_of(columns), gpus_per_node: gpus, racks, x, y, rack_of, index_in_rack,
-  };
+  return atlas;
 }
 
 // ---- camera
@@ -62,7 +128,7 @@ export interface Room {
 
 const kPad = 12;
 const kFitMax = 40; // a small cluster needs no larger cells
-export const kScaleMax = 96;
+export const kScaleMax = 240; // one GPU and its neighbours
 
 export function fit(a: Atlas, room: Room): Camera {
   const w = a.width + 2 * kGap; // names stand left of the first rack too
@@ -127,12 +193,24 @@ export function visible(c: Camera, a: Atlas, room: Room): Box {
 
 // The racks of which a part lies in the box.
 export function each_rack(a: Atlas, box: Box, visit: (rack: number, x: number, y: number) => void): void {
-  const across = a.rack_w + a.rack_gap;
-  const down = a.rack_h + a.rack_gap;
-  for (let line = Math.floor(box.top / down); line * down < box.bottom; ++line) {
-    for (let column = Math.floor(box.left / across); column < a.columns && column * across < box.right; ++column) {
-      const rack = line * a.columns + column;
-      if (rack < a.racks.length) visit(rack, column * across, line * down);
+  const columns = a.grid.columns * a.columns;
+  const lines = Math.ceil(a.grid.rows.length / a.grid.columns) * a.grid.lines;
+  for (let line = line_at(a, box.top); line < lines && line_top(a, line) < box.bottom; ++line) {
+    for (let column = column_at(a, box.left); column < columns && column_left(a, column) < box.right; ++column) {
+      const rack = rack_in(a, column, line);
+      if (rack >= 0) visit(rack, column_left(a, column), line_top(a, line));
+    }
+  }
+}
+
+// The rows of racks of which a part lies in the box; none where rows are not known.
+export function each_row(a: Atlas, box: Box, visit: (row: number, x: number, y: number) => void): void {
+  const { grid } = a;
+  const last = Math.min(grid.columns - 1, Math.floor((box.right - 1) / grid.across));
+  for (let line = Math.floor(box.top / grid.down); line * grid.down < box.bottom; ++line) {
+    for (let column = Math.floor(box.left / grid.across); column <= last; ++column) {
+      const row = grid.rows[line * grid.columns + column] ?? 0;
+      if (row > 0) visit(row, column * grid.across, line * grid.down);
     }
   }
 }
@@ -186,6 +264,7 @@ const kNodeNameMin = 22;
 const kTextMin = 40;
 const kRackNameMin = 52; // pixels a rack
 const kNameHeight = 13;
+const kRowNameHeight = 12;
 const kMovingPieces = 2500; // shapes or texts that a frame can have at 60 a second; a picture at rest has all
 export const kLetter = 6; // pixels of a letter, about
 
@@ -193,6 +272,7 @@ export interface Detail {
   grid: boolean; // lines between cells
   shapes: boolean; // of states, a cell each
   badges: boolean; // of states, in the corner of a cell
+  row_names: boolean;
   rack_names: boolean;
   node_names: boolean;
   texts: boolean; // in cells
@@ -207,6 +287,7 @@ export function detail_of(scale: number, a: Atlas, box: Box, at_rest: boolean): 
     grid: scale >= kGridMin,
     shapes: few && scale >= kShapeMin,
     badges: few && scale >= kBadgeMin,
+    row_names: a.grid.head > 0 && (a.grid.head + a.rack_gap + (names_fit ? 0 : a.label)) * scale >= kRowNameHeight,
     rack_names: names_fit && (at_rest || racks <= kMovingPieces / 2),
     node_names: few && scale >= kNodeNameMin,
     texts: few && scale >= kTextMin,
@@ -269,8 +350,8 @@ export function luminance([r, g, b]: Rgb): number {
   return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
 }
 
-// What can be read on it.
-export const ink_on = (rgb: Rgb): string => (luminance(rgb) > 0.18 ? '#10151b' : '#f4f7fa');
+// What can be read on it: black and white meet where both have a contrast of 4.58.
+export const ink_on = (rgb: Rgb): string => (luminance(rgb) > 0.179 ? '#000000' : '#ffffff');
 
 // Blue over a neutral grey to orange. On a dark ground the high end is the brightest, on a light one the darkest: either way it
 // is what stands out, in print and without colours too.
@@ -294,10 +375,11 @@ export function scale_colour(theme: string, of: string, share: number): Rgb {
   return [0, 1, 2].map((k) => Math.round(from[k]! + (to[k]! - from[k]!) * (at - i))) as unknown as Rgb;
 }
 
-// 64 colours: each hue far from the one before, in four lightnesses, so that they differ without colour as well.
+// 64 colours. Jobs that follow each other have steps about 0.618 of the scale apart (src/api/map_values.cpp): lightness grows
+// with the step, so that these differ in print and to every eye; eight hues tell steps that lie close together apart.
 export function job_colour(theme: string, step: number): Rgb {
-  const light = (theme === 'light' ? [0.5, 0.78, 0.62, 0.4] : [0.62, 0.86, 0.48, 0.74])[step % 4]!;
-  const hue = (Math.floor(step / 4) + (step % 4) / 4) * ((2 * Math.PI) / 16);
+  const light = (theme === 'light' ? 0.36 : 0.44) + 0.46 * (step / (kSteps.length - 1));
+  const hue = ((3 * step) % 8) * ((2 * Math.PI) / 8);
   const chroma = 0.115;
   const [a, b] = [chroma * Math.cos(hue), chroma * Math.sin(hue)];
   // OKLab to sRGB.

@@ -4,6 +4,19 @@
 export interface Rack {
   name: string;
   nodes: number[];
+  row?: number; // of racks, from 1; absent where rows are not known
+}
+
+// Racks stand in blocks, one for each row of racks, and blocks side by side. Where rows are not known all are one block.
+export interface Grid {
+  columns: number; // blocks side by side
+  lines: number; // of racks, in a block
+  across: number; // from one block's left to the next one's
+  down: number;
+  head: number; // above a block's racks, for the row's name
+  rows: Int32Array; // the row that each block is, from 1; 0: not known
+  rack_at: Int32Array; // by place, block by block; -1: nobody's
+  place_of: Int32Array; // by rack
 }
 
 export interface MapLayout {
@@ -12,7 +25,8 @@ export interface MapLayout {
   gap: number; // between cells of a node
   row: number; // from one node's top to the next one's
   label: number; // height of the rack's name; 0: no room for names
-  columns: number; // racks side by side
+  columns: number; // racks side by side, in a block
+  grid: Grid;
   rack_w: number;
   rack_h: number;
   rack_gap: number;
@@ -83,6 +97,16 @@ function choose(racks: number, gpus: number, rows: number, rack_columns: number,
   return best;
 }
 
+// All racks in reading order.
+function one_block(racks: number, columns: number, across: number, down: number): Grid {
+  const order = Int32Array.from({ length: racks }, (_, r) => r);
+  const lines = Math.max(1, Math.ceil(racks / columns));
+  return {
+    columns: 1, lines, across: columns * across, down: lines * down, head: 0, rows: new Int32Array(1), rack_at: order,
+    place_of: order,
+  };
+}
+
 export function layout_map(
   racks: readonly Rack[], gpus_per_node: number, nodes: number, width: number, height: number,
 ): MapLayout {
@@ -108,11 +132,50 @@ export function layout_map(
     });
   });
   return {
+    grid: one_block(racks.length, columns, b.rack_w + b.rack_gap, rack_h + b.rack_gap),
     cell_w, cell_h, columns, gpus_per_node: gpus, racks, x, y, rack_of, index_in_rack, row, rack_h,
     gap: b.gap, label: b.label, rack_gap: b.rack_gap, node_w: b.node_w, rack_w: b.rack_w, rows_per_column: rows,
     width: columns * (b.rack_w + b.rack_gap) - b.rack_gap,
     height: Math.max(0, Math.ceil(racks.length / columns) * (rack_h + b.rack_gap) - b.rack_gap),
   };
+}
+
+// ---- racks among each other: columns and lines are counted through all blocks
+
+// The rack at a column and a line; -1 where none stands.
+export function rack_in(m: MapLayout, column: number, line: number): number {
+  const { grid } = m;
+  if (column < 0 || line < 0 || column >= grid.columns * m.columns) return -1;
+  const block = Math.floor(line / grid.lines) * grid.columns + Math.floor(column / m.columns);
+  return grid.rack_at[(block * grid.lines + (line % grid.lines)) * m.columns + (column % m.columns)] ?? -1;
+}
+
+export function rack_stand(m: MapLayout, rack: number): { column: number; line: number } {
+  const { grid } = m;
+  const place = grid.place_of[rack] ?? 0;
+  const block = Math.floor(place / (grid.lines * m.columns));
+  const within = place % (grid.lines * m.columns);
+  return {
+    column: (block % grid.columns) * m.columns + (within % m.columns),
+    line: Math.floor(block / grid.columns) * grid.lines + Math.floor(within / m.columns),
+  };
+}
+
+export const column_left = (m: MapLayout, column: number): number =>
+  Math.floor(column / m.columns) * m.grid.across + (column % m.columns) * (m.rack_w + m.rack_gap);
+export const line_top = (m: MapLayout, line: number): number =>
+  Math.floor(line / m.grid.lines) * m.grid.down + m.grid.head + (line % m.grid.lines) * (m.rack_h + m.rack_gap);
+
+// Where a point falls, or the last before it.
+export function column_at(m: MapLayout, x: number): number {
+  const block = Math.floor(x / m.grid.across);
+  const within = Math.floor((x - block * m.grid.across) / (m.rack_w + m.rack_gap));
+  return block * m.columns + Math.min(within, m.columns - 1);
+}
+export function line_at(m: MapLayout, y: number): number {
+  const block = Math.floor(y / m.grid.down);
+  const within = Math.floor((y - block * m.grid.down - m.grid.head) / (m.rack_h + m.rack_gap));
+  return block * m.grid.lines + Math.max(0, Math.min(within, m.grid.lines - 1));
 }
 
 export interface Spot {
@@ -123,13 +186,12 @@ export interface Spot {
 // The GPU under a point; the gaps between cells belong to the cell before them, those between racks to nobody.
 export function spot_at(m: MapLayout, px: number, py: number): Spot | null {
   if (px < 0 || py < 0) return null;
-  const column = Math.floor(px / (m.rack_w + m.rack_gap));
-  const line = Math.floor(py / (m.rack_h + m.rack_gap));
-  if (column >= m.columns) return null;
-  const rack = m.racks[line * m.columns + column];
+  const column = column_at(m, px);
+  const line = line_at(m, py);
+  const rack = m.racks[rack_in(m, column, line)];
   if (!rack) return null;
-  const in_x = px - column * (m.rack_w + m.rack_gap);
-  const in_y = py - line * (m.rack_h + m.rack_gap) - m.label;
+  const in_x = px - column_left(m, column);
+  const in_y = py - line_top(m, line) - m.label;
   if (in_x >= m.rack_w || in_y < 0) return null;
   const row = Math.floor(in_y / m.row);
   if (row >= m.rows_per_column) return null;
@@ -146,6 +208,28 @@ export function spot_at(m: MapLayout, px: number, py: number): Spot | null {
 
 export type Way = 'up' | 'down' | 'left' | 'right';
 
+// The next rack to the left or right, past places where none stands; -1 beyond the border.
+function rack_beside(m: MapLayout, rack: number, way: 1 | -1): number {
+  const { column, line } = rack_stand(m, rack);
+  const end = m.grid.columns * m.columns;
+  let to = column + way;
+  while (to >= 0 && to < end && rack_in(m, to, line) < 0) to += way;
+  return rack_in(m, to, line);
+}
+
+// The next rack above or below; where that line ends earlier, its last one in the block. -1 beyond the border.
+function rack_below(m: MapLayout, rack: number, way: 1 | -1): number {
+  const { column, line } = rack_stand(m, rack);
+  const first = column - (column % m.columns);
+  for (let k = 1; k <= m.grid.lines; ++k) {
+    for (let to = column; to >= first; --to) {
+      const found = rack_in(m, to, line + k * way);
+      if (found >= 0) return found;
+    }
+  }
+  return -1;
+}
+
 // The node an arrow key leads to: within the rack, then into the next rack; at the border it stays.
 export function step(m: MapLayout, node: number, way: Way): number {
   const r = m.rack_of[node] ?? -1;
@@ -160,17 +244,17 @@ export function step(m: MapLayout, node: number, way: Way): number {
   };
   switch (way) {
     case 'up':
-      if (i % rows > 0) return at(r, i - 1);
-      return r >= m.columns ? at(r - m.columns, i + rows - 1) : node;
+      return i % rows > 0 ? at(r, i - 1) : at(rack_below(m, r, -1), i + rows - 1);
     case 'down':
       if (i % rows < rows - 1 && i + 1 < rack.nodes.length) return at(r, i + 1);
-      return at(r + m.columns, i - (i % rows));
-    case 'left':
+      return at(rack_below(m, r, 1), i - (i % rows));
+    case 'left': {
       if (i >= rows) return at(r, i - rows);
-      return r % m.columns > 0 ? at(r - 1, i + rows * (Math.ceil((m.racks[r - 1]?.nodes.length ?? 1) / rows) - 1)) : node;
+      const beside = rack_beside(m, r, -1);
+      return at(beside, i + rows * (Math.ceil((m.racks[beside]?.nodes.length ?? 1) / rows) - 1));
+    }
     case 'right':
-      if (i + rows < rack.nodes.length) return at(r, i + rows);
-      return r % m.columns < m.columns - 1 ? at(r + 1, i % rows) : node;
+      return i + rows < rack.nodes.length ? at(r, i + rows) : at(rack_beside(m, r, 1), i % rows);
   }
 }
 

@@ -1,15 +1,16 @@
 // Keeps the store true: one event stream says what changed, the refresher asks for it again.
 import { as_trouble, command_id, get as ask, post } from './api.js';
-import { id_text } from './format.js';
 import { Refresher } from './refresher.js';
 import { open_page, parse_view, render_view, type PageName, type View } from './route.js';
 import { explain_what, kEventTypes, stale_by, wanted_by, type Resource, type Store } from './store.js';
+import { incidents_of, merge_incidents, Touched } from './touched.js';
 import type {
   Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, MapChanges, NodeDetail, Summary,
 } from './types.js';
 
 const kIntervalMs: Record<Resource, number> = {
-  summary: 1000, map: 500, jobs: 1500, incidents: 500, actions: 1000, guard: 1000, node: 1000, explain: 1500, session: 5000,
+  summary: 1000, map: 500, jobs: 1500, incidents: 500, findings: 2000, actions: 1000, guard: 1000, node: 1000, explain: 1500,
+  session: 5000,
 };
 const kReopenMs = [500, 1000, 2000, 4000]; // after a server went away; the last is repeated
 const kSilenceMs = 8000; // after which the page asks whether the server is still there
@@ -24,9 +25,32 @@ export function at_time(path: string, at: string): string {
   return at ? `${path}${path.includes('?') ? '&' : '?'}at=${at}` : path;
 }
 
-async function load(store: Store, resource: Resource): Promise<void> {
+type Get = (path: string) => Promise<unknown>;
+
+// An incident that the server has forgotten meanwhile is nobody's trouble.
+const or_gone = (error: unknown): null => {
+  if (as_trouble(error).status === 404) return null;
+  throw error;
+};
+
+// Those that events were about; the whole list at first, and where events do not tell.
+async function load_incidents(store: Store, touched: Touched, get: Get): Promise<void> {
+  const page = store.get();
+  const knows = page.summary?.seq ?? 0; // every answer from here on knows at least so much
+  const ids = page.view.at || !page.incidents ? null : touched.few(performance.now());
+  if (ids?.length === 0) return;
+  const paths = ids ? ids.map((id) => `/api/v1/incidents/${id}`)
+    : ['/api/v1/incidents?open=1', `/api/v1/incidents?limit=${kEndedShown}`];
+  const answers = await Promise.all(paths.map((path) => get(path).catch(or_gone)));
+  const read = ids ? (answers as (Incident | null)[]).filter((i) => i !== null)
+    : answers.flatMap((answer) => (answer as { items: Incident[] } | null)?.items ?? []);
+  if (!page.view.at) touched.read(ids, knows, performance.now());
+  store.dispatch({ type: 'incidents', incidents: merge_incidents(ids ? store.get().incidents ?? [] : [], read) });
+}
+
+async function load(store: Store, resource: Resource, touched: Touched): Promise<void> {
   const view = store.get().view;
-  const get = async (path: string): Promise<unknown> => {
+  const get: Get = async (path) => {
     const answer = await ask(at_time(path, view.at));
     if (store.get().view.at !== view.at) throw new Overtaken();
     return answer;
@@ -43,7 +67,7 @@ async function load(store: Store, resource: Resource): Promise<void> {
       const answer = (await get(known ? `/api/v1/map?since=${known}` : '/api/v1/map')) as ClusterMap | MapChanges;
       if (!('nodes' in answer)) return store.dispatch({ type: 'map', map: answer });
       store.dispatch({ type: 'map_changes', changes: answer });
-      if (store.get().map_seq === 0) return load(store, 'map'); // not of the map at hand
+      if (store.get().map_seq === 0) return load(store, 'map', touched); // not of the map at hand
       return;
     }
     case 'jobs': {
@@ -52,12 +76,12 @@ async function load(store: Store, resource: Resource): Promise<void> {
       const jobs = await lists<Job>(`${brief}running,starting,broken,queued`, ...(view.jobs === 'ended' ? ended : []));
       return store.dispatch({ type: 'jobs', jobs });
     }
-    case 'incidents': {
-      const all = await lists<Incident>('/api/v1/incidents?open=1', `/api/v1/incidents?limit=${kEndedShown}`);
-      const incidents = [...new Map(all.map((incident) => [id_text(incident.id), incident])).values()];
-      const findings = await lists<Finding>(`/api/v1/findings?open=1&limit=${kFindingsRead}`);
-      return store.dispatch({ type: 'incidents', incidents, findings });
-    }
+    case 'incidents':
+      return load_incidents(store, touched, get);
+    case 'findings':
+      return store.dispatch({
+        type: 'findings', findings: await lists<Finding>(`/api/v1/findings?open=1&limit=${kFindingsRead}`),
+      });
     case 'actions':
       return store.dispatch({ type: 'actions', actions: await lists<Action>(`/api/v1/actions?limit=${kActionsRead}`) });
     case 'guard':
@@ -88,13 +112,19 @@ export interface Live {
 }
 
 export function start_live(store: Store): Live {
-  const refresher = new Refresher<Resource>(
+  const touched = new Touched();
+  const refresher: Refresher<Resource> = new Refresher<Resource>(
     { now: () => performance.now(), later: (ms, run) => void setTimeout(run, ms) },
     kIntervalMs,
-    (resource) =>
-      load(store, resource).catch((error: unknown) => {
+    async (resource) => {
+      try {
+        await load(store, resource, touched);
+      } catch (error) {
         if (!(error instanceof Overtaken)) store.dispatch({ type: 'trouble', resource, trouble: as_trouble(error) });
-      }),
+      }
+      // The server tells of an event a moment before its answers know of it.
+      if (resource === 'incidents' && !store.get().view.at && touched.some()) mark('incidents');
+    },
   );
   // Only what is on screen is asked for.
   const mark = (...resources: readonly Resource[]) => {
@@ -102,7 +132,7 @@ export function start_live(store: Store): Live {
     refresher.mark(...resources.filter((r) => wanted.includes(r)));
   };
   const mark_all = () => refresher.mark(...wanted_by(store.get().view));
-  follow(store, mark, mark_all);
+  follow(store, touched, mark, mark_all);
   mark_all();
   setInterval(() => {
     if (store.get().view.node && !store.get().view.at && store.get().link === 'live') mark('node');
@@ -113,19 +143,21 @@ export function start_live(store: Store): Live {
   });
   const show = (view: View) => {
     const old = store.get().view;
+    if (old.at !== view.at) touched.forget();
     store.dispatch({ type: 'view', view });
     if (old.page !== view.page || old.id !== view.id || old.at !== view.at) mark_all();
-    else mark('node', 'explain', ...(view.jobs === old.jobs ? [] : (['jobs'] as const)));
+    else if (old.node !== view.node) mark('node', 'explain');
+    else if (old.jobs !== view.jobs) mark('jobs');
   };
   addEventListener('popstate', () => show(parse_view(location.pathname, location.search)));
-  // Walking from node to node, typing a filter or going through time is one step back, not fifty.
-  const kSteps = ['node', 'q', 'at', 'from', 'from,to'];
+  // Walking from node to node, typing a filter or going through time is one step back, not fifty; moving over a picture is none.
+  const kSteps = ['node', 'q', 'at', 'from', 'from,to', 'from,to,zoom', 'q,zoom'];
   const go = (change: Partial<View>) => {
     const old = store.get().view;
     const view = { ...old, ...change };
     const keys = Object.keys(change);
-    const goes_on = (k: string) => old[k as keyof View] !== '' && view[k as keyof View] !== '';
-    const walking = kSteps.includes(keys.join()) && keys.every(goes_on);
+    const goes_on = (k: string) => k === 'zoom' || (old[k as keyof View] !== '' && view[k as keyof View] !== '');
+    const walking = keys.join() === 'zoom' || (kSteps.includes(keys.join()) && keys.every(goes_on));
     if (walking) history.replaceState(null, '', render_view(view));
     else history.pushState(null, '', render_view(view));
     show(view);
@@ -152,7 +184,9 @@ export function start_live(store: Store): Live {
 
 // The stream is opened from the position of a summary just read, so nothing between the two is missed; after a break that is done
 // again rather than left to EventSource, because the server that comes back may have another journal, whose numbers begin anew.
-function follow(store: Store, mark: (...resources: readonly Resource[]) => void, mark_all: () => void): void {
+function follow(
+  store: Store, touched: Touched, mark: (...resources: readonly Resource[]) => void, mark_all: () => void,
+): void {
   let source: EventSource | null = null;
   let failures = 0;
   let was_lost = false;
@@ -161,8 +195,12 @@ function follow(store: Store, mark: (...resources: readonly Resource[]) => void,
   const on_event = (event: MessageEvent) => {
     heard = performance.now();
     if (store.get().view.at) return; // the past does not change
-    if (event.type === 'reset') mark_all();
-    else mark(...stale_by(event.type));
+    if (event.type === 'reset') {
+      touched.forget();
+      return mark_all();
+    }
+    touched.note(incidents_of(event.type, event.data as string, store.get().incidents ?? []), Number(event.lastEventId) || 0);
+    mark(...stale_by(event.type));
   };
   const on_summary = (event: MessageEvent) => {
     heard = performance.now();
@@ -188,7 +226,10 @@ function follow(store: Store, mark: (...resources: readonly Resource[]) => void,
     } catch (error) {
       return lost(error ?? 'silence');
     }
-    if (was_lost) store.dispatch({ type: 'restarted' });
+    if (was_lost) {
+      touched.forget();
+      store.dispatch({ type: 'restarted' });
+    }
     if (!store.get().view.at) store.dispatch({ type: 'summary', summary });
     const stream = new EventSource(`/api/v1/events?from=${summary.seq + 1}`);
     source = stream;

@@ -6,9 +6,10 @@ import type {
 } from './types.js';
 
 export type Link = 'connecting' | 'live' | 'lost';
-export type Resource = 'summary' | 'map' | 'jobs' | 'incidents' | 'actions' | 'guard' | 'node' | 'explain' | 'session';
+export type Resource =
+  'summary' | 'map' | 'jobs' | 'incidents' | 'findings' | 'actions' | 'guard' | 'node' | 'explain' | 'session';
 export const kResources: readonly Resource[] = [
-  'summary', 'map', 'jobs', 'incidents', 'actions', 'guard', 'node', 'explain', 'session',
+  'summary', 'map', 'jobs', 'incidents', 'findings', 'actions', 'guard', 'node', 'explain', 'session',
 ];
 
 export interface Notice {
@@ -43,7 +44,8 @@ export type Change =
   | { type: 'map'; map: ClusterMap }
   | { type: 'map_changes'; changes: MapChanges }
   | { type: 'jobs'; jobs: Job[] }
-  | { type: 'incidents'; incidents: Incident[]; findings: Finding[] }
+  | { type: 'incidents'; incidents: Incident[] }
+  | { type: 'findings'; findings: Finding[] }
   | { type: 'actions'; actions: Action[] }
   | { type: 'guard'; approvals: Approval[] }
   | { type: 'node'; node: NodeDetail }
@@ -150,9 +152,9 @@ export function reduce(page: Page, change: Change): Page {
     case 'jobs':
       return { ...page, jobs: change.jobs, troubles: without(page.troubles, 'jobs') };
     case 'incidents':
-      return {
-        ...page, incidents: change.incidents, findings: change.findings, troubles: without(page.troubles, 'incidents'),
-      };
+      return { ...page, incidents: change.incidents, troubles: without(page.troubles, 'incidents') };
+    case 'findings':
+      return { ...page, findings: change.findings, troubles: without(page.troubles, 'findings') };
     case 'actions':
       return {
         ...page,
@@ -201,9 +203,9 @@ export function wanted_by(view: View): readonly Resource[] {
     case 'map':
       return ['summary', 'session', 'map', 'jobs', 'incidents', 'node', 'explain'];
     case 'jobs':
-      return view.id ? ['summary', 'session', 'map', 'jobs', 'incidents'] : ['summary', 'session', 'jobs'];
+      return view.id ? ['summary', 'session', 'map', 'jobs', 'incidents', 'findings'] : ['summary', 'session', 'jobs'];
     case 'incidents':
-      return ['summary', 'session', 'incidents', 'actions', 'guard'];
+      return ['summary', 'session', 'incidents', 'findings', 'actions', 'guard'];
     default:
       return ['summary', 'session'];
   }
@@ -228,9 +230,10 @@ export function stale_by(event_type: string): readonly Resource[] {
       return ['jobs', 'map', 'node'];
     case 'node_changed':
     case 'gpu_swapped':
-      return ['map', 'node', 'incidents'];
+      return ['map', 'node', 'incidents', 'findings'];
     case 'finding_opened':
     case 'finding_cleared':
+      return ['findings', 'incidents', 'map', 'node', 'explain'];
     case 'incident_opened':
     case 'incident_joined':
     case 'incident_moved':
@@ -239,7 +242,7 @@ export function stale_by(event_type: string): readonly Resource[] {
     case 'incident_closed': // what waited for it waits no more
       return ['incidents', 'map', 'node', 'explain', 'guard'];
     case 'finding_grew':
-      return ['incidents'];
+      return ['findings', 'incidents'];
     case 'order_intended':
       return ['incidents', 'map', 'node', 'jobs'];
     case 'order_refused':

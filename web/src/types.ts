@@ -24,7 +24,7 @@ export interface Summary {
 export interface ClusterMap {
   seq: number;
   gpus_per_node: number;
-  racks: { name: string; nodes: number[] }[];
+  racks: { name: string; nodes: number[]; row?: number }[]; // rows count from 1; absent where they are not known
   names: string[];
   gpu_state: string; // one letter a GPU, node by node
   node_job: string[];

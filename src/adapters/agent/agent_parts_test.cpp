@@ -193,6 +193,30 @@ TEST(AgentZeroPages, MemoryThatWasOnlyZeroedIsGivenBackAndWhatWasWrittenStays) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(AgentZeroPages, CodeAndTablesThatWereReadComeBackWhenTheyAreNeeded) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto resident_kb = [] {
+      std::ifstream f("/proc/self/smaps_rollup");
+      std::string word;
+      while (f >> word && word != "Rss:") {
+      }
+      long kb = 0;
+      f >> kb;
+      return kb;
+    };
+    const bool before = parse_json("{\"a\": [1, 2]}").has_value();
+    const long had = resident_kb();
+    release_code();
+    const long has = resident_kb();
+    const bool after = parse_json("{\"a\": [1, 2]}").has_value();
+    _exit(before && after && has < had - 500 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(AgentTopology, TheNearestNicIsTheOneUnderTheSameSwitch) {
   char name[] = "/tmp/muster-sys-XXXXXX";
   const std::filesystem::path root = mkdtemp(name);

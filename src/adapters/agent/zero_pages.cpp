@@ -8,6 +8,7 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -34,20 +35,24 @@ std::string slurp(const char* path) {
 struct Mapping : Region {
   std::string mode;  // "rw-p"
   unsigned long inode = 0;
-  std::string name;  // first word of it
+  std::string name;      // first word of it
+  bool written = false;  // some of its pages are no longer the file's: only smaps tells
 };
 
-// "7f00-7f40 rw-p 00000000 00:00 0 [heap]"
-std::vector<Mapping> mappings() {
+// "7f00-7f40 rw-p 00000000 00:00 0 [heap]", and in smaps lines as "Anonymous:  12 kB" after each.
+std::vector<Mapping> mappings(const char* file = "/proc/self/maps") {
   std::vector<Mapping> out;
-  const std::string maps = slurp("/proc/self/maps");
+  const std::string maps = slurp(file);
   for (const std::string_view view : split(maps, '\n')) {
     const std::string line(view);
     Mapping m;
     char mode[8] = {}, name[32] = {};
     const int words =
         std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %lu %31s", &m.from, &m.to, mode, &m.inode, name);
-    if (words < 4) continue;
+    if (words < 4) {
+      if (!out.empty() && line.starts_with("Anonymous:")) out.back().written = std::atol(line.c_str() + 10) > 0;
+      continue;
+    }
     m.mode = mode;
     m.name = name;
     out.push_back(std::move(m));
@@ -83,8 +88,10 @@ std::size_t release_zero_pages() {
 }
 
 void release_code() {
-  for (const Mapping& m : mappings()) {
-    if (m.mode == "r-xp" && m.inode != 0) madvise(reinterpret_cast<void*>(m.from), m.to - m.from, MADV_DONTNEED);
+  for (const Mapping& m : mappings("/proc/self/smaps")) {
+    // What the linker wrote to and then protected reads "r--p" too, and would not come back.
+    if ((m.mode == "r-xp" || m.mode == "r--p") && m.inode != 0 && !m.written)
+      madvise(reinterpret_cast<void*>(m.from), m.to - m.from, MADV_DONTNEED);
   }
 }
 

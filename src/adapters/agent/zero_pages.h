@@ -8,8 +8,8 @@ namespace muster::agent {
 // Returns how many bytes were given back. Call while the process has one thread: nobody may write meanwhile.
 std::size_t release_zero_pages();
 
-// Lets go of code that has run: what is needed again comes back from the file's cache. Most of what libraries run at their start
-// is never run again. May be called at any time.
+// Lets go of code that has run and of tables that were read: what is needed again comes back from the file's cache. Most of what
+// libraries need at their start is never needed again. May be called at any time.
 void release_code();
 
 }  // namespace muster::agent

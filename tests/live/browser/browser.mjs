@@ -1,13 +1,19 @@
 // What the tests of the page need: where things are, a real browser or a reason to skip, the program and the link that it prints.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { request as http_request } from 'node:http';
 import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 
 export const kRoot = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 export const kBinary = resolve(kRoot, process.env.MUSTER_BIN ?? 'build/release/muster');
 export const kChromium = process.env.MUSTER_CHROMIUM ?? '/usr/bin/chromium';
+// Every page, by its address; those of one job and one incident come with an id.
+export const kEveryPage = ['/', '/map', '/fabric', '/jobs', '/incidents', '/timeline', '/goodput', '/plan', '/whatif', '/policy'];
+export const page_name = (path) => (path === '/' ? 'now' : path.split('/')[1]);
 
 // playwright-core's chromium; where there is none, or no browser for it, the test named `test` ends as skipped.
 export function browser_or_skip(test) {
@@ -71,6 +77,51 @@ export const api = (page, path, body) => page.evaluate(async ([p, b]) => {
   return reply.json();
 }, [path, body ?? null]);
 
+export const ready = (page) => page.waitForSelector('[data-ready="true"]');
+
+// A port that nobody has now, below those that the kernel gives to whoever connects: a page that asks again and again for a
+// server that is away must not come to talk to itself.
+export async function free_port() {
+  const is_free = (port) => new Promise((done) => {
+    const server = createServer();
+    server.on('error', () => done(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
+  });
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 18_000);
+    if (await is_free(port)) return port;
+  }
+}
+
+// A request with any header, also those that a browser sets itself: as from a page of another origin, or of a rebound name.
+export function ask(origin, path, { method = 'GET', headers = {}, body = null } = {}) {
+  return new Promise((done, fail) => {
+    const request = http_request(`${origin}${path}`, { method, headers }, (reply) => {
+      const pieces = [];
+      reply.on('data', (piece) => pieces.push(piece));
+      reply.on('end', () => {
+        const bytes = Buffer.concat(pieces);
+        const text = String(reply.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes);
+        done({ status: reply.statusCode, headers: reply.headers, text });
+      });
+    });
+    request.on('error', fail);
+    request.end(body ?? undefined);
+  });
+}
+
+// By the Tab key alone, until what has the focus fits the selector; that it never does ends the test.
+export async function tab_to(page, selector, most = 300) {
+  for (let i = 0; i < most; ++i) {
+    if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`${most} times Tab do not reach ${selector} on ${page.url()}`);
+}
+
+// By how many pixels the page is wider than its window.
+export const too_wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+
 // Nothing may leave for another host, nothing may be logged as an error.
 export function watch(page, origin) {
   const seen = { foreign: [], errors: [] };
@@ -86,8 +137,11 @@ export function watch(page, origin) {
 }
 
 // A `muster demo` of this test's own: its login link, and how to end it.
-export async function start_demo(state_dir, ...args) {
-  const child = spawn(kBinary, ['demo', '--port', '0', '--state', state_dir, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+export const start_demo = (state_dir, ...args) => start_demo_on(0, state_dir, ...args);
+
+export async function start_demo_on(port, state_dir, ...args) {
+  const words = ['demo', '--port', String(port), '--state', state_dir, ...args];
+  const child = spawn(kBinary, words, { stdio: ['ignore', 'pipe', 'pipe'] });
   const link = await login_link(child);
   const stop = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
@@ -98,7 +152,14 @@ export async function start_demo(state_dir, ...args) {
     clearTimeout(hard);
     return code;
   };
-  return { child, link, origin: new URL(link).origin, stop };
+  // As a crash: it gets no chance to say goodbye.
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error('muster demo had ended before it was killed');
+    const ended = new Promise((done) => child.on('exit', done));
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return { child, link, origin: new URL(link).origin, stop, kill };
 }
 
 // Runs `main`, prints what came of it, and ends the process with 0 or 1. `tidy` is called either way.

@@ -33,11 +33,13 @@ class Source {
   tell(frame) {
     let type = 'message';
     let data = '';
+    let lastEventId = '';
     for (const line of frame.split('\n')) {
-      if (line.startsWith('event: ')) type = line.slice(7);
+      if (line.startsWith('id: ')) lastEventId = line.slice(4);
+      else if (line.startsWith('event: ')) type = line.slice(7);
       else if (line.startsWith('data: ')) data += line.slice(6);
     }
-    this.hooks.get(type)?.({ type, data });
+    this.hooks.get(type)?.({ type, data, lastEventId });
   }
   addEventListener(type, hook) { this.hooks.set(type, hook); }
   close() { this.request.destroy(); }

@@ -2,24 +2,27 @@
 // fault is followed from the map to its reason; keys alone; phone and wide screen; what axe-core finds; no error, no outside request.
 //
 //   MUSTER_BIN=build/release/muster node tests/live/browser/pages.test.mjs
-//   MUSTER_PICTURES    a folder for pictures of every page (PNG); default: none are taken
+//   MUSTER_PICTURES    a folder for pictures of every page (PNG); default: none are taken. Among them are those of
+//                      docs/control_room.md: map, front, incident_panel, incident, fault_map
 //
 // Prints one line a check; exit status 0 passed, 1 failed, 77 skipped (no browser here).
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { api, browser_or_skip, checker, kChromium, kQuiet, kRoot, run_test, start_demo, wait_for, watch } from './browser.mjs';
+import {
+  api, browser_or_skip, checker, kChromium, kEveryPage, kQuiet, kRoot, page_name, ready, run_test, start_demo, wait_for, watch,
+} from './browser.mjs';
+import { map_checks } from './checks_map.mjs';
 
 const chromium = browser_or_skip('browser_pages');
 const { count, check } = checker();
 const kAxe = readFileSync(join(kRoot, 'web/node_modules/axe-core/axe.min.js'), 'utf8');
-const kPages = ['/', '/map', '/jobs', '/incidents', '/timeline', '/goodput', '/policy'];
 const kPictures = process.env.MUSTER_PICTURES ?? '';
 const state_dir = mkdtempSync(join(tmpdir(), 'muster-pages-'));
+// 1,024 GPUs, as --gpus makes them, in four rows of racks.
+const kCluster = 'name: demo\ngpu: H200\nnodes: 128\nracks_per_row: 8\n';
 let demo = null;
 let browser = null;
-
-const ready = (page) => page.waitForSelector('[data-ready="true"]');
 
 async function picture(page, name) {
   if (!kPictures) return;
@@ -28,12 +31,12 @@ async function picture(page, name) {
 }
 
 async function every_page_loads(page) {
-  for (const path of kPages) {
+  for (const path of kEveryPage) {
     await page.goto(`${demo.origin}${path}`);
     await ready(page);
     await page.waitForSelector('[data-link="live"]');
     await page.waitForTimeout(500);
-    const name = path === '/' ? 'now' : path.slice(1);
+    const name = page_name(path);
     check((await page.getAttribute('[data-page]', 'data-page')) === name, `${path} loads and is live`);
     check((await page.getAttribute('nav a[aria-current="page"]', 'href')).split('?')[0] === path, `${path} is the one marked in the list of pages`);
     check((await page.$('.trouble')) === null, `${path} shows no trouble`);
@@ -48,7 +51,7 @@ async function accessible(context) {
   await page.addInitScript(kAxe);
   const all = [];
   for (const theme of ['dark', 'light']) {
-    for (const path of kPages) {
+    for (const path of kEveryPage) {
       await page.goto(`${demo.origin}${path}?theme=${theme}`);
       await ready(page);
       await page.waitForTimeout(400);
@@ -67,13 +70,13 @@ async function accessible(context) {
 async function fits(context, width, height, name) {
   const page = await context.newPage();
   await page.setViewportSize({ width, height });
-  for (const path of kPages) {
+  for (const path of kEveryPage) {
     await page.goto(`${demo.origin}${path}`);
     await ready(page);
     await page.waitForTimeout(300);
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(over <= 1, `${path} fits ${width} pixels (${over} too wide)`);
-    await picture(page, `${path === '/' ? 'now' : path.slice(1)}_${name}`);
+    await picture(page, `${page_name(path)}_${name}`);
   }
   await page.close();
 }
@@ -92,18 +95,27 @@ async function follow_a_fault(page) {
   const incident = await wait_for('an incident', 60, async () =>
     (await api(page, '/api/v1/incidents?open=1')).items.find((i) => i.node === node && i.cause === 'thermal_throttle'));
   console.log(`# the incident opened ${((Date.now() - started) / 1000).toFixed(1)} s after the fault`);
-  // From the front page: the card, its story.
-  await page.goto(`${demo.origin}/`);
-  await ready(page);
+  await from_front_to_cause(page, node, incident);
+  return { node, incident: String(incident.id), before };
+}
+
+// As somebody who has never seen it: every click is counted, and what it leads to is a picture of the documentation.
+async function from_front_to_cause(page, node, incident) {
   let clicks = 0;
   const click = async (what) => {
     await page.click(what);
     ++clicks;
   };
+  await page.goto(`${demo.origin}/`);
+  await ready(page);
   const card = `article[data-incident="${incident.id}"]`;
   await page.waitForSelector(card);
+  check((await page.textContent(card)).includes(node), 'the front page names the incident and its node');
+  await picture(page, 'front');
   await click(`${card} .incident-head`);
-  await picture(page, 'fault_1');
+  await page.waitForSelector(`${card} .incident-details`);
+  check(/throttl|hot|°C| C\b/i.test(await page.textContent(`${card} .evidence`)), 'one click shows the evidence');
+  await picture(page, 'incident_panel');
   await click(`${card} a:has-text("the whole story")`);
   await page.waitForSelector('[data-page="incidents"]');
   const text = await wait_for('the reason', 20, async () => {
@@ -111,9 +123,21 @@ async function follow_a_fault(page) {
     return /too hot|throttl/i.test(words) && words.includes(node) ? words : null;
   });
   check(clicks <= 4 && text.length > 100, `from the front page to the cause in ${clicks} clicks`);
-  await picture(page, 'fault_2');
   check(new URL(page.url()).pathname === `/incidents/${incident.id}`, 'the address is that of the incident');
-  return { node, incident: String(incident.id), before };
+  await page.waitForTimeout(500);
+  await picture(page, 'incident');
+  await click(`main a[href*="/map?node=${node}"]`);
+  await page.waitForSelector('.panel-atlas canvas[data-painted]');
+  check(clicks <= 4, `and where it is on the map in ${clicks}`);
+  await page.selectOption('.atlas-colour select', 'temp');
+  await page.focus('.panel-atlas canvas');
+  for (const level of ['row', 'rack']) {
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(`.atlas-crumbs[data-level="${level}"]`);
+  }
+  await page.waitForSelector('[data-unknown]');
+  await page.waitForTimeout(500);
+  await picture(page, 'fault_map');
 }
 
 async function the_past(page, { node, before }) {
@@ -169,8 +193,9 @@ async function filters_and_links(page) {
 async function keys_alone(page) {
   await page.goto(`${demo.origin}/`);
   await ready(page);
-  for (const [keys, name] of [['gm', 'map'], ['gj', 'jobs'], ['gi', 'incidents'], ['gt', 'timeline'], ['gg', 'goodput'], ['gp', 'policy'], ['gn', 'now']]) {
-    for (const key of keys) await page.keyboard.press(key);
+  const letters = { m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', d: 'plan', w: 'whatif', p: 'policy', n: 'now' };
+  for (const [letter, name] of Object.entries(letters)) {
+    for (const key of `g${letter}`) await page.keyboard.press(key);
     await page.waitForSelector(`[data-page="${name}"]`);
   }
   check(true, 'g and a letter lead to every page');
@@ -180,7 +205,9 @@ async function keys_alone(page) {
 }
 
 async function main() {
-  demo = await start_demo(state_dir, '--gpus', '1024', '--speed', '60', '--seed', '1');
+  const cluster = join(state_dir, 'cluster.yaml');
+  writeFileSync(cluster, kCluster);
+  demo = await start_demo(join(state_dir, 'state'), '--cluster', cluster, '--speed', '60', '--seed', '1');
   browser = await chromium.launch({ executablePath: kChromium, args: kQuiet });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'dark' });
   const page = await context.newPage();
@@ -193,6 +220,7 @@ async function main() {
   await the_past(page, fault);
   await filters_and_links(page);
   await keys_alone(page);
+  await map_checks({ page, origin: demo.origin, check, picture });
   check(seen.foreign.length === 0, `no request left for another host ${seen.foreign}`);
   check(seen.errors.length === 0, `the console has no errors ${seen.errors.join(' | ')}`);
   await fits(context, 400, 800, 'phone');
@@ -200,7 +228,7 @@ async function main() {
   await accessible(await browser.newContext({ viewport: { width: 1440, height: 900 }, bypassCSP: true }));
 }
 
-await run_test('browser_pages', 280, count, main, async () => {
+await run_test('browser_pages', 420, count, main, async () => {
   await browser?.close();
   await demo?.stop();
   rmSync(state_dir, { recursive: true, force: true });

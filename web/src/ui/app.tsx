@@ -95,8 +95,8 @@ function Body({ page, theme, live }: { page: Page; theme: string; live: Live }) 
 
 export function App({ store, live }: { store: Store; live: Live }) {
   const known = use_page(store);
-  // From the past nothing can be done.
-  const page = known.view.at ? { ...known, busy: true } : known;
+  // From the past nothing can be done, nor by those who may only look.
+  const page = known.view.at || known.acting === 'refused' ? { ...known, busy: true } : known;
   const { summary, view } = page;
   const theme = use_theme(view.theme);
   useEffect(() => {

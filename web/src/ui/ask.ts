@@ -12,6 +12,7 @@ export interface Asked<T> {
 function use_question<T>(question: string, every_ms: number, put: () => Promise<unknown>): Asked<T> {
   const [asked, set_asked] = useState<Asked<T> & { of: string }>({ of: '', answer: null, trouble: null });
   useEffect(() => {
+    if (question === '') return undefined;
     let current = true;
     let timer = 0;
     const again = () => {
@@ -35,9 +36,9 @@ function use_question<T>(question: string, every_ms: number, put: () => Promise<
   return asked.of === question ? asked : { answer: null, trouble: null };
 }
 
-// `at`: the moment that is shown; the present is asked for again and again.
+// `at`: the moment that is shown; the present is asked for again and again. An empty path asks nothing.
 export function use_answer<T>(path: string, at: string, every_ms: number): Asked<T> {
-  const whole = at_time(path, at);
+  const whole = path && at_time(path, at);
   return use_question<T>(whole, at ? 0 : every_ms, () => get(whole));
 }
 

@@ -28,7 +28,7 @@ export function Words({ text }: { text: string }) {
 }
 
 // Commands that know the past.
-const kOfThePast = /^muster (get|describe|explain) /;
+const kOfThePast = /^muster (get|describe|explain|diagnose job) /;
 
 // The command that gives the same answer in a terminal; a click copies it.
 export function Cli({ command: plain }: { command: string }) {

@@ -70,7 +70,7 @@ const kCauses: Record<string, string> = {
   cancelled: 'Cancelled',
   timed_out: 'Ran into its time limit',
 };
-const cause_text = (name: string) => kCauses[name] ?? cause_words(name);
+export const cause_text = (name: string) => kCauses[name] ?? cause_words(name);
 const waste_word = (name: string) => kWaste.find((w) => w.name === name);
 const looked_word = (most: string) => waste_word(most)?.label ?? 'not useful';
 

@@ -206,7 +206,7 @@ export function IncidentsPage({ page, live }: { page: Page; live: Live }) {
       <div class="incidents-open">
         <ApprovalsPanel approvals={page.approvals} busy={page.busy} now_utc={now_utc} trouble={troubles.guard} live={live} />
         <Panel name="incidents-open" title={<>Open <b>{integer(open.length)}</b></>} cli="muster get incidents --open">
-          <TroubleBox trouble={troubles.incidents} />
+          <TroubleBox trouble={troubles.incidents ?? troubles.findings} />
           {!ready && !troubles.incidents && <Empty>Reading the incidents…</Empty>}
           {ready && open.length === 0 && loose.length === 0 && <Empty>Nothing is wrong.</Empty>}
           {open.length > 0 && open_shown.length === 0 && <Empty>None of the open ones has all these words in it.</Empty>}

@@ -1,13 +1,21 @@
 import './jobs_page.css';
 import './job_page.css';
 import type { ComponentChildren } from 'preact';
-import { age, clock, hours, id_text, integer, percent, shell_word, span } from '../format.js';
+import { age, clock, id_text, integer, percent, shell_word, span } from '../format.js';
+import type { RanksAnswer } from '../job_ranks.js';
+import type { StepsAnswer } from '../job_steps.js';
 import type { Live } from '../live.js';
 import type { Page } from '../store.js';
 import type { Explanation, Job, QueueForecast } from '../types.js';
 import { cause_words, plain, stage_words } from '../words.js';
-import { use_answer } from './ask.js';
+import { use_answer, use_tool } from './ask.js';
 import { Empty, Panel, TroubleBox } from './bits.js';
+import { JobDiagnosisPanel } from './job_diagnosis.js';
+import { JobGoodputPanel } from './job_goodput.js';
+import { JobPlacePanel } from './job_place.js';
+import { JobRanksPanel } from './job_ranks.js';
+import { JobStepsPanel } from './job_steps.js';
+import { JobStoryPanel } from './job_story.js';
 import { starts_words } from './jobs_page.js';
 import { Progress } from './jobs_panel.js';
 import { To } from './nav.js';
@@ -15,6 +23,8 @@ import { RackMap } from './rack_map.js';
 
 const kJobMs = 2000;
 const kWhyMs = 5000;
+const kStepsMs = 10_000;
+const kRanksMs = 3000;
 
 const ended = (job: Job) => job.phase === 'completed' || job.phase === 'failed' || job.phase === 'cancelled';
 
@@ -22,23 +32,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   return <><dt>{name}</dt><dd>{children}</dd></>;
 }
 
-// What this attempt holds, and at the policy's price costs.
-function Cost({ job, price, now_utc }: { job: Job; price: number; now_utc: string }) {
-  if (!job.started_utc) return <>nothing yet</>;
-  const ms = Date.parse(job.ended_utc ?? now_utc) - Date.parse(job.started_utc);
-  const gpu_h = Math.max(0, (ms / 3_600_000) * job.gpus);
-  return (
-    <>
-      {hours(gpu_h)} GPU-hours held by this attempt
-      {price > 0 && <>, <b>{integer(gpu_h * price)}</b> at {price} a GPU-hour</>}
-      {price <= 0 && <span class="muted"> (the policy names no price: gpu_hour_price)</span>}
-    </>
-  );
-}
-
-function Facts({ job, price, forecast, now_utc }: {
-  job: Job; price: number; forecast: QueueForecast | undefined; now_utc: string;
-}) {
+function Facts({ job, forecast, now_utc }: { job: Job; forecast: QueueForecast | undefined; now_utc: string }) {
   const spare = job.placement && job.placement.leaves > 0;
   return (
     <dl class="facts">
@@ -77,7 +71,6 @@ function Facts({ job, price, forecast, now_utc }: {
         {spare && `${integer(job.placement!.leaves)} leaf switches, ${integer(job.placement!.leaves_min)} would be the fewest. `}
         {job.placement?.why || (job.nodes.length > 0 ? 'as the engine placed it' : 'not placed')}
       </Fact>
-      <Fact name="cost"><Cost job={job} price={price} now_utc={now_utc} /></Fact>
     </dl>
   );
 }
@@ -103,6 +96,26 @@ function Risks({ page, job }: { page: Page; job: Job }) {
   );
 }
 
+// What the record and the readings tell of it.
+function Depth({ id, page, theme, live }: { id: string; page: Page; theme: string; live: Live }) {
+  const { view } = page;
+  const input = { job: id, ...(view.at && { to: view.at }) };
+  const steps = use_tool<StepsAnswer>('job_steps', input, view.at ? 0 : kStepsMs);
+  const ranks = use_tool<RanksAnswer>('job_ranks', input, view.at ? 0 : kRanksMs);
+  return (
+    <>
+      <JobStoryPanel id={id} moment={view.at} />
+      <div class="job-depth">
+        <JobStepsPanel id={id} asked={steps} />
+        <JobDiagnosisPanel id={id} moment={view.at} />
+        <JobGoodputPanel id={id} moment={view.at} left_gpu_h={steps.answer?.left_gpu_h ?? null} draw={ranks.answer} />
+        <JobPlacePanel id={id} asked={ranks} />
+      </div>
+      <JobRanksPanel id={id} moment={view.at} asked={ranks} theme={theme} filter={view.q} node={view.node} live={live} />
+    </>
+  );
+}
+
 export function JobPage({ page, theme, live }: { page: Page; theme: string; live: Live }) {
   const { view, summary } = page;
   const now_utc = summary?.now_utc ?? '';
@@ -112,38 +125,39 @@ export function JobPage({ page, theme, live }: { page: Page; theme: string; live
   const why = use_answer<Explanation>(`/api/v1/explain?what=${encodeURIComponent(`job ${id}`)}`, view.at, kWhyMs);
   const waits = asked.answer?.phase === 'queued';
   const forecast = use_answer<{ items: QueueForecast[] }>('/api/v1/forecast', view.at, waits ? kWhyMs : 0);
-  const policy = use_answer<{ policy?: { gpu_hour_price?: number } }>('/api/v1/policy', view.at, 0);
   const job = asked.answer;
   const members = (job as unknown as { members?: string[] } | null)?.members;
   return (
-    <main class="main job-main" data-job-page={id}>
-      <div class="column-main">
-        <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} node={view.node} job={id} theme={theme}
-          trouble={page.troubles.map} live={live} />
+    <main class="job-whole" data-job-page={id}>
+      <div class="main job-main">
+        <div class="column-main">
+          <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} node={view.node} job={id} theme={theme}
+            trouble={page.troubles.map} live={live} />
+        </div>
+        <div class="column-side">
+          <Panel name="job" title={<>Job {id} {job ? job.name : ''}</>} cli={`muster describe job ${shell_word(id)}`}>
+            <TroubleBox trouble={asked.trouble ?? undefined} />
+            {!job && !asked.trouble && <Empty>Reading the job…</Empty>}
+            {members && (
+              <p class="line">
+                An array of {integer(members.length)}: {members.slice(0, 100).map((m) => <To key={m} page="jobs" id={m}>{m}</To>)}
+              </p>
+            )}
+            {job && !members && (
+              <Facts job={job} now_utc={now_utc} forecast={forecast.answer?.items.find((f) => f.job === id)} />
+            )}
+          </Panel>
+          <Panel name="job-why" title="Why it is as it is" cli={`muster explain job ${shell_word(id)}`}>
+            <div class="why">
+              {why.answer?.sentences.map((s, i) => <p key={i}>{s}</p>)}
+              {!why.answer && <p class="muted">{why.trouble?.what ?? 'Asking…'}</p>}
+            </div>
+            <h3>At risk</h3>
+            {job && !members && <Risks page={page} job={job} />}
+          </Panel>
+        </div>
       </div>
-      <div class="column-side">
-        <Panel name="job" title={<>Job {id} {job ? job.name : ''}</>} cli={`muster describe job ${shell_word(id)}`}>
-          <TroubleBox trouble={asked.trouble ?? undefined} />
-          {!job && !asked.trouble && <Empty>Reading the job…</Empty>}
-          {members && (
-            <p class="line">
-              An array of {integer(members.length)}: {members.slice(0, 100).map((m) => <To key={m} page="jobs" id={m}>{m}</To>)}
-            </p>
-          )}
-          {job && !members && (
-            <Facts job={job} price={policy.answer?.policy?.gpu_hour_price ?? 0} now_utc={now_utc}
-              forecast={forecast.answer?.items.find((f) => f.job === id)} />
-          )}
-        </Panel>
-        <Panel name="job-why" title="Why it is as it is" cli={`muster explain job ${shell_word(id)}`}>
-          <div class="why">
-            {why.answer?.sentences.map((s, i) => <p key={i}>{s}</p>)}
-            {!why.answer && <p class="muted">{why.trouble?.what ?? 'Asking…'}</p>}
-          </div>
-          <h3>At risk</h3>
-          {job && !members && <Risks page={page} job={job} />}
-        </Panel>
-      </div>
+      {job && !members && <Depth id={id} page={page} theme={theme} live={live} />}
     </main>
   );
 }

@@ -27,7 +27,7 @@ export function NowPage({ page, theme, live }: { page: Page; theme: string; live
           <ApprovalsPanel approvals={page.approvals} busy={page.busy} now_utc={now_utc} trouble={troubles.guard} live={live} />
           <IncidentsPanel incidents={page.incidents} findings={page.findings} refusals={page.refusals} now_utc={now_utc}
             selected={view.incident}
-            simulated={Boolean(summary?.simulation)} trouble={troubles.incidents} live={live} />
+            simulated={Boolean(summary?.simulation)} trouble={troubles.incidents ?? troubles.findings} live={live} />
         </div>
       </main>
     </>
