@@ -35,7 +35,7 @@ export interface Chart {
 }
 
 export const kLeft = 56;
-export const kRight = 16;
+export const kRight = 26;
 export const kTop = 14;
 export const kBottom = 40;
 
@@ -82,7 +82,8 @@ export function labels_of(chart: Chart, shown: readonly number[]): Label[] {
     const [left, right] = end ? [x - long, x] : [x, x + long];
     const free = [0, -1, 1, -2, 2].map((lines) => p.py + 4 + lines * kLine).find((y) =>
       y > kLine && y < chart.height - kBottom + 4 &&
-      out.every((o) => Math.abs(o.y - y) >= kLine - 1 || o.right < left || right < o.left));
+      out.every((o) => Math.abs(o.y - y) >= kLine - 1 || o.right < left || right < o.left) &&
+      chart.points.every((o) => o === p || Math.abs(o.py + 4 - y) >= kLine - 2 || o.px < left - 6 || o.px > right + 6));
     if (free !== undefined) out.push({ number: p.number, text: p.label, x, y: free, end, left, right });
   }
   return out.map(({ number, text, x, y, end }) => ({ number, text, x, y, end }));

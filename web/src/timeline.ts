@@ -339,7 +339,8 @@ function within(s: Scope, record: Stretch, rows: number): Scope {
 }
 
 export function pan(s: Scope, ms: number, by_rows: number, record: Stretch, rows: number): Scope {
-  return within({ ...s, from: s.from + ms, to: s.to + ms, top: s.top + by_rows }, record, rows);
+  const to = within({ ...s, from: s.from + ms, to: s.to + ms, top: s.top + by_rows }, record, rows);
+  return ms === 0 ? { ...to, from: s.from, to: s.to } : to; // who goes over rows does not go in time
 }
 
 // `factor` below 1: nearer. What is at `around` stays where it is.
@@ -352,7 +353,8 @@ export function zoom(s: Scope, factor: number, around: number, record: Stretch, 
 
 export function zoom_rows(s: Scope, factor: number, around: number, record: Stretch, rows: number): Scope {
   const shown = Math.min(rows, Math.max(Math.min(kRowsMin, rows), s.rows * factor));
-  return within({ ...s, rows: shown, top: around - (around - s.top) * (shown / s.rows) }, record, rows);
+  const to = within({ ...s, rows: shown, top: around - (around - s.top) * (shown / s.rows) }, record, rows);
+  return { ...to, from: s.from, to: s.to };
 }
 
 // What holding a key for so long does: a and d move in time, w and s zoom, e and q zoom rows, up and down move over them.

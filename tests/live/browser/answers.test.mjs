@@ -29,8 +29,8 @@ async function picture(page, name) {
   await page.screenshot({ path: join(kPictures, `${name}.png`) });
 }
 
-// Answers of 400 and 404 are what a page with a wrong question gets; a browser logs them as errors of its own.
-const real = (errors) => errors.filter((text) => !/status of 40[04]/.test(text));
+// Answers of 400, 404 and 409 are what a page with a wrong question gets; a browser logs them as errors of its own.
+const real = (errors) => errors.filter((text) => !/status of 4(00|04|09)/.test(text));
 
 async function main() {
   demo = await start_demo(state_dir, '--gpus', '1024', '--speed', '60', '--seed', '1');

@@ -37,13 +37,14 @@ async function by_keys({ page, origin, check, picture }) {
   await page.focus(kCanvas);
   await page.keyboard.press('ArrowRight');
   await wait_for('a selected node', 5, () => page.getAttribute(kCanvas, 'data-selected'));
+  await page.waitForTimeout(600); // the panel of the node takes room of the map
   let scale = await scale_of(page);
   for (const level of wanted) {
     await page.keyboard.press('Enter');
     await wait_for(`Enter to lead to the ${level}`, 5, async () => (await level_of(page)) === level);
-    const nearer = await scale_of(page);
-    if (nearer <= scale) throw new Error(`the ${level} is seen from no nearer: ${nearer} after ${scale}`);
-    scale = nearer;
+    await wait_for(`the ${level} to be seen from nearer than ${scale}`, 5, async () => (await scale_of(page)) > scale);
+    await page.waitForTimeout(300);
+    scale = await scale_of(page);
     await picture?.(page, `map_${level}`);
   }
   check(true, `Enter leads from the site to ${wanted.join(', ')}, each closer than the one before`);

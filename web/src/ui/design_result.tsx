@@ -86,7 +86,7 @@ function Scatter({ answer, pick, show }: { answer: Designs; pick: number; show: 
         const d = answer.designs.find((x) => x.number === p.number)!;
         return (
           <g key={p.number} class={`design-point${p.front ? ' front' : ''}${p.number === pick ? ' lit' : ''}`} role="button"
-            tabIndex={0} data-point={p.number} aria-pressed={p.number === pick} aria-label={said(d)}
+            tabindex={0} data-point={p.number} aria-pressed={p.number === pick} aria-label={said(d)}
             onClick={() => show({ pick: p.number })} onKeyDown={(event) => on_key(event, p.number)}>
             <title>{said(d)}</title>
             <circle class="design-touch" cx={p.px} cy={p.py} r="12" />

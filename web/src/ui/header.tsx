@@ -46,8 +46,8 @@ export function Header({ page, live }: { page: Page; live: Live }) {
         {paused ? '▶ Resume' : '❚❚ Pause'}
       </button>
       <button type="button" class="button quiet" onClick={() => live.go({ theme: kNextTheme[view.theme] })}
-        title="Colours: auto, dark, light">
-        {view.theme === 'auto' ? '◐ auto' : view.theme === 'dark' ? '● dark' : '○ light'}
+        aria-label={`Colours: ${view.theme}`} title="Colours: auto, dark, light">
+        {view.theme === 'auto' ? '◐' : view.theme === 'dark' ? '●' : '○'}<span class="theme-word"> {view.theme}</span>
       </button>
     </header>
   );

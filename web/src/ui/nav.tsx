@@ -8,7 +8,7 @@ export const Here = createContext<{ view: View; live: Live } | null>(null);
 
 const kTitles: Record<PageName, string> = {
   now: 'Now', map: 'Map', fabric: 'Fabric', jobs: 'Jobs', incidents: 'Incidents', timeline: 'Timeline', goodput: 'Goodput',
-  plan: 'Plan', whatif: 'What if', policy: 'Policy & audit',
+  plan: 'Plan', whatif: 'What if', policy: 'Policy',
 };
 // After `g`.
 export const kGoKeys: Record<string, PageName> = {

@@ -219,7 +219,7 @@ function Rows({ metrics }: { metrics: Metric[] }) {
         <thead>
           <tr>
             <th class="left">metric</th><th class="left">verdict</th><th>as it is</th><th>the change</th>
-            <th class="left wide">beside each other</th><th>difference</th><th class="left">in words</th>
+            <th class="left wide">beside each other</th><th>difference</th><th class="left whatif-words">in words</th>
           </tr>
         </thead>
         <tbody>
