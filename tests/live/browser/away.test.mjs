@@ -116,9 +116,10 @@ async function bare_stream() {
   await session.send('Network.enable');
   const seen = [];
   const sent = [];
-  session.on('Network.requestWillBeSent', ({ request }) => {
-    const last = Object.entries(request.headers).find(([name]) => name.toLowerCase() === 'last-event-id');
-    if (request.url.includes('/api/v1/events')) sent.push(last?.[1] ?? '');
+  // The headers as they went over the wire: the browser adds this one late.
+  session.on('Network.requestWillBeSentExtraInfo', ({ headers }) => {
+    const last = Object.entries(headers).find(([name]) => name.toLowerCase() === 'last-event-id');
+    if (last) sent.push(last[1]);
   });
   session.on('Network.eventSourceMessageReceived', ({ eventName, eventId }) => {
     if (eventName === 'reset') seen.push('reset');
