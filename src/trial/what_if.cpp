@@ -281,6 +281,12 @@ control::Books free_to_act(control::Books books) {
 Result<WhatIfPlan> plan_what_if(const WhatIf& ask, const State& now, const WhatIfWorld& world) {
   if (now.site.nodes.empty()) return fail(Code::unreachable, "the record holds no cluster yet", "try again in a moment");
   WhatIfPlan out;
+  // First of all, or making the cluster that is too large would take longer than is waited for.
+  out.base.nodes = static_cast<std::uint32_t>(now.site.nodes.size());
+  const auto gone = ask.site.remove + static_cast<std::uint32_t>(ask.site.remove_named.size());
+  out.changed.nodes = out.base.nodes + ask.site.add - std::min(out.base.nodes, gone);
+  out.node_days = static_cast<double>(out.base.nodes + out.changed.nodes) * ask.days * ask.seeds;
+  if (auto ok = check_size(ask, out); !ok) return tl::unexpected(ok.error());
   auto changed = change_site(now.site, ask.site);
   if (!changed) return tl::unexpected(changed.error());
   out.site = std::move(*changed);
@@ -297,8 +303,6 @@ Result<WhatIfPlan> plan_what_if(const WhatIf& ask, const State& now, const WhatI
   fill(out.changed, out.site.site);
   // One price for both: else a policy would be better by saying that GPU-hours are cheap.
   out.price = now.policy.gpu_hour_price > 0 ? now.policy.gpu_hour_price : out.changed.policy.gpu_hour_price;
-  out.node_days = static_cast<double>(out.base.nodes + out.changed.nodes) * ask.days * ask.seeds;
-  if (auto ok = check_size(ask, out); !ok) return tl::unexpected(ok.error());
   out.stopped = jobs_to_stop(now, out.site);
 
   CompareOptions& c = out.compare;
