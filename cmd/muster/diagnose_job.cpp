@@ -1,5 +1,5 @@
-// muster diagnose job ID [FILE...]: what the controller knows of a job that runs and what its files say of it so far, and which
-// ranks to take a profile of.
+// muster diagnose job ID [FILE...]: what the controller knows of a job and what its files say of it so far, and, while it runs,
+// which ranks to take a profile of.
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
@@ -20,14 +20,11 @@ namespace {
 Result<report::JobCase> ask(const Client& client, const std::string& id, const std::vector<Lead>& leads) {
   const auto job = client.get("/api/v1/jobs" + piece(id));
   if (!job) return tl::unexpected(job.error());
-  const auto findings = client.get("/api/v1/findings", {{"open", "1"}});
+  const auto findings = client.get("/api/v1/findings");  // of an attempt that is over, those that are over count too
   if (!findings) return tl::unexpected(findings.error());
   report::JobCase c = report::case_of(*job, *findings);
   if (c.id.empty())
     return fail(Code::bad_input, "that server's answer is none of Muster's", "the address of the controller: --server");
-  if (!c.runs())
-    return fail(Code::conflict, fmt::format("job {} is {}: it runs on no node now", c.id, c.phase),
-                fmt::format("`muster describe job {}`", c.id));
   std::vector<report::JobLead> files;
   for (const Lead& l : leads) files.push_back({l.host, l.why});
   report::choose_traces(c, files);
@@ -80,7 +77,9 @@ int diagnose_job(const DiagnoseOptions& o, const std::string& id, const report::
     put(in_json(*c, steps, ranks, told));
     return finish();
   }
-  put(fmt::format("job {} {} on {} nodes: {}{}\n", c->id, c->name, c->nodes.size(), c->phase,
+  const bool has_nodes = c->runs() || c->phase == "starting";
+  put(fmt::format("job {} {}{}: {}{}\n", c->id, c->name,
+                  c->nodes.empty() ? "" : fmt::format(", {} {} nodes", has_nodes ? "on" : "last on", c->nodes.size()), c->phase,
                   c->note.empty() ? "" : ", " + c->note));
   for (const report::JobTrouble& t : c->known) {
     const std::string gpu = t.slot >= 0 ? fmt::format(" GPU {}", t.slot) : std::string();
@@ -93,6 +92,12 @@ int diagnose_job(const DiagnoseOptions& o, const std::string& id, const report::
     put("\nits files:\n");
     for (const std::string& line : report::say_diagnosis(*told)) put(line + "\n");
     put("\n");
+  }
+  if (!c->runs()) {
+    put(c->known.empty() ? "nothing is held against it or the nodes it had; it does not run, so there is nothing to profile\n"
+        : c->explained() ? "what was found there may be why it ended; it does not run, so there is nothing to profile\n"
+                         : "no fault was found that explains it; it does not run, so there is nothing to profile\n");
+    return finish();
   }
   put(c->explained() ? "that may be all there is to it; if not, profiles of three steps tell more:\n"
                      : "what bounds it, profiles of three steps tell:\n");

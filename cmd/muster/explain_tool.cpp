@@ -13,8 +13,9 @@ Result<std::string> ExplainTool::call(const Value& input) {
   }
   const Value* record = input.find("record");
   const bool from_record = record != nullptr && record->string() != nullptr && *record->string() == "1";
-  if (from_record && report::Subject::parse(*what->string())) return why_from_journal(journal_, *what->string());
   const auto snapshot = view_.latest();
+  if (from_record && report::Subject::parse(*what->string()))
+    return why_from_journal(journal_, *what->string(), {}, snapshot ? &snapshot->state : nullptr);
   if (!snapshot) return fail(Code::unreachable, "nothing is known yet", "try again in a moment");
   auto answer = report::explain(snapshot->state, *what->string());
   if (!answer) return tl::unexpected(answer.error());

@@ -64,8 +64,8 @@ Result<report::Provenance> read_all(const std::string& path, const std::function
 using Answer = Result<std::string> (report::Inquiry::*)(const report::Provenance&) const;
 
 Result<std::string> ask(const std::string& path, std::string_view what, Answer answer,
-                        const std::function<void(double)>& progress) {
-  report::Inquiry inquiry(what);
+                        const std::function<void(double)>& progress, const State* newest = nullptr) {
+  report::Inquiry inquiry(what, newest);
   const auto source = read_all(
       path, [&](const Event& e) { inquiry.take(e); }, progress);
   if (!source) return tl::unexpected(source.error());
@@ -75,8 +75,8 @@ Result<std::string> ask(const std::string& path, std::string_view what, Answer a
 }  // namespace
 
 Result<std::string> why_from_journal(const std::string& path, const std::string& what,
-                                     const std::function<void(double)>& progress) {
-  return ask(path, what, &report::Inquiry::why, progress);
+                                     const std::function<void(double)>& progress, const State* newest) {
+  return ask(path, what, &report::Inquiry::why, progress, newest);
 }
 
 Result<std::string> incident_from_journal(const std::string& path, const std::string& id,

@@ -5,14 +5,15 @@
 #include <string>
 
 #include "base/result.h"
+#include "model/state.h"
 #include "ports/tool.h"
 
 namespace muster::cmd {
 
 // `what` as for `muster explain`. Answers are JSON. A journal that is not whole is refused with Code::corrupt and the number of
-// the event at which its chain breaks.
+// the event at which its chain breaks. `newest`: how it stands now, where a controller runs; none: as the record ends.
 Result<std::string> why_from_journal(const std::string& path, const std::string& what,
-                                     const std::function<void(double)>& progress = {});
+                                     const std::function<void(double)>& progress = {}, const State* newest = nullptr);
 Result<std::string> incident_from_journal(const std::string& path, const std::string& id,
                                           const std::function<void(double)>& progress = {});
 

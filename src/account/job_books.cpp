@@ -38,6 +38,16 @@ Cause of_node(const State& s, NodeId id, Waste waste) {
   return n.hold == Hold::muster ? Cause{Why::muster} : Cause{};
 }
 
+// What was found on the node shortly before an attempt ended there, and is no incident: a link that flapped.
+Cause of_finding_on(const State& s, NodeId n, Time stopped) {
+  for (auto it = s.findings.rbegin(); it != s.findings.rend(); ++it) {
+    const Finding& f = it->second;
+    if (f.node != n || !ends_gangs(f.kind) || stopped - f.opened > kFoundLate) continue;
+    if (f.cleared.ns == 0) return of_finding(f.kind);
+  }
+  return {};
+}
+
 // Why an attempt's last steps were lost. What its own program, its owner or its time limit ended is put down to that, whatever
 // may be wrong with its nodes.
 Cause of_loss(const State& s, const Event& e, JobId id) {
@@ -49,6 +59,12 @@ Cause of_loss(const State& s, const Event& e, JobId id) {
     for (const NodeId n : j->nodes) {
       const Cause trouble = n.v < s.nodes.size() ? of_trouble(s, n) : Cause{};
       if (trouble.why != Why::unknown) return trouble;
+    }
+  }
+  if (j != nullptr && end == JobEnd::node_failed) {
+    for (const NodeId n : j->nodes) {
+      const Cause found = of_finding_on(s, n, e.utc);
+      if (found.why != Why::unknown) return found;
     }
   }
   return {Why::attempt, static_cast<std::uint8_t>(end)};
@@ -96,28 +112,86 @@ void add_lost(std::vector<JobLoss>& to, const std::vector<JobLoss>& more, std::i
   for (const JobLoss& l : more) lose(to, l.cause, times * l.amount, times * static_cast<std::int64_t>(l.losses));
 }
 
-void add(JobSums& sums, const State& s, const Entry& x, Cause cause) {
-  if (x.amount == 0) return;
+// Whether steps of this attempt are lost for the first time.
+bool counts(JobSum& j, const State& s) {
+  const Job* job = find_job(s, j.id);
+  const std::uint32_t attempt = job == nullptr ? 0 : job->attempt;
+  const bool fresh = attempt == 0 || attempt != j.lost_attempt;
+  j.lost_attempt = attempt;
+  return fresh;
+}
+
+// Returns how many attempts were counted as lost.
+std::uint64_t add(JobSums& sums, const State& s, const Entry& x, Cause cause) {
+  if (x.amount == 0) return 0;
   const std::size_t w = index(x.waste);
   CauseSum& c = sums.causes[cause];
   c.amount[w] += x.amount;
-  if (x.waste == Waste::lost_restart) ++c.losses;
   if (!x.job.some()) {
     sums.nobody[w] += x.amount;
-    return;
+    return 0;
   }
   JobSum& j = job_of(sums, s, x.job);
   j.amount[w] += x.amount;
-  if (x.waste == Waste::lost_restart) lose(j.lost, cause, x.amount, 1);
   owner_of(sums, *j.who)[w] += x.amount;
+  if (x.waste != Waste::lost_restart) return 0;
+  const std::uint64_t losses = counts(j, s) ? 1 : 0;
+  c.losses += losses;
+  lose(j.lost, cause, x.amount, static_cast<std::int64_t>(losses));
+  return losses;
+}
+
+// Puts a loss that is booked down to something else. No class, job or owner has more or less by it.
+void put_down_anew(JobSums& sums, const Moved& m) {
+  const std::size_t w = index(Waste::lost_restart);
+  CauseSum& from = sums.causes[m.from];
+  from.amount[w] -= m.amount;
+  from.losses -= m.losses;
+  if (from.amount == Classes{}) sums.causes.erase(m.from);
+  CauseSum& to = sums.causes[m.to];
+  to.amount[w] += m.amount;
+  to.losses += m.losses;
+  const auto j = sums.live.find(m.job);
+  if (j == sums.live.end()) return;
+  const auto losses = static_cast<std::int64_t>(m.losses);
+  lose(j->second.lost, m.from, -m.amount, -losses);
+  lose(j->second.lost, m.to, m.amount, losses);
+  std::erase_if(j->second.lost, [](const JobLoss& l) { return l.amount == 0 && l.losses == 0; });
 }
 
 constexpr std::size_t kSweepStep = 1024;
+constexpr std::size_t kUnexplainedMax = 10'000;
 
 }  // namespace
 
 std::int64_t sum(const Classes& c) { return std::accumulate(c.begin(), c.end(), std::int64_t{0}); }
 std::int64_t wasted(const Classes& c) { return sum(c) - c[index(Waste::useful)] - c[index(Waste::unsettled)]; }
+
+bool may_have_ended(Time sign, Time found, Time stopped) { return stopped + kSignLate >= sign && stopped + kFoundLate >= found; }
+
+Time first_sign(const Finding& f) {
+  Time out = std::min(f.began(), f.opened);
+  for (const Evidence& x : f.evidence) out = std::min(out, x.at);
+  return out;
+}
+
+bool ends_gangs(FindingKind k) {
+  switch (k) {
+    case FindingKind::gpu_lost:
+    case FindingKind::ecc_uncorrectable:
+    case FindingKind::row_remap_failed:
+    case FindingKind::nvlink_degraded:
+    case FindingKind::link_flap:
+    case FindingKind::link_down:
+    case FindingKind::gsp_timeout:
+    case FindingKind::node_silent:
+    case FindingKind::host_rebooted:
+    case FindingKind::driver_hang:
+    case FindingKind::gpu_fault:
+    case FindingKind::host_fault: return true;
+    default: return false;
+  }
+}
 
 std::string_view name_of(Cause c) {
   switch (c.why) {
@@ -153,7 +227,11 @@ void JobBooks::take(const Event& e, const State& s) {
   }
   std::vector<NodeId> turned;
   keep(accounts_, e, s, [&](const Entry& x) {
-    if (!x.node.some()) return add(sums_, s, x, x.waste == Waste::lost_restart ? of_loss(s, e, x.job) : of_job(x.waste));
+    if (x.waste == Waste::lost_restart) return book_loss(e, s, x);
+    if (!x.node.some()) {
+      add(sums_, s, x, of_job(x.waste));
+      return;
+    }
     NodeCause& c = nodes_[x.node.v];
     add(sums_, s, {{}, x.node, x.waste, x.amount - c.told}, c.cause);
     c.told = 0;
@@ -161,7 +239,37 @@ void JobBooks::take(const Event& e, const State& s) {
   });
   for (const NodeId n : turned) look_at(s, n);
   look_again(e, s);
+  explain_late(e, s);
   if (sums_.live.size() >= sweep_at_) put_away(s);
+}
+
+void JobBooks::book_loss(const Event& e, const State& s, const Entry& x) {
+  const Cause cause = of_loss(s, e, x.job);
+  const std::uint64_t losses = add(sums_, s, x, cause);
+  const Job* j = find_job(s, x.job);
+  const Cause by_node{Why::attempt, static_cast<std::uint8_t>(JobEnd::node_failed)};
+  if (x.amount == 0 || j == nullptr || cause != by_node) return;
+  unexplained_.push_back({{x.job, s.seq, cause, {}, x.amount, losses}, e.utc, j->nodes});
+  if (unexplained_.size() > kUnexplainedMax) unexplained_.pop_front();
+}
+
+void JobBooks::explain_late(const Event& e, const State& s) {
+  while (!unexplained_.empty() && e.utc - unexplained_.front().stopped > kFoundLate) unexplained_.pop_front();
+  if (unexplained_.empty()) return;
+  const Finding* f = nullptr;
+  if (const auto* x = std::get_if<FindingOpened>(&e.body)) f = find_finding(s, x->finding.id);
+  const auto* opened = std::get_if<IncidentOpened>(&e.body);
+  if (opened != nullptr) f = find_finding(s, opened->finding);
+  // A kind that ends no gang by itself counts once it is worth an incident, as it does where it was found before the end.
+  if (f == nullptr || !f->node.some() || (opened == nullptr && !ends_gangs(f->kind))) return;
+  std::erase_if(unexplained_, [&](const Unexplained& u) {
+    const bool there = std::find(u.nodes.begin(), u.nodes.end(), f->node) != u.nodes.end();
+    if (!there || !may_have_ended(first_sign(*f), f->opened, u.stopped)) return false;
+    sums_.moved.push_back(u.loss);
+    sums_.moved.back().to = of_finding(f->kind);
+    put_down_anew(sums_, sums_.moved.back());
+    return true;
+  });
 }
 
 // The nodes whose cause this event may have changed; the accountant turns over only those whose class did.
@@ -212,10 +320,12 @@ void JobBooks::look_at(const State& s, NodeId n) {
 }
 
 void JobBooks::put_away(const State& s) {
+  std::set<JobId> asked;  // what they lost may still be explained
+  for (const Unexplained& u : unexplained_) asked.insert(u.loss.job);
   std::vector<JobSum> over;
   for (auto it = sums_.live.begin(); it != sums_.live.end();) {
     const Job* j = find_job(s, it->first);
-    const bool lives = accounts_.jobs.count(it->first) != 0 || (j != nullptr && !ended(j->phase));
+    const bool lives = accounts_.jobs.count(it->first) != 0 || asked.count(it->first) != 0 || (j != nullptr && !ended(j->phase));
     if (!lives) over.push_back(std::move(it->second));
     it = lives ? std::next(it) : sums_.live.erase(it);
   }
@@ -234,15 +344,27 @@ void JobBooks::put_away(const State& s) {
 JobSums JobBooks::close(const State& s, Time mono) const {
   JobSums out = sums_;
   const GpuHours g = balance(accounts_, s, mono, [&](const Entry& x) {
-    if (!x.node.some()) return add(out, s, x, of_job(x.waste));
+    if (!x.node.some()) {
+      add(out, s, x, of_job(x.waste));
+      return;
+    }
     const NodeCause& c = nodes_[x.node.v];
     add(out, s, {{}, x.node, x.waste, x.amount - c.told}, c.cause);
   });
   out.installed = g.installed_ms * 1000;
+  out.seq = s.seq;
   return out;
 }
 
 namespace {
+
+// The earlier books as they would have been, had it been known then what was found since; or what moved would be below 0.
+JobSums retold(JobSums from, const JobSums& to) {
+  for (std::size_t i = from.moved.size(); i < to.moved.size(); ++i) {
+    if (to.moved[i].seq <= from.seq) put_down_anew(from, to.moved[i]);
+  }
+  return from;
+}
 
 // Jobs that ended before both moments are in neither: what they had is the same.
 std::vector<JobSum> jobs_between(const JobSums& from, const JobSums& to) {
@@ -283,6 +405,10 @@ JobSums only(const JobSums& all, JobId job) {
   JobSums out;
   out.began = all.began;
   out.jobs_forgotten = all.jobs_forgotten;
+  out.seq = all.seq;
+  for (const Moved& m : all.moved) {
+    if (m.job == job) out.moved.push_back(m);
+  }
   JobSum sum;
   const auto take = [&](const JobSum& j) {
     if (j.id != job) return;
@@ -311,7 +437,10 @@ JobSums only(const JobSums& all, JobId job) {
 
 Stretch difference(const JobSums& earlier, const JobSums& to) {
   const JobSums none;
-  const JobSums& from = earlier.began == to.began ? earlier : none;
+  const bool same = earlier.began == to.began;
+  const bool news = same && earlier.moved.size() < to.moved.size();
+  const JobSums then = news ? retold(earlier, to) : none;
+  const JobSums& from = news ? then : same ? earlier : none;
   Stretch out;
   out.installed = to.installed - from.installed;
   out.nobody = to.nobody - from.nobody;

@@ -4,6 +4,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -67,7 +68,8 @@ struct JobSum {
   JobId id;
   std::shared_ptr<const JobWho> who;
   Classes amount{};
-  std::vector<JobLoss> lost;  // its lost_restart, by cause
+  std::vector<JobLoss> lost;       // its lost_restart, by cause
+  std::uint32_t lost_attempt = 0;  // the last that was counted among them; its end may be booked in parts
 };
 
 // Who pays: time counts for the account and queue that the job had when it was booked.
@@ -77,12 +79,33 @@ struct Owner {
   auto operator<=>(const Owner&) const = default;
 };
 
+// A fault that ends an attempt is often found only afterwards: a gang dies of a pulled cable at once, and a minute later its link
+// is known to be down. So a loss that was booked with nothing found moves to what was found so late on a node of its gang...
+constexpr Duration kFoundLate = minutes(10);
+// ... unless the first sign of that is so much later than the end that it can hardly have been the reason.
+constexpr Duration kSignLate = minutes(2);
+// Whether what was found, whose first sign was then, may be what ended an attempt at `stopped`. All utc.
+bool may_have_ended(Time first_sign, Time found, Time stopped);
+Time first_sign(const Finding& f);
+// Findings of these kinds say what may end a gang; the others only that something did, or may one day.
+bool ends_gangs(FindingKind k);
+
+// A loss that was put down to something else after it was booked.
+struct Moved {
+  JobId job;
+  std::uint64_t seq = 0;  // of the event that it was booked by
+  Cause from, to;
+  std::int64_t amount = 0;
+  std::uint64_t losses = 0;
+};
+
 // How the books stand at a moment, from their beginning. Copies are cheap: jobs that have ended are shared between them.
 struct JobSums {
   using Ended = std::shared_ptr<const std::vector<JobSum>>;
 
   Time began;                  // utc; 0: there are no books yet
   std::int64_t installed = 0;  // set where they are closed
+  std::uint64_t seq = 0;       // of the last event in them; set there too
   std::map<JobId, JobSum> live;
   std::vector<Ended> ended;  // in their order; a job that came back is in `live` again, with what it had since
   Classes forgotten{};       // of jobs that ended so long ago that only their owner's and causes' sums still know of them
@@ -90,6 +113,7 @@ struct JobSums {
   Classes nobody{};  // no job had it
   std::map<Owner, Classes> owners;
   std::map<Cause, CauseSum> causes;
+  std::vector<Moved> moved;  // in their order
 };
 constexpr std::size_t kEndedJobsSummed = 100'000;
 constexpr std::size_t kOwnersMax = 10'000;
@@ -110,6 +134,14 @@ class JobBooks {
     Cause cause{Why::idle};
     std::int64_t told = 0;  // of the time that the accountant has not booked yet, put down to earlier causes already
   };
+  // An attempt that a node ended, and nothing is known that was wrong with it.
+  struct Unexplained {
+    Moved loss;    // `to` is not known yet
+    Time stopped;  // utc
+    std::vector<NodeId> nodes;
+  };
+  void book_loss(const Event& e, const State& s, const Entry& x);
+  void explain_late(const Event& e, const State& s);
   void look_again(const Event& e, const State& s);
   void look_at(const State& s, NodeId n);
   void put_away(const State& s);
@@ -120,6 +152,7 @@ class JobBooks {
   Accounts accounts_;
   JobSums sums_;
   std::vector<NodeCause> nodes_;
+  std::deque<Unexplained> unexplained_;  // of the last kFoundLate
 };
 
 // What was added between two moments.

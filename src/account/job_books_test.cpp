@@ -167,6 +167,66 @@ TEST(JobBooks, LostStepsArePutDownToWhatWasFoundOnTheNodesOrToHowTheAttemptEnded
   expect_exact(k);
 }
 
+TEST(JobBooks, ALossMovesToWhatIsFoundShortlyAfterTheEnd) {
+  Kept k;
+  const JobId cut = k.t.running({kN0, kN1});
+  const JobId other = k.t.running({kN2});
+  k.t.pass(minutes(7));
+  k.t.tell(JobEnded{cut, 1, JobEnd::node_failed, {}, {}});
+  k.t.tell(JobEnded{other, 1, JobEnd::node_failed, {}, {}});
+  const JobSums before = k.now();
+  EXPECT_EQ(k.of_cause("node_failed", Waste::lost_restart), 24 * 7 * kMinute);
+  k.t.pass(minutes(1));
+  k.t.open(k.t.find(FindingKind::link_down, kN1, 3));
+  EXPECT_EQ(k.of_cause("link_down", Waste::lost_restart), 16 * 7 * kMinute);
+  EXPECT_EQ(k.of_cause("node_failed", Waste::lost_restart), 8 * 7 * kMinute) << "nothing was found on the other's node";
+  const JobSums now = k.now();
+  EXPECT_EQ(now.causes.at({Why::finding, static_cast<std::uint8_t>(FindingKind::link_down)}).losses, 1u);
+  EXPECT_EQ(now.causes.at({Why::attempt, static_cast<std::uint8_t>(JobEnd::node_failed)}).losses, 1u);
+  ASSERT_EQ(now.live.at(cut).lost.size(), 1u);
+  EXPECT_EQ(name_of(now.live.at(cut).lost[0].cause), "link_down");
+  expect_exact(k);
+  for (const Stretch& x : {difference(before, now), difference(only(before, cut), only(now, cut))}) {
+    for (const auto& [cause, c] : x.causes) {
+      EXPECT_GE(c.amount[at(Waste::lost_restart)], 0) << name_of(cause);
+      EXPECT_EQ(c.losses, 0u) << name_of(cause) << ": it was lost before this stretch, whatever it is put down to now";
+    }
+  }
+}
+
+TEST(JobBooks, ALossStaysWhereItIsWhenWhatIsFoundCameTooLateOrEndsNoGang) {
+  Kept k;
+  const JobId late = k.t.running({kN0});
+  const JobId asked = k.t.running({kN1});
+  const JobId slow = k.t.running({kN2});
+  k.t.pass(minutes(7));
+  k.t.tell(JobEnded{late, 1, JobEnd::node_failed, {}, {}});
+  k.t.tell(JobEnded{asked, 1, JobEnd::requeued, {}, {}});
+  k.t.tell(JobEnded{slow, 1, JobEnd::node_failed, {}, {}});
+  k.t.pass(minutes(1));
+  k.t.find(FindingKind::link_flap, kN1, 3);
+  k.t.find(FindingKind::slow_gpu, kN2, 3, Witness::job, Severity::warning);
+  k.t.pass(minutes(4));
+  k.t.open(k.t.find(FindingKind::gpu_lost, kN0, 3));
+  EXPECT_EQ(k.of_cause("node_failed", Waste::lost_restart), 16 * 7 * kMinute);
+  EXPECT_EQ(k.of_cause("requeued", Waste::lost_restart), 8 * 7 * kMinute);
+  EXPECT_EQ(k.of_cause("gpu_lost", Waste::lost_restart), 0) << "its first sign is five minutes younger than the end";
+  expect_exact(k);
+}
+
+TEST(JobBooks, AFindingThatIsNoIncidentExplainsALossToo) {
+  Kept k;
+  const JobId before = k.t.running({kN0}), after = k.t.running({kN1});
+  k.t.pass(minutes(7));
+  k.t.find(FindingKind::link_flap, kN0, 3);
+  k.t.tell(JobEnded{before, 1, JobEnd::node_failed, {}, {}});
+  k.t.tell(JobEnded{after, 1, JobEnd::node_failed, {}, {}});
+  k.t.find(FindingKind::link_flap, kN1, 3);
+  EXPECT_EQ(k.of_cause("link_flap", Waste::lost_restart), 16 * 7 * kMinute);
+  EXPECT_EQ(k.of_cause("node_failed", Waste::lost_restart), 0);
+  expect_exact(k);
+}
+
 TEST(JobBooks, EveryCauseHasANameOfItsOwn) {
   std::set<std::string_view> seen;
   std::size_t causes = 0;

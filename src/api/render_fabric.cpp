@@ -77,6 +77,7 @@ void write_link(JsonWriter& w, const State& s, const std::vector<std::string>& l
   w.field("finding", link.finding.v).field("kind", f != nullptr ? name_of(f->kind) : std::string_view());
   w.field("part_of", f != nullptr ? f->part_of.v : 0).field("incident", link.incident.v);
   w.field("job", link.job.some() ? render(link.job) : std::string());
+  w.field("hurt", link.hurt.some() ? render(link.hurt) : std::string());
   time_field(w, "bounced_utc", link.bounced);
   w.field("evidence", f != nullptr && !f->evidence.empty() ? std::string_view(f->evidence.back().text) : std::string_view());
   w.field("suggestion", f != nullptr ? suggestion(f->kind) : std::string_view()).end_object();

@@ -47,7 +47,10 @@ std::string CheckpointNotes::of(const Job& j) const {
            "stop "
            "it need a person's approval.";
   }
-  std::string out = fmt::format("Its last checkpoint is {} old.", span((s.now.utc - j.checkpointed).seconds()));
+  const std::string age = span((s.now.utc - j.checkpointed).seconds());
+  std::string out = j.progress.durable_steps == 0
+                        ? fmt::format("It has written no checkpoint yet: a failure now would cost {} of work.", age)
+                        : fmt::format("Its last checkpoint is {} old.", age);
   if (j.paced_every.ns > 0)
     out += fmt::format(" It is told to write one every {}, the next at {}.", render_duration(j.paced_every),
                        render_utc(next_paced(s, j)));

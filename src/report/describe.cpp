@@ -218,8 +218,9 @@ void describe_job(Writer& w, const Value& j) {
   w.line("Note", text_of(j, "note"), Tone::warn);
   w.line("Wants", wants(j));
   describe_wishes(w, j);
-  w.line("Runs on", compress_node_list(std::move(names)));
-  if (const auto* p = j.find("placement"); p && unless_zero(*p, "leaves") != "") {
+  const auto phase = text_of(j, "phase");  // those of the last attempt stay known until the next one
+  w.line(phase == "running" ? "Runs on" : phase == "starting" ? "Starts on" : "Ran on", compress_node_list(std::move(names)));
+  if (const auto* p = j.find("placement"); p && phase != "queued" && unless_zero(*p, "leaves") != "") {
     w.line("Placement", fmt::format("{} leaf switch{}, no choice could have used fewer than {}. {}", text_of(*p, "leaves"),
                                     text_of(*p, "leaves") == "1" ? "" : "es", text_of(*p, "leaves_min"), text_of(*p, "why")));
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "account/job_books.h"
 #include "base/text.h"
 #include "report/units.h"
 
@@ -102,6 +103,28 @@ Survey survey(const State& s) {
   return v;
 }
 
+bool had(const Job& j, NodeId node, std::int16_t slot) {
+  const auto at = std::find(j.nodes.begin(), j.nodes.end(), node);
+  if (at == j.nodes.end()) return false;
+  const auto i = static_cast<std::size_t>(at - j.nodes.begin());
+  return i >= j.slots.size() || (j.slots[i] >> slot & 1) != 0;
+}
+
+// Who has the GPU by now may have come after the link broke; a job that died of it is known while it has not run again.
+JobId hurt_by(const State& s, const LinkView& link, const Finding& f) {
+  const Time sign = account::first_sign(f);
+  const Job* now = find_job(s, link.job);
+  if (now != nullptr && now->phase == JobPhase::running && now->started <= sign) return now->id;
+  const Job* last = nullptr;
+  for (const auto& [id, j] : s.jobs) {
+    const bool over = j.phase != JobPhase::running && j.phase != JobPhase::starting && j.ended.ns != 0;
+    const bool failed = over && (j.last_end == JobEnd::node_failed || j.last_end == JobEnd::app_failed);
+    const bool then = failed && j.started <= sign && account::may_have_ended(sign, f.opened, j.ended);
+    if (then && had(j, link.node, link.slot) && (last == nullptr || j.ended < last->ended)) last = &j;
+  }
+  return last == nullptr ? f.job : last->id;
+}
+
 // The rest of what is known of a link whose place, state and finding are there.
 void complete(LinkView& link, const Survey& v, const State& s) {
   link.job = v.jobs[std::size_t{link.node.v} * s.site.gpus_per_node + static_cast<std::size_t>(link.slot)];
@@ -113,6 +136,7 @@ void complete(LinkView& link, const Survey& v, const State& s) {
     link.incident = s.nodes[link.node.v].incident;
     return;
   }
+  link.hurt = hurt_by(s, link, *f);
   auto it = v.incidents.find(f->id);
   if (it == v.incidents.end() && f->part_of.some()) it = v.incidents.find(f->part_of);
   if (it != v.incidents.end()) link.incident = it->second;

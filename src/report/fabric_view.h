@@ -39,7 +39,8 @@ struct LinkView {
   LinkState state = LinkState::up;
   FindingId finding;    // that says so; none where nothing is wrong, or where the engine says that the node is down
   IncidentId incident;  // open one that handles it, or handles what explains it
-  JobId job;            // the first that has the GPU
+  JobId job;            // the first that has the GPU now
+  JobId hurt;           // of a bad one: who had the GPU when it broke; none: nobody had it, or it is not remembered
   Time since;           // utc; 0 while it is up
   Time bounced;         // utc: when its port was last ordered down and up again, as far as is remembered; 0: not
 };

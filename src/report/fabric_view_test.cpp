@@ -81,6 +81,27 @@ TEST(FabricView, TellsTheIncidentAndTheJobOfABadLink) {
   EXPECT_EQ(v.items[0].finding, f);
   EXPECT_EQ(v.items[0].incident, incident);
   EXPECT_EQ(v.items[0].job, job);
+  EXPECT_EQ(v.items[0].hurt, job);
+}
+
+TEST(FabricView, TheJobHurtIsTheOneThatRanWhenTheLinkBrokeAndNotTheNextOne) {
+  Story t(8);
+  const JobId died = t.running({{2}, {3}});
+  t.pass(hours(1));
+  t.tell(JobEnded{died, 1, JobEnd::node_failed, {}, "a rank is lost"});
+  t.tell(JobRequeued{died});
+  t.pass(seconds(30));
+  const FindingId f = t.find(FindingKind::link_flap, NodeId{2}, 2);
+  t.pass(minutes(1));
+  const JobId next = t.running({{2}});
+  FabricView v = view(t.s);
+  ASSERT_EQ(v.items.size(), 1u);
+  EXPECT_EQ(v.items[0].finding, f);
+  EXPECT_EQ(v.items[0].job, next);
+  EXPECT_EQ(v.items[0].hurt, died);
+  t.tell(JobStarted{died, 2, {{5}, {6}}});
+  v = view(t.s);
+  EXPECT_FALSE(v.items.at(0).hurt.some()) << "where it was before is not remembered: nobody is named rather than the wrong one";
 }
 
 TEST(FabricView, ForgetsALinkThatIsWellAgain) {

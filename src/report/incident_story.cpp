@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "account/job_books.h"
 #include "decide/words.h"
 #include "report/record.h"
 
 namespace muster::report {
 namespace {
 
-constexpr Duration kLookBack = minutes(2);  // work that broke so long before the first sign may be what the sign was of
 constexpr std::size_t kRecentKept = 500;
 
 std::string phase_of(const Incident& i, bool busy, bool held_back) {
@@ -106,13 +106,12 @@ void IncidentStory::open(const Event& e, const State& s, FindingId id) {
   incident = *i;
   findings.push_back(*f);
   cleared_why.emplace_back();
-  began = std::min({f->began(), f->opened, e.utc});
-  for (const Evidence& x : f->evidence) began = std::min(began, x.at);
+  began = std::min(account::first_sign(*f), e.utc);
   if (!f->evidence.empty())
     say(began, e.seq, fmt::format("first sign, {}: {}", name_of(f->evidence.front().witness), f->evidence.front().text));
   first_seq = e.seq;
   for (const JobHit& h : recent_) {
-    if (h.stopped < began - kLookBack || !uses(s, h, i->node, i->slot)) continue;
+    if (!account::may_have_ended(began, f->opened, h.stopped) || !uses(s, h, i->node, i->slot)) continue;
     say(h.stopped, e.seq, say_hit(h));
     jobs.push_back(h);
   }

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "account/job_books.h"
 #include "base/text.h"
 #include "report/job_note.h"
 #include "report/units.h"
@@ -20,7 +22,43 @@ bool only_suspicion(std::string_view kind) {
          kind == "version_drift" || kind == "failure_predicted" || kind == "xid_other";
 }
 
+// The times of a finding, utc; `cleared` is 0 while it is open.
+struct Times {
+  Time sign, opened, cleared;
+};
+
+// Of one whose last attempt is over, what was wrong on its nodes when that ended counts, mended or not, and what was found soon
+// after; what befell those nodes later is another's.
+bool counts_on_node(const Times& f, std::optional<Time> stopped) {
+  if (!stopped) return f.cleared.ns == 0;
+  if (f.opened <= *stopped) return f.cleared.ns == 0 || f.cleared >= *stopped;
+  return account::may_have_ended(f.sign, f.opened, *stopped);
+}
+
+std::optional<Time> stopped_at(std::string_view phase, Time ended) {
+  const bool lives = phase == name_of(JobPhase::starting) || phase == name_of(JobPhase::running);
+  return lives || ended.ns == 0 ? std::nullopt : std::optional(ended);
+}
+
+Times times_of(const Value& finding) {
+  Times t;
+  t.opened = time_of(finding, "opened_utc").value_or(Time{});
+  t.cleared = time_of(finding, "cleared_utc").value_or(Time{});
+  t.sign = std::min(t.opened, time_of(finding, "since_utc").value_or(t.opened));
+  for (const Value& e : list_of(finding, "evidence")) t.sign = std::min(t.sign, time_of(e, "at_utc").value_or(t.sign));
+  return t;
+}
+
 std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
+
+// The one that has the finding, open or not; else what is open on its node.
+IncidentId incident_of(const State& s, const Finding& f) {
+  for (auto it = s.incidents.rbegin(); it != s.incidents.rend(); ++it) {
+    const auto& of = it->second.findings;
+    if (std::find(of.begin(), of.end(), f.id) != of.end()) return it->first;
+  }
+  return f.cleared.ns == 0 ? s.nodes[f.node.v].incident : IncidentId{};
+}
 
 std::string words_of(const Value& object, std::string_view key) { return printable(text_of(object, key)); }
 
@@ -40,11 +78,12 @@ JobCase case_of(const State& s, const Job& j) {
     if (n.v < s.site.nodes.size()) c.nodes.push_back(s.site.nodes[n.v].name);
   }
   const std::string subject = "job " + c.id;
+  const auto stopped = stopped_at(c.phase, j.ended);
   for (auto it = s.findings.rbegin(); it != s.findings.rend(); ++it) {  // the newest first, as the API lists them
     const Finding& f = it->second;
-    if (f.cleared.ns != 0) continue;
+    const bool about_job = f.cleared.ns == 0 && (f.job == j.id || f.subject == subject);
     const bool here = f.node.some() && std::find(j.nodes.begin(), j.nodes.end(), f.node) != j.nodes.end();
-    if (f.job != j.id && f.subject != subject && !here) continue;
+    if (!about_job && !(here && counts_on_node({account::first_sign(f), f.opened, f.cleared}, stopped))) continue;
     JobTrouble t;
     t.finding = f.id.v;
     t.kind = name_of(f.kind);
@@ -56,7 +95,7 @@ JobCase case_of(const State& s, const Job& j) {
     if (!f.evidence.empty()) t.evidence = f.evidence.front().text;
     if (f.node.v < s.nodes.size()) {
       t.node = s.site.nodes[f.node.v].name;
-      t.incident = s.nodes[f.node.v].incident.v;
+      t.incident = incident_of(s, f).v;
     }
     c.known.push_back(std::move(t));
   }
@@ -73,11 +112,14 @@ JobCase case_of(const Value& job, const Value& findings) {
     if (n.string() != nullptr) c.nodes.push_back(printable(*n.string()));
   }
   const std::set<std::string> mine(c.nodes.begin(), c.nodes.end());
+  const auto stopped = stopped_at(c.phase, time_of(job, "ended_utc").value_or(Time{}));
   for (const Value& f : list_of(findings, "items")) {
     JobTrouble t;
     t.node = words_of(f, "node");
-    const bool about_job = words_of(f, "job") == c.id || words_of(f, "subject") == "job " + c.id;
-    if (!about_job && !mine.contains(t.node)) continue;
+    const Times times = times_of(f);
+    const bool named = words_of(f, "job") == c.id || words_of(f, "subject") == "job " + c.id;
+    const bool about_job = named && times.cleared.ns == 0;
+    if (!about_job && !(mine.contains(t.node) && counts_on_node(times, stopped))) continue;
     t.finding = static_cast<std::uint64_t>(std::max(0.0, number_of(f, "id").value_or(0)));
     t.kind = words_of(f, "kind");
     t.severity = words_of(f, "severity");

@@ -45,7 +45,7 @@ struct JobCase {
 };
 
 JobCase case_of(const State& s, const Job& j);
-// From /api/v1/jobs/ID and /api/v1/findings.
+// From /api/v1/jobs/ID and /api/v1/findings, with those that are over.
 JobCase case_of(const Value& job, const Value& findings);
 // Chooses the nodes to look at: those that files speak against, then those with findings, then one that nothing is said of.
 void choose_traces(JobCase& c, std::span<const JobLead> leads);

@@ -52,6 +52,41 @@ TEST(JobDiagnosis, IsTheSameFromTheApisAnswers) {
   EXPECT_NE(trace_command(c, "c.site").find("--job-id 17"), std::string::npos);
 }
 
+TEST(JobDiagnosis, OfAnEndWhatWasFoundSoonAfterCountsAndWhatBefellTheNodesLaterDoesNot) {
+  Story t{4};
+  const JobId id = t.running({NodeId{1}, NodeId{2}});
+  t.pass(hours(1));
+  t.tell(JobEnded{id, 1, JobEnd::node_failed, {}, "a rank is lost"});
+  t.tell(JobRequeued{id});
+  EXPECT_TRUE(case_of(t.s, t.s.jobs.at(id)).known.empty());
+  t.pass(minutes(1));
+  const FindingId cut = t.find(FindingKind::link_down, NodeId{2}, 3);
+  const IncidentId incident = t.open(cut);
+  t.tell(IncidentClosed{incident, "the port was bounced"});
+  t.pass(hours(1));
+  t.find(FindingKind::thermal_throttle, NodeId{1}, 0);
+  const JobCase c = case_of(t.s, t.s.jobs.at(id));
+  EXPECT_TRUE(c.explained());
+  ASSERT_EQ(c.known.size(), 1u) << "another job may have the node that grew hot";
+  EXPECT_EQ(c.known[0].finding, cut.v);
+  EXPECT_EQ(c.known[0].incident, incident.v) << "it is closed, and tells the story all the same";
+}
+
+TEST(JobDiagnosis, OfAnEndTheApisAnswersTellTheSame) {
+  const Value job = parse_json(R"({"id":"17","phase":"queued","ended_utc":"2026-01-01T10:00:00Z","nodes":["a","b"]})").value();
+  const Value findings = parse_json(R"({"items":[
+      {"id":3,"kind":"link_down","node":"b","opened_utc":"2026-01-01T10:01:00Z","cleared_utc":"2026-01-01T10:05:00Z",
+       "since_utc":"2026-01-01T10:00:30Z","evidence":[]},
+      {"id":4,"kind":"gpu_lost","node":"a","opened_utc":"2026-01-01T11:00:00Z","cleared_utc":null,"evidence":[]},
+      {"id":1,"kind":"gpu_lost","node":"a","opened_utc":"2026-01-01T08:00:00Z","cleared_utc":"2026-01-01T09:00:00Z",
+       "evidence":[]}]})")
+                             .value();
+  const JobCase c = case_of(job, findings);
+  ASSERT_EQ(c.known.size(), 1u);
+  EXPECT_EQ(c.known[0].finding, 3u);
+  EXPECT_TRUE(c.explained());
+}
+
 TEST(JobDiagnosis, AJobThatDoesNotRunHasNothingToTakeProfilesOf) {
   Story t{4};
   const JobId id = t.submit(2);

@@ -56,8 +56,12 @@ struct Judge {
   }
 };
 
+// A job that waits still knows the nodes of its last attempt, but they are others' now.
+bool has_nodes(const Job& j) { return j.phase != JobPhase::queued && !ended(j.phase); }
+
 std::vector<RankRow> ranks_of(const State& s, const Job& j, std::span<const RankReading> readings) {
   std::vector<RankRow> out;
+  if (!has_nodes(j)) return out;
   const std::size_t width = s.site.gpus_per_node;
   for (std::size_t i = 0; i < j.nodes.size(); ++i) {
     if (j.nodes[i].v >= s.site.nodes.size()) continue;
@@ -170,6 +174,7 @@ struct Spread {
 
 Spread spread_of(const Site& site, const Job& j) {
   Spread out;
+  if (!has_nodes(j)) return out;
   for (const NodeId n : j.nodes) {
     if (n.v >= site.nodes.size()) continue;
     const NodeSpec& spec = site.nodes[n.v];
@@ -184,7 +189,7 @@ Spread spread_of(const Site& site, const Job& j) {
 
 std::vector<std::string> certificate(const Job& j, const Spread& at) {
   std::vector<std::string> out;
-  if (j.nodes.empty()) return out;
+  if (j.nodes.empty() || !has_nodes(j)) return out;
   out.push_back(fmt::format("Its {} node{} lie on {} leaf switch{} in {} pod{}, {} NVLink domain{} and {} rack{}.",
                             j.nodes.size(), s_of(j.nodes.size()), at.by_leaf.size(), at.by_leaf.size() == 1 ? "" : "es",
                             at.pods.size(), s_of(at.pods.size()), at.domains.size(), s_of(at.domains.size()), at.racks.size(),

@@ -404,6 +404,7 @@ Table links(const Value::Array& items, std::optional<Time> now) {
            {"PORT"},
            {"CABLE"},
            {"JOB"},
+           {"JOB HURT"},
            {"INCIDENT", kRight},
            {"KIND", false, kWide},
            {"FINDING", kRight, kWide},
@@ -416,9 +417,9 @@ Table links(const Value::Array& items, std::optional<Time> now) {
           {}};
   for (const auto& i : items) {
     t.rows.push_back({field(i, "node"), words(near_end(i)), state(i, "state"), age(i, "since_utc", now), field(i, "leaf"),
-                      field(i, "switch"), field(i, "port"), field(i, "cable"), field(i, "job"), whole(i, "incident", 1),
-                      field(i, "kind"), whole(i, "finding", 1), whole(i, "part_of", 1), whole(i, "pod"), field(i, "rack"),
-                      age(i, "bounced_utc", now), field(i, "evidence"), field(i, "suggestion")});
+                      field(i, "switch"), field(i, "port"), field(i, "cable"), field(i, "job"), field(i, "hurt"),
+                      whole(i, "incident", 1), field(i, "kind"), whole(i, "finding", 1), whole(i, "part_of", 1), whole(i, "pod"),
+                      field(i, "rack"), age(i, "bounced_utc", now), field(i, "evidence"), field(i, "suggestion")});
   }
   return t;
 }

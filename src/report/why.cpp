@@ -119,7 +119,7 @@ void add_decision(Block& b, const Value& d, bool brief) {
 
 }  // namespace
 
-Inquiry::Inquiry(std::string_view what) : what_(trim(what)) {
+Inquiry::Inquiry(std::string_view what, const State* newest) : what_(trim(what)), newest_(newest) {
   if (auto subject = Subject::parse(what_)) {
     if (subject->incident().some()) story_.emplace(subject->incident());
     deeds_.emplace(std::move(*subject));
@@ -134,7 +134,10 @@ void Inquiry::take(const Event& e) {
 }
 
 Result<std::string> Inquiry::why(const Provenance& source) const {
-  auto explained = explain(state_, what_);
+  auto explained = explain(newest_ != nullptr ? *newest_ : state_, what_);
+  if (!explained && newest_ != nullptr) explained = explain(state_, what_);
+  if (explained && newest_ == nullptr && explained->kind == "job")
+    explained->sentences.push_back("Steps are as of its last checkpoint or end: the record has none between them.");
   if (!explained && story_ && story_->found) {  // forgotten by the state, not by the record
     Explanation e;
     e.kind = "incident";

@@ -16,7 +16,8 @@ namespace muster::report {
 // Listens to all events of a journal on behalf of one question. `what` as for explain(); nothing is kept that it is not about.
 class Inquiry {
  public:
-  explicit Inquiry(std::string_view what);
+  // `newest` outlives it: what a controller that runs knows beyond its record, such as steps since the last checkpoint.
+  explicit Inquiry(std::string_view what, const State* newest = nullptr);
   void take(const Event& e);
   // The answer; an error where neither the state nor the record knows of it.
   Result<std::string> why(const Provenance& source) const;
@@ -28,6 +29,7 @@ class Inquiry {
   std::optional<Deeds> deeds_;
   std::optional<IncidentStory> story_;
   State state_;
+  const State* newest_;
 };
 
 // The state's explanation together with the record's decisions. `explained` may be an error where `deeds` has something.

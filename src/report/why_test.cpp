@@ -142,6 +142,24 @@ TEST(Why, ANodeAJobAndAFindingAreToldWithTheDecisionsAboutThem) {
   EXPECT_EQ(t.ask("incident 99").error().code, Code::not_found);
 }
 
+TEST(Why, AJobsStepsAreTheNewestKnownOrSaidToBeTheRecords) {
+  Kept t;
+  const JobId job = t.running({NodeId{1}});
+  t.tell(JobProgressed{job, 1, {104, 104, 0, 0, 0}});
+  State now = t.s;  // a running controller hears of steps that it does not write down
+  now.jobs.at(job).progress.steps = 191;
+  Inquiry live("job 1", &now);
+  for (const Event& e : t.events) live.take(e);
+  const auto told = live.why({"j", t.events.back().seq, "d"});
+  ASSERT_TRUE(told) << told.error().what;
+  EXPECT_NE(told->find("191 of 1000 steps, 104 of them safe"), std::string::npos) << *told;
+  EXPECT_EQ(told->find("as of its last checkpoint"), std::string::npos) << *told;
+  const auto recorded = t.ask("job 1");
+  ASSERT_TRUE(recorded) << recorded.error().what;
+  EXPECT_NE(recorded->find("104 of 1000 steps"), std::string::npos) << *recorded;
+  EXPECT_NE(recorded->find("as of its last checkpoint"), std::string::npos) << *recorded;
+}
+
 TEST(Why, AnActThatAPersonAskedForNamesThePerson) {
   Kept t;
   CommandGiven c;

@@ -242,7 +242,11 @@ void work(const CompareOptions& options, Shared& shared) {
 CompareReport judge(std::vector<std::string> names, std::vector<std::vector<RunReport>> runs, double price, Judged judged) {
   MUSTER_CHECK(!runs.empty() && !runs[0].empty() && names.size() == runs.size());
   CompareReport out;
+  // Of a larger cluster more is lost, and that says nothing of it.
+  const auto other_size = [&](const std::vector<RunReport>& r) { return r[0].gpus != runs[0][0].gpus; };
+  const bool resized = std::any_of(runs.begin(), runs.end(), other_size);
   for (Metric& m : metrics_for(static_cast<double>(runs[0][0].hours.installed_ms) / kHourMs, price, judged)) {
+    if (resized && (m.name == "gpu_hours_lost" || m.name == "money_lost")) m.wish = Wish::neither;
     Row row;
     for (const auto& of_one : runs) row.values.push_back(estimate(known_values(m, of_one)));
     row.metric = std::move(m);

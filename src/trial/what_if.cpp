@@ -180,15 +180,15 @@ Result<void> check_size(const WhatIf& ask, const WhatIfPlan& plan) {
   const double nodes = plan.base.nodes + plan.changed.nodes;
   const double days = kNodeDaysMax / (nodes * ask.seeds);
   const auto seeds = static_cast<std::uint32_t>(kNodeDaysMax / (nodes * ask.days));
-  return fail(
-      Code::refused,
-      fmt::format(
-          "{} nodes for {} days, {} seeds: {:.0f} node-days, about {:.0f} min of a core; at most {:.0f} are simulated beside "
-          "a running controller",
-          plan.base.nodes, render_number(ask.days), ask.seeds, plan.node_days, plan.node_days * kCpuPerNodeDay_s / 60,
-          kNodeDaysMax),
-      days >= 0.25 ? fmt::format("ask for at most {:.2g} days{}", days, seeds >= 6 ? fmt::format(", or {} seeds", seeds) : "")
-                   : "the cluster is too large for it: use `muster twin compare --journal FILE` on another machine");
+  return fail(Code::refused,
+              fmt::format("{} and {} nodes for {} days, {} seeds: {:.0f} node-days, about {:.0f} min of a core; at most {:.0f} "
+                          "are simulated beside "
+                          "a running controller",
+                          plan.base.nodes, plan.changed.nodes, render_number(ask.days), ask.seeds, plan.node_days,
+                          plan.node_days * kCpuPerNodeDay_s / 60, kNodeDaysMax),
+              days >= 0.25
+                  ? fmt::format("ask for at most {:.2g} days{}", days, seeds >= 6 ? fmt::format(", or {} seeds", seeds) : "")
+                  : "the cluster is too large for it: use `muster twin compare --journal FILE` on another machine");
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ try:
     check(ran.code == 0 and len(names) == 8, '8 nodes of 8 GPUs', ran)
     check(len(ask('get', 'gpus', '-o', 'jsonl').out.splitlines()) == 64, '64 GPUs')
     check(re.search(r'http://127\.0\.0\.1:\d+/login\?code=\S+', said()), 'a login link is printed', said())
+    link = ask('get', 'links', '--leaf', '0', '-o', 'name').out.splitlines()[0]
+    check(ask('get', 'links', link, '-o', 'name').out.strip() == link, 'a link that is well can be asked for by its name', link)
     for noun in ('nodes', 'gpus', 'jobs', 'queues', 'findings', 'incidents', 'actions', 'leaves', 'links'):
         document = json.loads(ask('get', noun, '-o', 'json').out)
         table = list(csv.reader(io.StringIO(ask('get', noun, '-o', 'csv').out)))

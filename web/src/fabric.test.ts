@@ -17,7 +17,8 @@ function leaf(id: number, change: Partial<Leaf> = {}): Leaf {
 function link(change: Partial<FabricLink> = {}): FabricLink {
   return {
     node: 'node001', slot: 3, net: 'fabric', nic: 'mlx5_3', leaf: 'leaf 0', pod: 0, rack: 'r1', switch: '', port: '', cable: '',
-    state: 'up', since_utc: null, finding: 0, kind: '', part_of: 0, incident: 0, job: '', bounced_utc: null, evidence: '',
+    state: 'up', since_utc: null, finding: 0, kind: '', part_of: 0, incident: 0, job: '', hurt: '',
+    bounced_utc: null, evidence: '',
     suggestion: '', ...change,
   };
 }

@@ -39,7 +39,8 @@ export interface FabricLink {
   kind: string;
   part_of: number;
   incident: number;
-  job: string;
+  job: string; // that has it now
+  hurt: string; // that had it when it broke
   bounced_utc: string | null;
   evidence: string;
   suggestion: string;

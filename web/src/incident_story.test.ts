@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import {
   cost_words, escape_markdown, expand_nodes, find_runbook, fits, headline, headline_of, incident_of_finding,
   length_words, moment_kind, moment_words,
-  of_cause, parse_filter, sort_by, sort_rows, to_markdown, track, witnesses, type Decision, type Policy, type Report,
-  type Runbook,
+  of_cause, open_ended, parse_filter, sort_by, sort_rows, to_markdown, track, waits_for, witnesses, type Decision, type Policy,
+  type Report, type Runbook,
 } from './incident_story.js';
 import type { Approval, Incident } from './types.js';
 
@@ -158,6 +158,24 @@ test('the newest is first unless another order is in the filter', () => {
   assert.equal(sort_by('cause:x sort:took', 'took'), 'cause:x sort:-took');
   assert.equal(of_cause('cause:x n1', 'gpu_lost'), 'n1 cause:gpu_lost');
   assert.equal(of_cause('cause:x n1', ''), 'n1');
+});
+
+test('words typed behind a filter of a column are words of their own', () => {
+  assert.equal(open_ended('cause:gpu_lost'), 'cause:gpu_lost ');
+  for (const q of ['', 'node0050', 'cause:', 'cause:gpu_lost ', 'cause:x node']) assert.equal(open_ended(q), q);
+});
+
+test('a list says what an incident waits for of a person', () => {
+  const swap = { verb: 'replace_node', status: 'pending' } as Incident['actions'][number];
+  const asked = { id: 4, verb: 'reboot_node', incident: 1 } as Approval;
+  const open = { closed_utc: null, stage: 'repairing' };
+  assert.equal(waits_for(incident(1, { ...open, actions: [swap] }), []), 'the part or the node must be swapped');
+  assert.equal(waits_for(incident(1, { ...open, actions: [{ ...swap, status: 'done' }] }), []), '');
+  assert.equal(waits_for(incident(1, open), [asked]), 'approval 4, to reboot node');
+  assert.equal(waits_for(incident(2, open), [asked]), '');
+  const notes = [{ at_utc: null, text: 'tests fail' }];
+  assert.equal(waits_for(incident(1, { ...open, stage: 'held', notes }), []), 'tests fail');
+  assert.equal(waits_for(incident(1, { actions: [swap] }), []), '', 'a closed one waits for nobody');
 });
 
 test('Markdown has every part, and nothing in it can act', () => {

@@ -1,7 +1,7 @@
 // The story of an incident, read from its report: pure, no fetching, no DOM. Every text in it is untrusted.
 import { clock, hours, id_text, place, span, time_of_day } from './format.js';
 import type { Approval, Finding, Incident } from './types.js';
-import { cause_words, stage_words, status_words, witness_words } from './words.js';
+import { cause_words, stage_words, status_words, verb_words, witness_words } from './words.js';
 
 export interface ReportEvidence {
   finding?: number;
@@ -300,6 +300,21 @@ export function sort_by(q: string, column: Sort): string {
   const falling = now.sort === column ? !now.falling : false;
   const rest = q.split(/\s+/).filter((w) => w && !/^sort:/i.test(w));
   return [...rest, `sort:${falling ? '-' : ''}${column}`].join(' ');
+}
+
+// A filter that further words can be typed behind: what follows "cause:x" is another word, not more of the cause.
+export function open_ended(q: string): string {
+  return /\S:\S+$/.test(q) ? `${q} ` : q;
+}
+
+// What of a person an open incident waits for; empty: nothing.
+export function waits_for(incident: Incident, approvals: readonly Approval[]): string {
+  if (incident.closed_utc || incident.stage === 'closed') return '';
+  const asked = approvals.find((a) => id_text(a.incident) === id_text(incident.id));
+  if (asked) return `approval ${asked.id}, to ${verb_words(asked.verb).toLowerCase()}`;
+  if (incident.stage === 'held') return incident.notes[incident.notes.length - 1]?.text || 'it is held';
+  const swap = incident.actions.some((a) => a.verb === 'replace_node' && (a.status === 'pending' || a.status === 'unknown'));
+  return swap ? 'the part or the node must be swapped' : '';
 }
 
 // The same filter for one cause, or for all.

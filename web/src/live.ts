@@ -2,7 +2,7 @@
 import { as_trouble, command_id, get as ask, post } from './api.js';
 import { Refresher } from './refresher.js';
 import { open_page, parse_view, render_view, type PageName, type View } from './route.js';
-import { explain_what, kEventTypes, stale_by, wanted_by, type Resource, type Store } from './store.js';
+import { explain_what, is_ahead, kEventTypes, stale_by, wanted_by, type Resource, type Store } from './store.js';
 import { incidents_of, merge_incidents, Touched } from './touched.js';
 import type {
   Action, Approval, ClusterMap, Explanation, Finding, Incident, Job, MapChanges, NodeDetail, Summary,
@@ -16,7 +16,7 @@ const kReopenMs = [500, 1000, 2000, 4000]; // after a server went away; the last
 const kSilenceMs = 8000; // after which the page asks whether the server is still there
 const kReadingsMs = 3000; // temperatures of the selected node change without events
 
-const kEndedShown = 50; // ended jobs of a kind, incidents beyond the open ones
+export const kEndedShown = 50; // ended jobs of a kind, incidents beyond the open ones
 const kFindingsRead = 100; // open ones
 const kActionsRead = 300; // refusals are looked for among the newest
 
@@ -41,9 +41,9 @@ async function load_incidents(store: Store, touched: Touched, get: Get): Promise
   if (ids?.length === 0) return;
   const paths = ids ? ids.map((id) => `/api/v1/incidents/${id}`)
     : ['/api/v1/incidents?open=1', `/api/v1/incidents?limit=${kEndedShown}`];
-  const answers = await Promise.all(paths.map((path) => get(path).catch(or_gone)));
+  const answers = await Promise.all(paths.map((path) => (ids ? get(path).catch(or_gone) : get(path))));
   const read = ids ? (answers as (Incident | null)[]).filter((i) => i !== null)
-    : answers.flatMap((answer) => (answer as { items: Incident[] } | null)?.items ?? []);
+    : answers.flatMap((answer) => (answer as { items: Incident[] }).items);
   if (!page.view.at) touched.read(ids, knows, performance.now());
   store.dispatch({ type: 'incidents', incidents: merge_incidents(ids ? store.get().incidents ?? [] : [], read) });
 }
@@ -202,11 +202,17 @@ function follow(
     touched.note(incidents_of(event.type, event.data as string, store.get().incidents ?? []), Number(event.lastEventId) || 0);
     mark(...stale_by(event.type));
   };
+  // Beside a page of the past only a little of the present is told; one of the future becomes the past when its time has come.
+  const on_present = (summary: Summary) => {
+    const was_ahead = is_ahead(store.get());
+    store.dispatch({ type: 'present', present: summary });
+    if (!store.get().view.at) store.dispatch({ type: 'summary', summary });
+    else if (was_ahead && !is_ahead(store.get())) mark_all();
+  };
   const on_summary = (event: MessageEvent) => {
     heard = performance.now();
-    if (store.get().view.at) return;
     try {
-      store.dispatch({ type: 'summary', summary: JSON.parse(event.data as string) as Summary });
+      on_present(JSON.parse(event.data as string) as Summary);
     } catch {
       mark('summary');
     }
@@ -230,7 +236,7 @@ function follow(
       touched.forget();
       store.dispatch({ type: 'restarted' });
     }
-    if (!store.get().view.at) store.dispatch({ type: 'summary', summary });
+    on_present(summary);
     const stream = new EventSource(`/api/v1/events?from=${summary.seq + 1}`);
     source = stream;
     stream.onopen = () => {
@@ -252,7 +258,7 @@ function follow(
     if (!source || performance.now() - heard < kSilenceMs) return;
     heard = performance.now();
     ask('/api/v1/summary').then(
-      (summary) => store.get().view.at || store.dispatch({ type: 'summary', summary: summary as Summary }),
+      (summary) => on_present(summary as Summary),
       (error: unknown) => {
         if (source) lost(error);
       },

@@ -1,11 +1,14 @@
 import { render } from 'preact';
 import './app.css';
 import { start_live } from './live.js';
-import { parse_view } from './route.js';
-import { create_store, first_page } from './store.js';
+import { parse_view, read_times, render_view } from './route.js';
+import { create_store, first_page, time_notice } from './store.js';
 import { App } from './ui/app.js';
 
-const store = create_store(first_page(parse_view(location.pathname, location.search)));
+const view = parse_view(location.pathname, location.search);
+const times = read_times(location.search);
+if (times.rewritten) history.replaceState(null, '', render_view(view));
+const store = create_store({ ...first_page(view), notice: time_notice(times.wrong) });
 const live = start_live(store);
 const root = document.getElementById('app');
 if (root) {

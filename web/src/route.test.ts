@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kHome, open_page, parse_view, render_view, resolve_theme, utc_or_none, type View } from './route.js';
+import { kHome, open_page, parse_view, read_times, render_view, resolve_theme, utc_or_none, type View } from './route.js';
 
 function again(view: View): View {
   const url = new URL(render_view(view), 'http://x');
@@ -33,7 +33,16 @@ test('what a URL says in error is ignored', () => {
 test('times are UTC, and nothing else is one', () => {
   assert.equal(utc_or_none('2026-11-15T02:03'), '2026-11-15T02:03:00Z');
   assert.equal(utc_or_none('2026-11-15T02:03:04.5Z'), '2026-11-15T02:03:04.500Z');
+  assert.equal(utc_or_none('2026-11-15'), '2026-11-15T00:00:00Z', 'a date alone is its midnight');
+  for (const bad of ['2026-02-30', '2026-02-30T00:00']) assert.equal(utc_or_none(bad), '', 'no such day');
   for (const bad of ['', 'now', '2026', '2026-13-45T00:00', '1 Jan 2026']) assert.equal(utc_or_none(bad), '');
+});
+
+test('times of an address that are none are named', () => {
+  assert.deepEqual(read_times('?at=yesterday&from=2026-11-15'), { wrong: ['yesterday'], rewritten: true });
+  assert.deepEqual(read_times('?at=2026-11-15'), { wrong: [], rewritten: true });
+  assert.deepEqual(read_times('?at=2026-11-15T02:03:04Z&q=noon'), { wrong: [], rewritten: false });
+  assert.deepEqual(read_times(''), { wrong: [], rewritten: false });
 });
 
 test('another page keeps the moment and the colours, and nothing else', () => {

@@ -34,10 +34,24 @@ export const kHome: View = {
 const kNameMax = 256; // a longer "name" is not one of ours
 const kFormMax = 1024;
 
-// A time in UTC to the second (or finer), as the API takes it; anything else is none.
+// A time in UTC to the second (or finer), as the API takes it; a date alone is its midnight; anything else is none.
 export function utc_or_none(text: string): string {
-  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) ? Date.parse(text.endsWith('Z') ? text : `${text}Z`) : NaN;
-  return Number.isNaN(ms) ? '' : new Date(ms).toISOString().replace('.000Z', 'Z');
+  const whole = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(whole) ? Date.parse(whole.endsWith('Z') ? whole : `${whole}Z`) : NaN;
+  const utc = Number.isNaN(ms) ? '' : new Date(ms).toISOString().replace('.000Z', 'Z');
+  return utc.slice(0, 10) === text.slice(0, 10) ? utc : ''; // 30 February is no day, whatever it would roll over to
+}
+
+const kTimes = ['at', 'from', 'to'] as const;
+
+// Times of an address that are none, as they were written; and whether the address says any in another way than it will be shown.
+export function read_times(search: string): { wrong: string[]; rewritten: boolean } {
+  const query = new URLSearchParams(search);
+  const written = kTimes.map((key) => query.get(key) ?? '').filter(Boolean).map((text) => text.slice(0, kNameMax));
+  return {
+    wrong: written.filter((text) => !utc_or_none(text)),
+    rewritten: written.some((text) => text !== utc_or_none(text)),
+  };
 }
 
 function piece(text: string): string {

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { trouble_of } from './api.js';
 import { kHome } from './route.js';
 import {
-  count_states, create_store, explain_what, first_page, kEventTypes, kLoginHint, kResources, loose_findings, reduce,
-  sort_incidents, split_jobs, stale_by,
+  count_states, create_store, explain_what, first_page, is_ahead, kEventTypes, kLoginHint, kResources, loose_findings, reduce,
+  sort_incidents, split_jobs, stale_by, time_notice, unknown_time,
 } from './store.js';
 import type { Action, ClusterMap, Finding, Incident, Job, NodeDetail, Summary } from './types.js';
 
@@ -36,6 +36,29 @@ test('after a restart lower numbers are believed again', () => {
   page = reduce(page, { type: 'restarted' });
   page = reduce(page, { type: 'summary', summary: summary(3) });
   assert.equal(page.summary?.seq, 3);
+});
+
+test('of a time before the record nothing is shown as if it were known', () => {
+  const at = { ...kHome, at: '2020-01-01T00:00:00Z' };
+  const trouble = { status: 404, what: 'nothing is known of 2020', next: '' };
+  let page = reduce(home, { type: 'summary', summary: summary(9, { simulation: 'a twin' }) });
+  page = reduce(page, { type: 'present', present: summary(9, { simulation: 'a twin' }) });
+  page = reduce(reduce(page, { type: 'view', view: at }), { type: 'trouble', resource: 'summary', trouble });
+  assert.equal(unknown_time(page), trouble);
+  assert.equal(page.summary, null);
+  assert.equal(page.present?.simulation, 'a twin', 'that it is a simulation stays known');
+  assert.equal(unknown_time(reduce(page, { type: 'view', view: { ...at, page: 'plan' } })), null, 'a plan is of the present');
+  assert.equal(unknown_time(reduce(page, { type: 'view', view: kHome })), null);
+  assert.equal(unknown_time(reduce(page, { type: 'summary', summary: summary(3) })), null);
+});
+
+test('a time that is still to come is told from the past', () => {
+  const page = reduce(first_page({ ...kHome, at: '2030-01-01T00:00:00Z' }), { type: 'present', present: summary(9) });
+  assert.equal(is_ahead(page), true);
+  assert.equal(is_ahead(reduce(page, { type: 'present', present: summary(9, { now_utc: '2030-01-01T00:00:01Z' }) })), false);
+  assert.equal(is_ahead(reduce(page, { type: 'view', view: kHome })), false);
+  assert.equal(time_notice([]), null);
+  assert.match(time_notice(['yesterday'])?.what ?? '', /yesterday/);
 });
 
 test('the same picture is the same object, so nothing is painted', () => {

@@ -18,6 +18,8 @@ export interface Notice {
   next: string;
 }
 
+export type Present = Pick<Summary, 'cluster' | 'simulation' | 'now_utc'>;
+
 export interface Page {
   view: View;
   link: Link;
@@ -26,6 +28,7 @@ export interface Page {
   notice: Notice | null;
   troubles: Partial<Record<Resource, Trouble>>;
   summary: Summary | null;
+  present: Present | null; // known also while the past is shown
   map: ClusterMap | null;
   map_seq: number; // up to which the map is known; it is drawn again only when it changed
   jobs: Job[] | null;
@@ -41,6 +44,7 @@ export type Change =
   | { type: 'view'; view: View }
   | { type: 'link'; link: Link }
   | { type: 'summary'; summary: Summary }
+  | { type: 'present'; present: Present }
   | { type: 'map'; map: ClusterMap }
   | { type: 'map_changes'; changes: MapChanges }
   | { type: 'jobs'; jobs: Job[] }
@@ -60,8 +64,17 @@ export type Change =
 
 export function first_page(view: View): Page {
   return {
-    view, link: 'connecting', acting: 'unknown', busy: false, notice: null, troubles: {}, summary: null, map: null, map_seq: 0,
-    jobs: null, incidents: null, findings: [], refusals: [], approvals: [], node: null, explain: null,
+    view, link: 'connecting', acting: 'unknown', busy: false, notice: null, troubles: {}, summary: null, present: null,
+    map: null, map_seq: 0, jobs: null, incidents: null, findings: [], refusals: [], approvals: [], node: null, explain: null,
+  };
+}
+
+// What is said of times in the address that were not understood.
+export function time_notice(wrong: readonly string[]): Notice | null {
+  if (wrong.length === 0) return null;
+  return {
+    good: false, what: `“${wrong.join('”, “')}” was not understood as a time, and is left aside.`,
+    next: 'Times are in UTC, such as 2026-11-15T02:03:04Z; a date alone is its midnight.',
   };
 }
 
@@ -139,6 +152,10 @@ export function reduce(page: Page, change: Change): Page {
     case 'summary': // answers may overtake each other: the newer stays
       if (page.summary && change.summary.seq < page.summary.seq) return page;
       return { ...page, summary: change.summary, troubles: without(page.troubles, 'summary') };
+    case 'present': {
+      const { cluster, simulation, now_utc } = change.present;
+      return { ...page, present: { cluster, simulation, now_utc } };
+    }
     case 'map': {
       const troubles = without(page.troubles, 'map');
       const map_seq = change.map.seq;
@@ -178,7 +195,12 @@ export function reduce(page: Page, change: Change): Page {
     case 'trouble':
       // While the server is away one line says so; panels keep what they last knew.
       if (change.trouble.status === 0 && knows(page, change.resource)) return page;
-      return { ...page, troubles: { ...page.troubles, [change.resource]: change.trouble } };
+      return {
+        ...page,
+        troubles: { ...page.troubles, [change.resource]: change.trouble },
+        // Of a time that nothing is known of, what is on screen is not true either.
+        summary: page.view.at && change.resource === 'summary' && change.trouble.status === 404 ? null : page.summary,
+      };
     case 'acting':
       return { ...page, busy: true, notice: null };
     case 'acted':
@@ -193,6 +215,18 @@ export function reduce(page: Page, change: Change): Page {
     case 'restarted': // perhaps another journal
       return rewound(page);
   }
+}
+
+// The server's word that it knows nothing of the moment asked for. Questions about what is to come are of the present anyway.
+export function unknown_time(page: Page): Trouble | null {
+  const { view, troubles } = page;
+  if (!view.at || view.page === 'plan' || view.page === 'whatif') return null;
+  return troubles.summary?.status === 404 ? troubles.summary : null;
+}
+
+// Whether the moment asked for is still to come: what is shown then is the newest that is known.
+export function is_ahead({ view, present }: Page): boolean {
+  return view.at !== '' && present !== null && Date.parse(view.at) > Date.parse(present.now_utc);
 }
 
 // What a page shows, beside what it asks for itself: nothing else is kept fresh.

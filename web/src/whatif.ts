@@ -193,13 +193,6 @@ export const kOutcomes: Record<Outcome, string> = {
   unmeasured: 'not measured',
 };
 
-// What is known first, then what is asked first; the order within stays.
-export function in_order(metrics: readonly Metric[]): Metric[] {
-  const known = (m: Metric) => m.outcome === 'better' || m.outcome === 'worse';
-  const rank = (m: Metric) => (known(m) ? 0 : m.first ? 1 : m.outcome === 'differs' ? 2 : 3);
-  return metrics.map((m, i) => ({ m, i })).sort((a, b) => rank(a.m) - rank(b.m) || a.i - b.i).map((x) => x.m);
-}
-
 export function titles(metrics: readonly Metric[], outcome: Outcome): string {
   return metrics.filter((m) => m.outcome === outcome && (m.first || outcome === 'better' || outcome === 'worse'))
     .map((m) => m.title).join(', ');
@@ -211,10 +204,11 @@ export function number_text(value: number | null, decimals: number): string {
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
 }
 
-// "94.08 ± 0.81"
-export function estimate_text(e: Estimate, decimals: number): string {
+// "94.08 ± 0.81"; "7.3 (n=4)" where only some of the seeds have a value
+export function estimate_text(e: Estimate, decimals: number, seeds = e.n): string {
   const half = e.mean === null || e.high === null ? null : e.high - e.mean;
-  return number_text(e.mean, decimals) + (half === null ? '' : ` ± ${number_text(half, decimals)}`);
+  const some = e.mean !== null && e.n < seeds ? ` (n=${e.n})` : '';
+  return number_text(e.mean, decimals) + (half === null ? '' : ` ± ${number_text(half, decimals)}`) + some;
 }
 
 // "+1.20 (0.40 to 2.00)"
@@ -234,22 +228,17 @@ export interface Bar {
 export interface Bars {
   base: Bar;
   changed: Bar;
-  begin: number; // of the axis, in the metric's unit
-  end: number;
+  end: number; // of the axis, in the metric's unit; it begins at 0
 }
 
-// Two bars to one scale. Where both are far from 0 and near each other the axis begins shortly before them, or nothing would be
-// seen.
+// Two bars to one scale, from 0 on: a bar twice as long is twice as much.
 export function bars_of(m: Metric): Bars | null {
   const { base, changed } = m;
   if (base.mean === null || changed.mean === null) return null;
   const ends = [base.mean, changed.mean, base.low, changed.low, base.high, changed.high].filter((x): x is number => x !== null);
   const top = Math.max(0, ...ends);
-  const bottom = Math.max(0, Math.min(...ends));
   if (top <= 0) return null;
-  const begin = bottom > top * 0.5 ? Math.max(0, bottom - (top - bottom) * 0.5 - top * 0.002) : 0;
-  const at = (value: number | null, otherwise: number) =>
-    Math.min(1, Math.max(0, ((value ?? otherwise) - begin) / (top - begin || 1)));
+  const at = (value: number | null, otherwise: number) => Math.min(1, Math.max(0, (value ?? otherwise) / top));
   const bar = (e: Estimate): Bar => ({ width: at(e.mean, 0), low: at(e.low, e.mean!), high: at(e.high, e.mean!) });
-  return { base: bar(base), changed: bar(changed), begin, end: top };
+  return { base: bar(base), changed: bar(changed), end: top };
 }

@@ -134,6 +134,9 @@ export const kFaults: { name: string; label: string; what: string; per_gpu: bool
   { name: 'storage_stall', label: 'Storage stalls', what: 'checkpoints crawl on every node', per_gpu: false },
 ];
 
+// The phase that a list of jobs is asked for by while nothing is in it.
+export const kFirstPhase = { running: 'running', queued: 'queued', ended: 'completed' } as const;
+
 // Lists of jobs with nothing in them.
 export const kNoJobs: Record<'running' | 'queued' | 'ended', string> = {
   running: 'No job is running. Submit one: `muster submit --nodes 4 --name my-run`.',

@@ -13,6 +13,7 @@ import {
   api, browser_or_skip, checker, kChromium, kEveryPage, kQuiet, kRoot, page_name, ready, run_test, start_demo, wait_for, watch,
 } from './browser.mjs';
 import { map_checks } from './checks_map.mjs';
+import { times_checks } from './checks_times.mjs';
 
 const chromium = browser_or_skip('browser_pages');
 const { count, check } = checker();
@@ -223,6 +224,8 @@ async function main() {
   await map_checks({ page, origin: demo.origin, check, picture });
   check(seen.foreign.length === 0, `no request left for another host ${seen.foreign}`);
   check(seen.errors.length === 0, `the console has no errors ${seen.errors.join(' | ')}`);
+  // Of a time before the record the server knows nothing, which the browser logs as an error of its own.
+  await times_checks({ page: await context.newPage(), demo, check });
   await fits(context, 400, 800, 'phone');
   await fits(context, 2560, 1300, 'wide');
   await accessible(await browser.newContext({ viewport: { width: 1440, height: 900 }, bypassCSP: true }));

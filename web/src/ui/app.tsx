@@ -1,7 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Live } from '../live.js';
 import { resolve_theme, type Theme } from '../route.js';
-import { wanted_by, type Page, type Store } from '../store.js';
+import { unknown_time, wanted_by, type Page, type Store } from '../store.js';
+import type { Trouble } from '../types.js';
+import { Panel, TroubleBox } from './bits.js';
 import { FabricPage } from './fabric_page.js';
 import { GoodputPage } from './goodput_page.js';
 import { Header, LostLine, NoticeLine, SimBanner } from './header.js';
@@ -56,7 +58,7 @@ function use_theme(theme: Theme): 'dark' | 'light' {
 }
 
 const kGoMs = 1500; // within which the key after `g` counts
-let going = 0;
+let going = -Infinity; // when `g` was pressed
 
 function on_key(event: KeyboardEvent, page: Page, live: Live): void {
   const target = event.target as HTMLElement;
@@ -69,7 +71,7 @@ function on_key(event: KeyboardEvent, page: Page, live: Live): void {
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const now = performance.now();
   const to = now - going < kGoMs ? kGoKeys[event.key] : undefined;
-  going = event.key === 'g' && !to ? now : 0;
+  going = event.key === 'g' && !to ? now : -Infinity;
   if (to) live.open(to);
   else if (event.key === '/') document.getElementById('search')?.focus();
   else if (event.key === '[' || event.key === '{') later(page, event.key === '[' ? -kMinute : -60 * kMinute, live);
@@ -93,6 +95,15 @@ function Body({ page, theme, live }: { page: Page; theme: string; live: Live }) 
   }
 }
 
+// Instead of a page of empty lists, which would read as if all had been well.
+function Unknown({ trouble }: { trouble: Trouble }) {
+  return (
+    <main class="main-wide" data-unknown-time>
+      <Panel name="unknown" title="Nothing is known of that time"><TroubleBox trouble={trouble} /></Panel>
+    </main>
+  );
+}
+
 export function App({ store, live }: { store: Store; live: Live }) {
   const known = use_page(store);
   // From the past nothing can be done, nor by those who may only look.
@@ -108,16 +119,17 @@ export function App({ store, live }: { store: Store; live: Live }) {
     addEventListener('keydown', key);
     return () => removeEventListener('keydown', key);
   }, [store, live]);
-  const ready = summary !== null && (page.map !== null || !wanted_by(view).includes('map'));
+  const unknown = unknown_time(page);
+  const ready = unknown !== null || (summary !== null && (page.map !== null || !wanted_by(view).includes('map')));
   return (
     <Here.Provider value={{ view, live }}>
       <div class={`page page-${view.page}`} data-ready={String(ready)} data-page={view.page}>
         <Header page={page} live={live} />
-        <SimBanner text={summary?.simulation ?? ''} />
+        <SimBanner text={summary?.simulation ?? page.present?.simulation ?? ''} />
         <TimeBar page={page} live={live} />
         <LostLine page={page} />
         <NoticeLine page={page} close={() => store.dispatch({ type: 'notice_closed' })} />
-        <Body page={page} theme={theme} live={live} />
+        {unknown ? <Unknown trouble={unknown} /> : <Body page={page} theme={theme} live={live} />}
       </div>
     </Here.Provider>
   );

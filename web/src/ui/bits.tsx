@@ -33,7 +33,8 @@ const kOfThePast = /^muster (get|describe|explain|diagnose job) /;
 // The command that gives the same answer in a terminal; a click copies it.
 export function Cli({ command: plain }: { command: string }) {
   const at = useContext(Here)?.view.at;
-  const command = at && kOfThePast.test(plain) ? `${plain} --at ${at}` : plain;
+  const at_that_time = (one: string) => (at && kOfThePast.test(one) ? `${one} --at ${at}` : one);
+  const command = plain.split(' && ').map(at_that_time).join(' && ');
   const [copied, set_copied] = useState(false);
   useEffect(() => {
     if (!copied) return;

@@ -58,7 +58,7 @@ function BadRow({ link, page, live }: { link: FabricLink; page: Page; live: Live
       <td title={clock(link.since_utc)}>{age(link.since_utc, page.summary?.now_utc)}</td>
       <td class="left"><NodeLink node={link.node} /> {near_end(link)}</td>
       <td class="left">{far_end(link)}{link.cable && <span class="muted"> cable {link.cable}</span>}</td>
-      <td class="left">{link.job ? <To page="jobs" id={link.job}>{link.job}</To> : '–'}</td>
+      <td class="left">{link.hurt ? <To page="jobs" id={link.hurt}>{link.hurt}</To> : '–'}</td>
       <td class="left">{incident ? <To page="incidents" id={incident}>#{incident}</To> : '–'}</td>
     </tr>
   );
@@ -366,7 +366,7 @@ export function FabricPage({ page, live }: { page: Page; theme: string; live: Li
           {fabric && fabric.leaves.length > 0 && leaves.length === 0 && <Empty>No leaf has “{view.q}” in it.</Empty>}
           {rows.length > 0 && fabric && <Matrix rows={rows} rails={fabric.rails} view={view} live={live} />}
           {fabric && (
-            <p class="fabric-words muted">
+            <p class="fabric-words fabric-uplinks muted">
               Uplinks: {fabric.load_words.split(':')[0]}. Full bar: one ring a rail; hatched: every GPU sends at once. A leaf’s
               uplinks are taken to carry what its NICs can send
               {fabric.oversubscription > 1 ? `, over an oversubscription of ${fabric.oversubscription}` : ''}.

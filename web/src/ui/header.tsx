@@ -4,6 +4,7 @@ import type { Live } from '../live.js';
 import type { Theme } from '../route.js';
 import type { Link, Page } from '../store.js';
 import { kLoginHint } from '../store.js';
+import type { Summary } from '../types.js';
 import { Words } from './bits.js';
 import { Nav } from './nav.js';
 import { kMinute, later } from './time_bar.js';
@@ -12,16 +13,23 @@ const kLinkWords: Record<Link, string> = { connecting: 'connecting…', live: 'l
 const kNoticeMs = 6000; // good news leaves by itself
 const kNextTheme: Record<Theme, Theme> = { auto: 'dark', dark: 'light', light: 'auto' };
 
+function autopilot_words(summary: Summary | null, past: boolean): string {
+  if (!summary) return '…';
+  if (!summary.paused) return past ? 'autopilot was on' : 'autopilot on';
+  return `${past ? 'was ' : ''}paused${summary.paused_by ? ` by ${summary.paused_by}` : ''}`;
+}
+
 export function Header({ page, live }: { page: Page; live: Live }) {
   const { summary, link, view } = page;
   const paused = summary?.paused ?? false;
+  const past = view.at !== '' && link === 'live';
   const verb = paused ? 'resume' : 'pause';
   const done = paused ? 'Muster acts again.' : 'Muster is paused: it watches, and does nothing.';
   const toggle = () => void live.act('/api/v1/commands', { verb, reason: 'from the page' }, done);
   return (
     <header class="top">
       <h1><span class="mark" aria-hidden="true" />Muster</h1>
-      <span class="cluster" data-cluster>{summary?.cluster ?? '…'}</span>
+      <span class="cluster" data-cluster>{summary?.cluster ?? page.present?.cluster ?? '…'}</span>
       <Nav view={view} />
       <span class="grow" />
       <time class="now" dateTime={summary?.now_utc ?? ''} title="The cluster's clock">{clock(summary?.now_utc)}</time>
@@ -35,11 +43,11 @@ export function Header({ page, live }: { page: Page; live: Live }) {
           {page.acting === 'allowed' ? 'logged in' : 'looking only: log in to act'}
         </span>
       )}
-      <span class={`chip link-${link}`} data-link={link} role="status" title="Connection to the server">
-        <i class="dot" aria-hidden="true" />{kLinkWords[link]}
+      <span class={past ? 'chip link-past' : `chip link-${link}`} data-link={link} role="status" title="Connection to the server">
+        <i class="dot" aria-hidden="true" />{past ? 'past' : kLinkWords[link]}
       </span>
       <span class={paused ? 'chip autopilot paused' : 'chip autopilot'} data-paused={String(paused)}>
-        {paused ? `paused${summary?.paused_by ? ` by ${summary.paused_by}` : ''}` : 'autopilot on'}
+        {autopilot_words(summary, view.at !== '')}
       </span>
       <button type="button" class={paused ? 'button strong' : 'button'} disabled={!summary || page.busy} onClick={toggle}
         title={`The same: muster ${verb}`}>

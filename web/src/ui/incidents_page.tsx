@@ -2,7 +2,9 @@ import './incidents_page.css';
 import type { ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { age, clock, count, id_text, integer, place, span } from '../format.js';
-import { fits, of_cause, parse_filter, sort_by, sort_rows, took_ms, type Filter, type Sort } from '../incident_story.js';
+import {
+  fits, of_cause, open_ended, parse_filter, sort_by, sort_rows, took_ms, waits_for, type Filter, type Sort,
+} from '../incident_story.js';
 import type { Live } from '../live.js';
 import { kHome, open_page, render_view } from '../route.js';
 import { loose_findings, sort_incidents, type Page } from '../store.js';
@@ -40,7 +42,7 @@ function Track({ stage }: { stage: string }) {
   );
 }
 
-function OpenCard({ incident, waits, now_utc }: { incident: Incident; waits: boolean; now_utc: string }) {
+function OpenCard({ incident, waits, now_utc }: { incident: Incident; waits: string; now_utc: string }) {
   const id = id_text(incident.id);
   const job = id_text(incident.job);
   const last = incident.actions[incident.actions.length - 1];
@@ -57,7 +59,7 @@ function OpenCard({ incident, waits, now_utc }: { incident: Incident; waits: boo
           {place(incident.node, incident.gpu_slot)}{job && `, job ${job}`} <span class="muted">#{id}</span>
         </span>
         <span class="incident-stage"><Track stage={incident.stage} />{stage_words(incident.stage)}</span>
-        {waits && <span class="incident-last warn">! waits for your approval</span>}
+        {waits && <span class="incident-last warn" data-waits>! waits for a person: {waits}</span>}
         {last && <span class="incident-last">{last.sentence}</span>}
       </To>
     </li>
@@ -174,6 +176,10 @@ function Search({ q, causes, live }: { q: string; causes: string[]; live: Live }
     <span class="incident-filter">
       <input id="search" class="filter-words" type="search" value={q} placeholder="filter  /" aria-label="Filter the incidents"
         title="Words, all of which must be there. Of one column: cause: node: job: stage: resolution:"
+        onFocus={(e) => { // before a key comes, and for good: a text set here alone would not last
+          e.currentTarget.value = open_ended(q);
+          if (open_ended(q) !== q) live.go({ q: open_ended(q) });
+        }}
         onInput={(e) => live.go({ q: e.currentTarget.value })} />
       <select aria-label="Only this cause" value={causes.includes(chosen) ? chosen : ''}
         onChange={(e) => live.go({ q: of_cause(q, e.currentTarget.value) })}>
@@ -196,7 +202,6 @@ export function IncidentsPage({ page, live }: { page: Page; live: Live }) {
   const filter = parse_filter(view.q);
   const open_shown = open.filter((i) => fits(i, filter));
   const rows = sort_rows(closed.filter((i) => fits(i, filter)), filter, now_utc);
-  const waiting = new Set(page.approvals.map((a) => id_text(a.incident)));
   const loose = loose_findings(page.findings, page.incidents ?? []);
   const causes = [...new Set([...known.values()].map((i) => i.cause))].sort();
   const forgotten = (summary?.incidents.total ?? 0) - known.size;
@@ -212,7 +217,7 @@ export function IncidentsPage({ page, live }: { page: Page; live: Live }) {
           {open.length > 0 && open_shown.length === 0 && <Empty>None of the open ones has all these words in it.</Empty>}
           <ul>
             {open_shown.map((i) => (
-              <OpenCard key={id_text(i.id)} incident={i} waits={waiting.has(id_text(i.id))} now_utc={now_utc} />
+              <OpenCard key={id_text(i.id)} incident={i} waits={waits_for(i, page.approvals)} now_utc={now_utc} />
             ))}
           </ul>
           <Loose findings={loose} now_utc={now_utc} />

@@ -1,8 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { age, count, id_text, place, shell_word, span, time_of_day } from '../format.js';
+import { waits_for } from '../incident_story.js';
 import type { Live } from '../live.js';
 import { loose_findings, sort_incidents } from '../store.js';
-import type { Action, Finding, Incident, Trouble } from '../types.js';
+import type { Action, Approval, Finding, Incident, Trouble } from '../types.js';
 import { cause_words, kStageTrack, plain, stage_words, status_words, verb_words, witness_words } from '../words.js';
 import { Empty, memo, Panel, TroubleBox } from './bits.js';
 import { To } from './nav.js';
@@ -11,6 +12,7 @@ interface Props {
   incidents: Incident[] | null;
   findings: Finding[];
   refusals: Action[];
+  approvals: Approval[];
   now_utc: string;
   selected: string; // incident
   simulated: boolean;
@@ -124,6 +126,7 @@ function Card({ incident, props }: { incident: Incident; props: Props }) {
   const last = incident.actions[incident.actions.length - 1];
   const chosen = incident.node ? { incident: id, node: incident.node } : { incident: id };
   const toggle = () => props.live.go(open ? { incident: '' } : chosen);
+  const waits = waits_for(incident, props.approvals);
   const took_ms = Date.parse(incident.closed_utc ?? '') - Date.parse(incident.opened_utc);
   return (
     <article ref={card} class={closed ? 'incident closed' : 'incident'} data-incident={id} data-stage={incident.stage}
@@ -138,6 +141,7 @@ function Card({ incident, props }: { incident: Incident; props: Props }) {
         {closed ? <span class="incident-stage">{incident.resolution || 'closed'}</span> : (
           <span class="incident-stage"><Track stage={incident.stage} />{stage_words(incident.stage)}</span>
         )}
+        {waits && <span class="incident-last warn" data-waits>! waits for a person: {waits}</span>}
         {!open && !closed && last && <span class="incident-last">{last.sentence}</span>}
       </button>
       {open && <Details incident={incident} live={props.live} />}

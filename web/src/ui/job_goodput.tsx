@@ -51,7 +51,7 @@ function CostLine({ answer, left_gpu_h, draw }: { answer: JobGoodput; left_gpu_h
   return (
     <dl class="facts job-cost">
       <dt>used so far</dt><dd><b data-used={cost.used_h}>{hours(cost.used_h)}</b> GPU-hours{money(cost.used_h)}</dd>
-      <dt>of that lost</dt><dd>{hours(cost.lost_h)} GPU-hours ({percent(cost.lost_share)}){money(cost.lost_h)}</dd>
+      <dt>of that not useful</dt><dd>{hours(cost.lost_h)} GPU-hours ({percent(cost.lost_share)}){money(cost.lost_h)}</dd>
       <dt>expected in all</dt>
       <dd>
         {cost.all_h === null ? <span class="muted">not known: steps to go or their pace are not told</span>

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { age, clock, id_text, integer, percent, shell_word, span } from '../format.js';
 import type { RanksAnswer } from '../job_ranks.js';
 import type { StepsAnswer } from '../job_steps.js';
+import { why_waits } from '../jobs_list.js';
 import type { Live } from '../live.js';
 import type { Page } from '../store.js';
 import type { Explanation, Job, QueueForecast } from '../types.js';
@@ -38,7 +39,8 @@ function Facts({ job, forecast, now_utc }: { job: Job; forecast: QueueForecast |
     <dl class="facts">
       <Fact name="phase">
         <span class={`phase phase-${job.phase}`}>{plain(job.phase)}</span>
-        {job.started_utc && !ended(job) && <>, for {age(job.started_utc, now_utc)}</>}
+        {job.phase === 'queued' && job.attempt > 0 && ', again'}
+        {job.started_utc && job.phase !== 'queued' && !ended(job) && <>, for {age(job.started_utc, now_utc)}</>}
         {job.ended_utc && ended(job) && <>, {age(job.ended_utc, now_utc)} ago</>}
       </Fact>
       <Fact name="size">{integer(job.gpus)} GPUs on {integer(job.nodes_wanted)} nodes</Fact>
@@ -50,7 +52,7 @@ function Facts({ job, forecast, now_utc }: { job: Job; forecast: QueueForecast |
           {forecast?.reserved ? ', reserved' : ''}
         </Fact>
       )}
-      {job.phase === 'queued' && forecast?.why && <Fact name="why not yet">{forecast.why}</Fact>}
+      {job.phase === 'queued' && forecast?.why && <Fact name="why not yet">{why_waits(forecast.why)}</Fact>}
       {forecast && forecast.sooner.length > 0 && (
         <Fact name="sooner"><ul>{forecast.sooner.map((s, i) => <li key={i}>{s}</li>)}</ul></Fact>
       )}

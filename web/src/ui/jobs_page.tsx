@@ -1,10 +1,11 @@
 import './jobs_page.css';
 import { age, clock, count, id_text, integer, percent, span } from '../format.js';
-import type { Live } from '../live.js';
+import { fits, jobs_command, why_waits } from '../jobs_list.js';
+import { kEndedShown, type Live } from '../live.js';
 import type { JobsTab } from '../route.js';
 import { split_jobs, type Page } from '../store.js';
 import type { Job, QueueForecast } from '../types.js';
-import { kNoJobs, plain } from '../words.js';
+import { kFirstPhase, kNoJobs, plain } from '../words.js';
 import { use_answer } from './ask.js';
 import { Empty, Panel, TroubleBox, Words } from './bits.js';
 import { Progress } from './jobs_panel.js';
@@ -12,16 +13,7 @@ import { To } from './nav.js';
 
 const kRowsMax = 500;
 const kForecastMs = 5000;
-const kCli: Record<JobsTab, string> = {
-  running: 'muster get jobs --phase running', queued: 'muster explain queue', ended: 'muster get jobs',
-};
 const kTabs: [JobsTab, string][] = [['running', 'Running'], ['queued', 'Queued'], ['ended', 'Ended']];
-
-function fits(job: Job, q: string): boolean {
-  const wanted = q.toLowerCase();
-  return [id_text(job.id), job.name, job.user, job.account, job.queue ?? '', job.phase, job.note ?? '']
-    .some((text) => text.toLowerCase().includes(wanted));
-}
 
 // When it is expected to start, on the cluster's clock: the usual case, and if what runs takes long.
 export function starts_words(f: QueueForecast | undefined, now_utc: string): string {
@@ -35,7 +27,7 @@ export function starts_words(f: QueueForecast | undefined, now_utc: string): str
 
 function Row({ job, tab, forecast, now_utc }: { job: Job; tab: JobsTab; forecast: QueueForecast | undefined; now_utc: string }) {
   const id = id_text(job.id);
-  const why = tab === 'queued' ? forecast?.why ?? job.note ?? '' : job.note || job.last_detail || '';
+  const why = tab === 'queued' ? why_waits(forecast?.why || job.note || '') : job.note || job.last_detail || '';
   return (
     <tr data-job={id} data-phase={job.phase}>
       <td>{id}</td>
@@ -73,10 +65,13 @@ export function JobsPage({ page, live }: { page: Page; live: Live }) {
   const shown = tab === 'queued'
     ? [...fitting].sort((a, b) => (forecasts.get(id_text(a.id))?.place ?? 1e9) - (forecasts.get(id_text(b.id))?.place ?? 1e9))
     : fitting;
+  // The queue in its order, with what is expected, has a command of its own.
+  const cli = tab === 'queued' && !view.q ? 'muster explain queue'
+    : jobs_command(shown, kFirstPhase[tab], view.q !== '', tab === 'ended' ? kEndedShown : 0);
   const ended = ['completed', 'failed', 'cancelled'].reduce((n, phase) => n + (summary?.jobs[phase] ?? 0), 0);
   return (
     <main class="main-wide">
-      <Panel name="all-jobs" title="Jobs" cli={kCli[tab]}
+      <Panel name="all-jobs" title="Jobs" cli={cli}
         aside={<>
           <div class="tabs" role="tablist" aria-label="Phase">
             {kTabs.map(([key, label]) => (

@@ -1,9 +1,10 @@
 import { age, id_text, integer, percent, shell_word } from '../format.js';
-import type { Live } from '../live.js';
+import { jobs_command } from '../jobs_list.js';
+import { kEndedShown, type Live } from '../live.js';
 import type { JobsTab } from '../route.js';
 import { split_jobs } from '../store.js';
 import type { Job, Trouble } from '../types.js';
-import { kNoJobs, plain } from '../words.js';
+import { kFirstPhase, kNoJobs, plain } from '../words.js';
 import { Empty, memo, Panel, TroubleBox, Words } from './bits.js';
 import { To } from './nav.js';
 
@@ -63,7 +64,8 @@ export const JobsPanel = memo((props: Props) => {
   const groups = split_jobs(jobs ?? []);
   const shown = groups[tab];
   const tabs: [JobsTab, string][] = [['running', 'Running'], ['queued', 'Queued'], ['ended', 'Ended']];
-  const cli = props.job ? `muster explain job ${shell_word(props.job)}` : 'muster get jobs';
+  const cli = props.job ? `muster explain job ${shell_word(props.job)}`
+    : jobs_command(shown, kFirstPhase[tab], false, tab === 'ended' ? kEndedShown : 0);
   return (
     <Panel name="jobs" title="Jobs" cli={cli} aside={
       <div class="tabs" role="tablist">

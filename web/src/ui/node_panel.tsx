@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { age, count, id_text, shell_word } from '../format.js';
 import type { Live } from '../live.js';
 import { find_job, type Page } from '../store.js';
@@ -125,6 +125,12 @@ function Facts({ node, page, live }: { node: NodeDetail; page: Page; live: Live 
 
 export function NodePanel({ page, live }: { page: Page; live: Live }) {
   const { view, node, explain, incidents } = page;
+  // On a narrow screen it stands above or below the map: without a move a tap would seem to do nothing.
+  useEffect(() => {
+    if (view.node && matchMedia('(max-width: 1099px)').matches) {
+      document.querySelector('.panel-node')?.scrollIntoView({ block: 'nearest' });
+    }
+  }, [view.node]);
   if (!view.node) {
     return (
       <Panel name="node" title="Node" cli="muster get nodes">

@@ -1,3 +1,5 @@
+import { useMemo } from 'preact/hooks';
+import { jobs_at_risk } from '../jobs_list.js';
 import type { Live } from '../live.js';
 import type { Page } from '../store.js';
 import { ApprovalsPanel } from './approvals_panel.js';
@@ -7,14 +9,17 @@ import { NodePanel } from './node_panel.js';
 import { RackMap } from './rack_map.js';
 import { Tiles } from './tiles.js';
 
+const kRiskMost = 30; // as many as an address takes
+
 // Is anything wrong, what does it cost, what did Muster do about it.
 export function NowPage({ page, theme, live }: { page: Page; theme: string; live: Live }) {
   const { summary, view, troubles } = page;
   const ended = ['completed', 'failed', 'cancelled'].reduce((n, phase) => n + (summary?.jobs[phase] ?? 0), 0);
   const now_utc = summary?.now_utc ?? '';
+  const at_risk = useMemo(() => jobs_at_risk(page.map, page.jobs), [page.map, page.jobs]);
   return (
     <>
-      <Tiles summary={summary} />
+      <Tiles summary={summary} gpu_state={page.map?.gpu_state ?? ''} at_risk={at_risk.slice(0, kRiskMost).join()} />
       <main class={view.node ? 'main with-node' : 'main'}>
         <div class="column-main">
           <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} node={view.node} job={view.job}
@@ -25,8 +30,8 @@ export function NowPage({ page, theme, live }: { page: Page; theme: string; live
         <div class="column-side">
           <NodePanel page={page} live={live} />
           <ApprovalsPanel approvals={page.approvals} busy={page.busy} now_utc={now_utc} trouble={troubles.guard} live={live} />
-          <IncidentsPanel incidents={page.incidents} findings={page.findings} refusals={page.refusals} now_utc={now_utc}
-            selected={view.incident}
+          <IncidentsPanel incidents={page.incidents} findings={page.findings} refusals={page.refusals}
+            approvals={page.approvals} now_utc={now_utc} selected={view.incident}
             simulated={Boolean(summary?.simulation)} trouble={troubles.incidents ?? troubles.findings} live={live} />
         </div>
       </main>

@@ -8,7 +8,7 @@ import type { Approval } from '../types.js';
 import { cause_words, plain, verb_words } from '../words.js';
 import { ApprovalsPanel } from './approvals_panel.js';
 import { use_answer, use_tool, type Asked } from './ask.js';
-import { Empty, Panel, TroubleBox, Words } from './bits.js';
+import { Cli, Empty, Panel, TroubleBox, Words } from './bits.js';
 import { To } from './nav.js';
 
 const kGuardMs = 3000;
@@ -309,6 +309,7 @@ function Chain({ chain }: { chain: Audit['chain'] }) {
         <p><strong>! The record was changed{chain.event ? `, at event ${integer(chain.event)}` : ''}.</strong> {chain.what}</p>
         {chain.next && <p><Words text={chain.next} /></p>}
         <p class="muted">Looked at {clock(chain.verified_utc)}, by the server's own clock.</p>
+        <Cli command="muster journal verify" />
       </div>
     );
   }
@@ -318,7 +319,8 @@ function Chain({ chain }: { chain: Audit['chain'] }) {
       <span class="muted">
         (the server's own clock; all of them read anew at {time_of_day(chain.whole_utc)}), digest{' '}
         <span class="mono">{chain.digest}</span>
-      </span>
+      </span>{' '}
+      <Cli command="muster journal verify" />
     </p>
   );
 }
@@ -364,7 +366,7 @@ function AuditTable({ audit, q }: { audit: Audit; q: string }) {
 
 function AuditPanel({ asked, q, live }: { asked: Asked<Audit>; q: string; live: Live }) {
   return (
-    <Panel name="audit" title="Audit: who did what" cli="muster journal verify"
+    <Panel name="audit" title="Audit: who did what" cli="muster get actions"
       aside={<input id="search" class="audit-filter" type="search" value={q} placeholder="filter  /" aria-label="Filter the audit"
         onInput={(e) => live.go({ q: e.currentTarget.value })} />}>
       <TroubleBox trouble={asked.trouble ?? undefined} />

@@ -1,33 +1,41 @@
 import type { ComponentChildren } from 'preact';
 import { count, hours, integer, percent } from '../format.js';
+import { count_states } from '../store.js';
 import type { Summary } from '../types.js';
+import type { PageName } from '../route.js';
 import { kGpuStates, kWaste } from '../words.js';
 import { memo, Swatch } from './bits.js';
+import { ViewLink } from './job_link.js';
+import { To } from './nav.js';
 
 interface TileProps {
   name: string;
   label: string;
+  page: PageName; // that has more of it
   value: ComponentChildren;
   children?: ComponentChildren;
   alarm?: boolean;
   title?: string;
 }
 
-function Tile({ name, label, value, children, alarm, title }: TileProps) {
+function Tile({ name, label, page, value, children, alarm, title }: TileProps) {
   return (
     <div class={alarm ? `tile tile-${name} alarm` : `tile tile-${name}`} data-tile={name} title={title}>
-      <h2>{label}</h2>
+      <h2><To page={page}>{label}</To></h2>
       <p class="big">{value}</p>
       <div class="small">{children}</div>
     </div>
   );
 }
 
-function GpuTile({ summary }: { summary: Summary }) {
-  const { gpus } = summary;
-  const shown = kGpuStates.filter((s) => s.name !== 'lost');
+// States as the map's legend counts them. Before the map has come, lost GPUs are among those that are down.
+function GpuTile({ summary, gpu_state }: { summary: Summary; gpu_state: string }) {
+  const letters = count_states(gpu_state);
+  const gpus = gpu_state
+    ? { ...summary.gpus, ...Object.fromEntries(kGpuStates.map((s) => [s.name, letters[s.letter] ?? 0])) } : summary.gpus;
+  const shown = kGpuStates.filter((s) => s.name !== 'lost' || (gpus[s.name] ?? 0) > 0);
   return (
-    <Tile name="gpus" label="GPUs" value={<>
+    <Tile name="gpus" page="map" label="GPUs" value={<>
       <span data-value={gpus['installed'] ?? 0}>{integer(gpus['installed'] ?? 0)}</span>
       <span class="unit"> on {count(summary.nodes.total, 'node')}</span>
     </>}>
@@ -48,7 +56,7 @@ function UsefulTile({ summary }: { summary: Summary }) {
   const { useful = 0, lost_restart = 0, unsettled = 0 } = summary.gpu_hours;
   const early = useful === 0 && lost_restart < unsettled;
   return (
-    <Tile name="useful" label="Useful share" value={early ? '–' : percent(summary.useful_share)}
+    <Tile name="useful" page="goodput" label="Useful share" value={early ? '–' : percent(summary.useful_share)}
       title="Useful GPU-hours over installed GPU-hours">
       {early ? <p class="line">until the first checkpoint</p> : (
         <p class="line" title="Useful over what was neither idle nor unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
@@ -64,17 +72,24 @@ function UsefulTile({ summary }: { summary: Summary }) {
   );
 }
 
-function JobTile({ summary }: { summary: Summary }) {
+// `at_risk`: their numbers, with commas.
+function RiskLink({ many, at_risk }: { many: number; at_risk: string }) {
+  const words = <><b>{integer(many)}</b> at risk</>;
+  if (at_risk && !at_risk.includes(',')) return <To page="jobs" id={at_risk}>{words}</To>;
+  return <ViewLink page="jobs" change={{ q: at_risk }}>{words}</ViewLink>;
+}
+
+function JobTile({ summary, at_risk }: { summary: Summary; at_risk: string }) {
   const { jobs } = summary;
   return (
-    <Tile name="jobs" label="Jobs" value={<>
+    <Tile name="jobs" page="jobs" label="Jobs" value={<>
       {integer((jobs['running'] ?? 0) + (jobs['starting'] ?? 0))}<span class="unit"> running</span>
     </>}>
       <p class="line">
         <span class="pair"><b>{integer(jobs['queued'] ?? 0)}</b> queued</span>
         {(summary.jobs_at_risk ?? 0) > 0 && (
           <span class="pair warn" title="Something is wrong on a node of theirs">
-            <b>{integer(summary.jobs_at_risk ?? 0)}</b> at risk
+            <RiskLink many={summary.jobs_at_risk ?? 0} at_risk={at_risk} />
           </span>
         )}
       </p>
@@ -92,7 +107,7 @@ function HoursTile({ summary }: { summary: Summary }) {
   const installed = of('installed');
   const text = kWaste.map((w) => `${w.label} ${hours(of(w.name))}`).join(', ');
   return (
-    <Tile name="hours" label="GPU-hours so far" value={<>
+    <Tile name="hours" page="goodput" label="GPU-hours so far" value={<>
       {hours(installed)}<span class="unit"> installed</span>
       <span class="split">
         <b>{hours(of('useful'))}</b> useful <b>{hours(of('idle'))}</b> idle <b>{hours(of('lost_restart'))}</b> lost
@@ -115,7 +130,7 @@ function HoursTile({ summary }: { summary: Summary }) {
   );
 }
 
-export const Tiles = memo(({ summary }: { summary: Summary | null }) => {
+export const Tiles = memo(({ summary, gpu_state, at_risk }: { summary: Summary | null; gpu_state: string; at_risk: string }) => {
   if (!summary) {
     return <div class="tiles" aria-busy="true">{['GPUs', 'Useful', 'Jobs', 'Incidents', 'GPU-hours so far'].map((label) => (
       <div key={label} class="tile"><h2>{label}</h2><p class="big ghost">…</p></div>
@@ -123,10 +138,10 @@ export const Tiles = memo(({ summary }: { summary: Summary | null }) => {
   }
   return (
     <div class="tiles">
-      <GpuTile summary={summary} />
+      <GpuTile summary={summary} gpu_state={gpu_state} />
       <UsefulTile summary={summary} />
-      <JobTile summary={summary} />
-      <Tile name="incidents" label="Incidents" alarm={summary.incidents.open > 0} value={<>
+      <JobTile summary={summary} at_risk={at_risk} />
+      <Tile name="incidents" page="incidents" label="Incidents" alarm={summary.incidents.open > 0} value={<>
         <span data-value={summary.incidents.open}>{integer(summary.incidents.open)}</span><span class="unit"> open</span>
       </>}>
         <p class="line"><b>{integer(summary.incidents.total)}</b> so far</p>

@@ -369,6 +369,12 @@ function Tables({ scene, list }: { scene: Scene; list: Listed }) {
   );
 }
 
+// The nearest that a terminal has: which jobs the time of the nodes went to.
+function command_of({ from, to }: Stretch, first: number, now: number): string {
+  const utc = (ms: number) => `${utc_of(ms).slice(0, 19)}Z`;
+  return `muster goodput --from ${utc(Math.max(from, first))}${to < now ? ` --to ${utc(to)}` : ''} --by job`;
+}
+
 function Timeline({ page, theme, live, now }: { page: Page; theme: string; live: Live; now: number }) {
   const { view } = page;
   const stretch = window_of(view.from, view.to, now);
@@ -384,7 +390,7 @@ function Timeline({ page, theme, live, now }: { page: Page; theme: string; live:
   const notes = scene && notes_of(scene, !answer && !trouble, Boolean(view.at));
   return (
     <>
-      <Panel name="timeline" title="Timeline" cli="muster get jobs" aside={<>
+      <Panel name="timeline" title="Timeline" cli={command_of(stretch, scene?.first ?? stretch.from, now)} aside={<>
         <Choices scene={scene} view={view} now={now} live={live} />
         <input id="search" class="timeline-filter" type="search" value={view.q} placeholder="filter  /" autocomplete="off"
           spellcheck={false} aria-label="Show only nodes and jobs whose name contains"

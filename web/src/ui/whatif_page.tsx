@@ -6,9 +6,9 @@ import type { Live } from '../live.js';
 import type { Page } from '../store.js';
 import type { Trouble } from '../types.js';
 import {
-  bars_of, changes_something, cli_of, difference_text, estimate_text, in_order, kNothing, kOutcomes, kSettings, number_text,
+  bars_of, changes_something, cli_of, difference_text, estimate_text, kNothing, kOutcomes, kSettings, number_text,
   other_lines, parse_form, parse_lines, render_form, setting_now, titles, tool_input, with_setting, type Bar, type Case,
-  type Field, type Form, type Metric, type Side,
+  type Estimate, type Field, type Form, type Metric, type Side,
 } from '../whatif.js';
 import { use_answer, use_tool } from './ask.js';
 import { Empty, Panel, TroubleBox, Words } from './bits.js';
@@ -196,23 +196,23 @@ function BarLine({ bar, kind }: { bar: Bar; kind: 'base' | 'changed' }) {
   );
 }
 
-function Bars({ metric }: { metric: Metric }) {
+function Bars({ metric, seeds }: { metric: Metric; seeds: number }) {
   const bars = bars_of(metric);
   if (!bars) return null;
   const { decimals, unit } = metric;
-  const words = `${estimate_text(metric.base, decimals)} as it is, ${estimate_text(metric.changed, decimals)} with the change`;
-  const axis = `from ${number_text(bars.begin, decimals)} to ${number_text(bars.end, decimals)} ${unit}`;
+  const text = (e: Estimate) => estimate_text(e, decimals, seeds);
+  const words = `${text(metric.base)} as it is, ${text(metric.changed)} with the change`;
+  const axis = `from 0 to ${number_text(bars.end, decimals)} ${unit}`;
   return (
     <svg class="whatif-bars" viewBox="0 0 1000 21" preserveAspectRatio="none" role="img" aria-label={`${words}; ${axis}`}>
       <title>{`${words}; ${axis}`}</title>
       <BarLine bar={bars.base} kind="base" />
       <BarLine bar={bars.changed} kind="changed" />
-      {bars.begin > 0 && <path class="whatif-torn" d="M8 0 L3 7 L9 14 L4 21" />}
     </svg>
   );
 }
 
-function Rows({ metrics }: { metrics: Metric[] }) {
+function Rows({ metrics, seeds }: { metrics: Metric[]; seeds: number }) {
   return (
     <div class="whatif-scroll" tabIndex={0} role="region" aria-labelledby="title-whatif-answer">
       <table class="whatif-table">
@@ -227,9 +227,9 @@ function Rows({ metrics }: { metrics: Metric[] }) {
             <tr key={m.name} data-metric={m.name} data-outcome={m.outcome}>
               <td class="left">{m.title}{m.unit && <span class="muted">, {m.unit}</span>}</td>
               <td class="left"><span class={`whatif-verdict is-${m.outcome}`}>{kOutcomes[m.outcome] ?? m.outcome}</span></td>
-              <td>{estimate_text(m.base, m.decimals)}</td>
-              <td>{estimate_text(m.changed, m.decimals)}</td>
-              <td class="wide"><Bars metric={m} /></td>
+              <td>{estimate_text(m.base, m.decimals, seeds)}</td>
+              <td>{estimate_text(m.changed, m.decimals, seeds)}</td>
+              <td class="wide"><Bars metric={m} seeds={seeds} /></td>
               <td>{difference_text(m)}</td>
               <td class="left whatif-words">{m.verdict}</td>
             </tr>
@@ -261,7 +261,7 @@ function side_words(side: Side | undefined): string {
 }
 
 function Answer({ found }: { found: Case }) {
-  const metrics = in_order(found.metrics ?? []);
+  const metrics = found.metrics ?? [];
   return (
     <div class="whatif-answer" data-whatif={found.id} data-state={found.state}>
       <Verdicts metrics={metrics} />
@@ -275,7 +275,7 @@ function Answer({ found }: { found: Case }) {
           x{found.weather} (simulated)
         </dd>
       </dl>
-      <Rows metrics={metrics} />
+      <Rows metrics={metrics} seeds={found.seeds ?? 0} />
       <details>
         <summary>What is assumed ({(found.assumptions ?? []).length})</summary>
         <ul class="whatif-assumed">{(found.assumptions ?? []).map((s, i) => <li key={i}>{s}</li>)}</ul>
@@ -283,7 +283,8 @@ function Answer({ found }: { found: Case }) {
       <details>
         <summary>How it is judged</summary>
         <p class="whatif-assumed">
-          {found.method}. Bars show means with 95 % intervals; those with a torn edge do not begin at 0.
+          {found.method}. Bars show means with 95 % intervals, and begin at 0. “n=” stands where only so many of the seeds have a
+          value.
         </p>
       </details>
     </div>
