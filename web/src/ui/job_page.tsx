@@ -1,7 +1,7 @@
 import './jobs_page.css';
 import './job_page.css';
 import type { ComponentChildren } from 'preact';
-import { age, clock, id_text, integer, percent, shell_word, span } from '../format.js';
+import { age, clock, count, id_text, integer, percent, shell_word, span } from '../format.js';
 import type { RanksAnswer } from '../job_ranks.js';
 import type { StepsAnswer } from '../job_steps.js';
 import { why_waits } from '../jobs_list.js';
@@ -70,7 +70,8 @@ function Facts({ job, forecast, now_utc }: { job: Job; forecast: QueueForecast |
       {job.deadline_utc && <Fact name="deadline">{clock(job.deadline_utc)}</Fact>}
       {job.note && <Fact name="note"><span class="warn">{job.note}</span></Fact>}
       <Fact name="placement">
-        {spare && `${integer(job.placement!.leaves)} leaf switches, ${integer(job.placement!.leaves_min)} would be the fewest. `}
+        {spare && `${count(job.placement!.leaves, 'leaf switch', 'leaf switches')}, ` +
+          `${integer(job.placement!.leaves_min)} would be the fewest. `}
         {job.placement?.why || (job.nodes.length > 0 ? 'as the engine placed it' : 'not placed')}
       </Fact>
     </dl>

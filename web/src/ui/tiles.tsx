@@ -146,7 +146,9 @@ export const Tiles = memo(({ summary, gpu_state, at_risk }: { summary: Summary |
       </>}>
         <p class="line"><b>{integer(summary.incidents.total)}</b> so far</p>
         <p class="line">
-          <span class="pair"><b>{integer(summary.orders.pending)}</b> actions under way</span>
+          <span class="pair">
+            <b>{integer(summary.orders.pending)}</b> {summary.orders.pending === 1 ? 'action' : 'actions'} under way
+          </span>
           {summary.orders.refused > 0 && <span class="pair"><b>{integer(summary.orders.refused)}</b> held back</span>}
         </p>
       </Tile>
