@@ -5,10 +5,10 @@
 //   MUSTER_PICTURES    a folder for pictures (PNG); default: none are taken
 //
 // Prints one line a check; exit status 0 passed, 1 failed, 77 skipped (no browser here).
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { browser_or_skip, checker, kChromium, kQuiet, kRoot, ready, run_test, start_demo, watch } from './browser.mjs';
+import { browser_or_skip, checker, kChromium, kQuiet, kPictures, kRoot, picture, ready, run_test, start_demo, watch } from './browser.mjs';
 import { fabric_checks } from './checks_fabric.mjs';
 import { job_checks } from './checks_job.mjs';
 import { plan_checks } from './checks_plan.mjs';
@@ -17,17 +17,10 @@ import { whatif_checks } from './checks_whatif.mjs';
 
 const chromium = browser_or_skip('browser_answers');
 const { count, check } = checker();
-const kPictures = process.env.MUSTER_PICTURES ?? '';
 const kWanted = process.argv.slice(2);
 const state_dir = mkdtempSync(join(tmpdir(), 'muster-answers-'));
 let demo = null;
 let browser = null;
-
-async function picture(page, name) {
-  if (!kPictures) return;
-  mkdirSync(kPictures, { recursive: true });
-  await page.screenshot({ path: join(kPictures, `${name}.png`) });
-}
 
 // Answers of 400, 404 and 409 are what a page with a wrong question gets; a browser logs them as errors of its own.
 const real = (errors) => errors.filter((text) => !/status of 4(00|04|09)/.test(text));

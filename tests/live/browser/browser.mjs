@@ -1,6 +1,6 @@
 // What the tests of the page need: where things are, a real browser or a reason to skip, the program and the link that it prints.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { request as http_request } from 'node:http';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
@@ -14,6 +14,15 @@ export const kChromium = process.env.MUSTER_CHROMIUM ?? '/usr/bin/chromium';
 // Every page, by its address; those of one job and one incident come with an id.
 export const kEveryPage = ['/', '/map', '/fabric', '/jobs', '/incidents', '/timeline', '/goodput', '/plan', '/whatif', '/policy'];
 export const page_name = (path) => (path === '/' ? 'now' : path.split('/')[1]);
+
+// A folder for pictures; empty: none are taken.
+export const kPictures = process.env.MUSTER_PICTURES ?? '';
+
+export async function picture(page, name) {
+  if (!kPictures) return;
+  mkdirSync(kPictures, { recursive: true });
+  await page.screenshot({ path: join(kPictures, `${name}.png`) });
+}
 
 // playwright-core's chromium; where there is none, or no browser for it, the test named `test` ends as skipped.
 export function browser_or_skip(test) {

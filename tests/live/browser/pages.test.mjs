@@ -6,11 +6,11 @@
 //                      docs/control_room.md: map, front, incident_panel, incident, fault_map
 //
 // Prints one line a check; exit status 0 passed, 1 failed, 77 skipped (no browser here).
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  api, browser_or_skip, checker, kChromium, kEveryPage, kQuiet, kRoot, page_name, ready, run_test, start_demo, wait_for, watch,
+  api, browser_or_skip, checker, kChromium, kEveryPage, kQuiet, kRoot, page_name, picture, ready, run_test, start_demo, wait_for, watch,
 } from './browser.mjs';
 import { map_checks } from './checks_map.mjs';
 import { times_checks } from './checks_times.mjs';
@@ -18,18 +18,11 @@ import { times_checks } from './checks_times.mjs';
 const chromium = browser_or_skip('browser_pages');
 const { count, check } = checker();
 const kAxe = readFileSync(join(kRoot, 'web/node_modules/axe-core/axe.min.js'), 'utf8');
-const kPictures = process.env.MUSTER_PICTURES ?? '';
 const state_dir = mkdtempSync(join(tmpdir(), 'muster-pages-'));
 // 1,024 GPUs, as --gpus makes them, in four rows of racks.
 const kCluster = 'name: demo\ngpu: H200\nnodes: 128\nracks_per_row: 8\n';
 let demo = null;
 let browser = null;
-
-async function picture(page, name) {
-  if (!kPictures) return;
-  mkdirSync(kPictures, { recursive: true });
-  await page.screenshot({ path: join(kPictures, `${name}.png`) });
-}
 
 async function every_page_loads(page) {
   for (const path of kEveryPage) {
