@@ -12,7 +12,6 @@
 namespace muster::cmd {
 namespace {
 
-// The job as it was then; it lives as long as the snapshot.
 Result<const Job*> job_in(const State& s, JobId id) {
   if (const Job* j = find_job(s, id)) return j;
   if (id.array_index == 0 && !members_of(s, id).empty()) {
@@ -20,6 +19,22 @@ Result<const Job*> job_in(const State& s, JobId id) {
                 fmt::format("name one of its members, as {}", render(members_of(s, id).front())));
   }
   return api::unknown_job(s, id);
+}
+
+// The job as it was then; it lives as long as the snapshot.
+struct AskedJob {
+  std::shared_ptr<const Snapshot> at;
+  const Job* job;
+};
+
+Result<AskedJob> asked_job(const Moments& moments, const Value& input) {
+  const auto id = job_of(input);
+  if (!id) return tl::unexpected(id.error());
+  auto snapshot = moments.at(input);
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  const auto job = job_in((*snapshot)->state, *id);
+  if (!job) return tl::unexpected(job.error());
+  return AskedJob{std::move(*snapshot), *job};
 }
 
 std::vector<report::RankReading> readings_of(const Snapshot& s) {
@@ -68,23 +83,15 @@ Result<std::string> JobStepsTool::call(const Value& input) {
 }
 
 Result<std::string> JobRanksTool::call(const Value& input) {
-  const auto id = job_of(input);
-  if (!id) return tl::unexpected(id.error());
-  const auto snapshot = moments_.at(input);
-  if (!snapshot) return tl::unexpected(snapshot.error());
-  const auto job = job_in((*snapshot)->state, *id);
-  if (!job) return tl::unexpected(job.error());
-  return report::job_ranks_json((*snapshot)->state, **job, readings_of(**snapshot));
+  const auto asked = asked_job(moments_, input);
+  if (!asked) return tl::unexpected(asked.error());
+  return report::job_ranks_json(asked->at->state, *asked->job, readings_of(*asked->at));
 }
 
 Result<std::string> DiagnoseJobTool::call(const Value& input) {
-  const auto id = job_of(input);
-  if (!id) return tl::unexpected(id.error());
-  const auto snapshot = moments_.at(input);
-  if (!snapshot) return tl::unexpected(snapshot.error());
-  const auto job = job_in((*snapshot)->state, *id);
-  if (!job) return tl::unexpected(job.error());
-  report::JobCase c = report::case_of((*snapshot)->state, **job);
+  const auto asked = asked_job(moments_, input);
+  if (!asked) return tl::unexpected(asked.error());
+  report::JobCase c = report::case_of(asked->at->state, *asked->job);
   report::choose_traces(c, {});
   return report::case_json(c);
 }

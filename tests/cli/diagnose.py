@@ -296,7 +296,7 @@ if data and os.path.isdir(f'{data}/logs'):
     check(log.get('steps') == 5 and log['gpus'] == 16 and log['expected']['step_s'] > 0 and log['pace'] != 'unknown',
           "Megatron-DeepSpeed's log, with what was expected", ran)
 if not data or not os.path.isdir(f'{data}/kineto/golden'):
-    print('skip - the golden accountings of $MUSTER_DATA/kineto are not there')
+    print('skip - the golden accountings: kineto/golden of $MUSTER_DATA is not there')
     finish()
 ALIASES = {'benchmark_result_2869224_1695835535_trace.json.gz': 'alexnet.json.gz',
            'rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz': 'ns_resolution_rank0.json.gz'}
