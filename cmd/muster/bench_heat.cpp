@@ -56,7 +56,7 @@ int run_bench_heat(const BenchHeatOptions& o) {
   bench.site = std::move(*site);
   bench.policy = default_policy();
   bench.seed = o.seed;
-  bench.make_journal = [] { return std::make_unique<MemoryJournal>(); };
+  bench.make_journal = [] { return std::make_unique<MemoryJournal>(MemoryJournal::Keep::count); };
   Result<trial::HeatReport> report = fail(Code::internal, "");
   {
     Progress progress("heating", o.progress);

@@ -122,7 +122,7 @@ int run_bench_upgrade(const BenchUpgradeOptions& o) {
   t.spec.before = "580.159.04";
   if (o.bad) t.twin.bad_driver = t.spec.version;
   t.threads = std::max(1U, std::thread::hardware_concurrency());
-  t.make_journal = [] { return std::make_unique<MemoryJournal>(); };
+  t.make_journal = [] { return std::make_unique<MemoryJournal>(MemoryJournal::Keep::count); };
   const std::size_t nodes = t.twin.site.nodes.size();
   Progress progress("upgrading", o.progress);
   t.progress = [&](double done) { progress.update(done); };

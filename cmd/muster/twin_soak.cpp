@@ -203,7 +203,7 @@ int run_twin_soak(const TwinSoakOptions& o) {
   soak.faults = o.faults;
   soak.faults_floor = o.twin.weather == 1 ? 0 : std::min<std::uint64_t>(2000, 10ULL * o.seeds);
   soak.threads = std::max(1U, std::thread::hardware_concurrency());
-  soak.make_journal = [] { return std::make_unique<MemoryJournal>(); };
+  soak.make_journal = [] { return std::make_unique<MemoryJournal>(MemoryJournal::Keep::count); };
   if (log.is_open()) soak.on_seed = [&](const trial::RunReport& r) { log_seed(log, r); };
   auto storm = play(soak, o, "soaking");
   if (!storm) return say_error(storm.error());

@@ -57,7 +57,8 @@ Result<void> Loop::begin() {
     e.body = std::move(b);
     events.push_back(std::move(e));
   };
-  RunStarted run{MUSTER_VERSION, s.epoch + 1, decide::kRulesVersion, fresh ? config_.journal_id : s.journal, now};
+  RunStarted run{MUSTER_VERSION, s.epoch + 1, decide::kRulesVersion, fresh ? config_.journal_id : s.journal, now,
+                 config_.simulation};
   add(std::move(run));
   if (fresh) add(SiteDeclared{config_.site});
   if (!(config_.site.cables == s.site.cables)) add(CablesDeclared{config_.site.cables});
@@ -150,10 +151,13 @@ void Loop::inquire() {
     static_cast<void>(actuator_.inquire(key));
   }
   std::erase_if(inquired_, [&](const auto& k) { return s.open_orders.count(k.first) == 0; });
+  inquiry_seq_ = kNoSeq;
 }
 
-Time Loop::next_inquiry() const {
+// What is open changes by events and inquiries alone, and most turns have neither.
+Time Loop::next_inquiry() {
   const State& s = books_.state;
+  if (inquiry_seq_ == s.seq) return inquiry_at_;
   Time next = kNever;
   for (const std::string& key : s.open_orders) {
     const OrderRecord& r = s.orders.at(key);
@@ -161,7 +165,8 @@ Time Loop::next_inquiry() const {
     if (const auto it = inquired_.find(key); it != inquired_.end()) due = std::max(due, it->second + kInquireEvery);
     next = std::min(next, due);
   }
-  return next;
+  inquiry_seq_ = s.seq;
+  return inquiry_at_ = next;
 }
 
 Result<Turn> Loop::turn() {
@@ -185,7 +190,7 @@ Result<Turn> Loop::turn() {
     busy = taken.size() > 1 || !decided.empty();
     if (auto w = append(decided); !w) return tl::unexpected(w.error());
     if (auto w = carry_out(decided); !w) return tl::unexpected(w.error());
-    inquire();
+    if (next_inquiry() <= s.mono()) inquire();
   }
   if (config_.snapshot_every != 0 && s.seq - snapshot_seq_ >= config_.snapshot_every) {
     if (auto r = snapshot(); !r) return tl::unexpected(r.error());

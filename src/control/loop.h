@@ -25,6 +25,7 @@ struct LoopConfig {
   Site site;
   Policy policy;
   std::string journal_id;  // for a new journal; an old one keeps its own
+  std::string simulation;  // what a simulated cluster says of itself, for the record; empty: a real one
   std::uint64_t snapshot_every = 20'000;  // events; 0: never
   Duration turn_max = seconds(30);        // a turn at least this often
   std::function<Result<Value>(std::string_view)> parse_json;  // reads snapshots; needed only with a journal that has any
@@ -66,7 +67,7 @@ class Loop {
   bool answer_repeat(const CommandGiven& c, Arrival& a);
   Result<void> carry_out(const std::vector<Event>& decided);
   void inquire();
-  Time next_inquiry() const;  // mono; when an order without an outcome is to be asked about, even if nothing happens
+  Time next_inquiry();  // mono; when an order without an outcome is to be asked about, even if nothing happens
   Result<void> snapshot();
   Time wake_at(const Now& now, bool busy) const;
 
@@ -81,6 +82,9 @@ class Loop {
   Inbox inbox_;
   std::vector<Arrival> late_;                 // outcomes of submissions that failed at once
   std::map<std::string, Time> inquired_;      // key -> mono of the last inquiry
+  static constexpr std::uint64_t kNoSeq = UINT64_MAX;
+  std::uint64_t inquiry_seq_ = kNoSeq;        // of the state for which inquiry_at_ was worked out
+  Time inquiry_at_;
   std::vector<std::size_t> acks_;             // of inbox_.events: those in the batch, in order
   std::uint64_t snapshot_seq_ = 0;
 };

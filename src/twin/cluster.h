@@ -374,6 +374,7 @@ struct Cluster {
   std::uint64_t report_round = 0;
   std::uint32_t ambient_group = 0;
   std::string text;                  // scrape under way
+  std::array<std::string, kSlotsMax> text_labels;  // of its GPUs: kept, since a report is too short for allocations of its own
   std::int64_t allocated_milli = 0;  // thousandths of GPUs
   std::int64_t allocated_milli_ms = 0;
   Time allocated_since;

@@ -93,11 +93,11 @@ void ScrapeWriter::labels(int slot) {
     int index = 0;  // the driver numbers the GPUs it sees, so that a lost one shifts those behind it
     for (std::uint32_t s = 0; s < c_.per_node; ++s) {
       if (c_.gpu(n_, static_cast<int>(s)).lost) continue;
-      std::string& l = label_[s];
+      std::string& l = c_.text_labels[s];
       char digits[8];
       const char* const end = std::to_chars(digits, digits + sizeof digits, index).ptr;
       const std::string_view nr(digits, static_cast<std::size_t>(end - digits));
-      l.reserve(256);
+      l.clear();
       l.append("{gpu=\"").append(nr).append("\",UUID=\"").append(c_.uuid(n_, static_cast<int>(s)));
       l.append("\",pci_bus_id=\"0000").append(c_.config.site.gpu_pci[s]).append(".0\",device=\"nvidia").append(nr);
       l.append("\",modelName=\"NVIDIA ");
@@ -110,7 +110,7 @@ void ScrapeWriter::labels(int slot) {
       ++index;
     }
   }
-  out_ += label_[static_cast<std::size_t>(slot)];
+  out_ += c_.text_labels[static_cast<std::size_t>(slot)];
 }
 
 void ScrapeWriter::line(std::string_view series, int slot, double value, int decimals) {

@@ -41,7 +41,6 @@ class ScrapeWriter {
   double inlet_;
   std::array<Work, kSlotsMax> work_;
   bool labelled_ = false;
-  std::array<std::string, 16> label_;
   std::array<Reading, 16> reading_;
 };
 

@@ -1,4 +1,5 @@
-// A journal in memory, for simulated runs: the chain head and the count, and the events themselves only when asked for.
+// A journal in memory, for simulated runs: the count, the chain's head unless nobody asks for it, and the events themselves only
+// when asked for.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,14 +13,14 @@ namespace muster {
 
 class MemoryJournal final : public Journal {
  public:
-  enum class Keep { nothing, events };
-  explicit MemoryJournal(Keep keep = Keep::nothing, std::string_view id = kTwinJournalId)
-      : keep_(keep), head_(genesis(id)) {}
+  enum class Keep { count, head, events };
+  explicit MemoryJournal(Keep keep = Keep::head, std::string_view id = kTwinJournalId)
+      : keep_(keep), head_(keep == Keep::count ? Digest{} : genesis(id)) {}
 
   Result<void> append(std::span<const Event> events) override {
     for (const Event& e : events) {
       MUSTER_CHECK(e.seq == last_seq_ + 1);
-      head_ = chain(head_, encode_event(e));
+      if (keep_ != Keep::count) head_ = chain(head_, encode_event(e));
       last_seq_ = e.seq;
       if (keep_ == Keep::events) events_.push_back(e);
     }
@@ -28,7 +29,7 @@ class MemoryJournal final : public Journal {
   std::uint64_t last_seq() const override { return last_seq_; }
   Digest head() const override { return head_; }
   Result<void> read(std::uint64_t from_seq, const std::function<bool(const Event&)>& visit) override {
-    if (keep_ == Keep::nothing && from_seq <= last_seq_) {
+    if (keep_ != Keep::events && from_seq <= last_seq_) {
       return fail(Code::not_found, "this run keeps no events", "run it with a journal file");
     }
     for (std::uint64_t seq = std::max<std::uint64_t>(from_seq, 1); seq <= last_seq_; ++seq) {
