@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "ingest/json.h"
 #include "model/codec.h"
-#include "report/units.h"
+#include "tool_input.h"
 
 namespace muster::cmd {
 namespace {
@@ -100,10 +100,10 @@ Result<std::string> AuditTool::broken(const Error& e) const {
 }
 
 Result<std::string> AuditTool::call(const Value& input) {
-  std::optional<Time> until;
-  if (const Value* at = input.find("at")) {
-    until = at->string() != nullptr ? report::parse_utc(*at->string()) : std::nullopt;
-    if (!until) return fail(Code::bad_input, "at must be a time in UTC", "{\"at\": \"2026-11-15T02:03:04Z\"}");
+  ToolInput in(input, "audit");
+  const std::optional<Time> until = in.time("at");
+  if (in.wrong()) return tl::unexpected(*in.wrong());
+  if (until) {
     Reading then;
     const auto read = read_on(then, until);
     then.chain.whole = then.chain.verified;

@@ -48,6 +48,8 @@ int run_twin_inject(const TwinInjectOptions& options);
 int run_pause(const PauseOptions& options);
 int run_top(const TopOptions& options);
 int run_goodput(const GoodputOptions& options);
+int run_timeline(const TimelineOptions& options);
+int run_audit(const AuditOptions& options);
 int run_report(const ReportOptions& options);
 int run_whatif(const WhatIfOptions& options);
 int run_resume(const ResumeOptions& options);

@@ -1,16 +1,22 @@
 // muster demo: the loop over a twin in this process, in step with the wall clock.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <future>
 
+#include "base/text.h"
 #include "commands.h"
 #include "control/restore.h"
+#include "fault_list.h"
 #include "host.h"
+#include "ingest/hardware_file.h"
 #include "ingest/json.h"
+#include "ingest/policy_file.h"
 #include "model/codec.h"
 #include "paced_twin.h"
+#include "report/units.h"
 #include "say.h"
 #include "scene.h"
 #include "twin/serve.h"
@@ -28,7 +34,9 @@ class InjectTool final : public Tool {
  public:
   InjectTool(Mailbox& mailbox, twin::Twin& twin, const Site& site) : mailbox_(mailbox), twin_(twin), site_(site) {}
   Role role() const override { return Role::operator_; }
+  Role role_for(const Value& input) const override { return asks_for_faults(input) ? Role::viewer : role(); }
   Result<std::string> call(const Value& input) override {
+    if (asks_for_faults(input)) return fault_list();
     const Value* fault = input.find("fault");
     const Value* node = input.find("node");
     const Value* slot = input.find("slot");
@@ -78,11 +86,25 @@ Result<std::string> journal_path(const DemoOptions& o, const StateDir& dir) {
   return path;
 }
 
+// A demo tells what is lost in money. Where its policy is one that ships, which names no price, a public one of the GPU is taken
+// and said to be assumed; a file is its owner's word, also where it names none.
+void assume_price(const DemoOptions& o, const Site& site, Policy& policy) {
+  const auto& shipped = preset_policy_names();
+  const bool own = !o.twin.policy.empty() && std::find(shipped.begin(), shipped.end(), o.twin.policy) == shipped.end();
+  const auto rent = hardware_prices().rent.find(lower(site.gpu_model));
+  if (own || policy.gpu_hour_price > 0 || rent == hardware_prices().rent.end()) return;
+  policy.gpu_hour_price = rent->second.usd_per_h;
+  policy.currency = "USD";
+  policy.price_assumed =
+      fmt::format("{} {:.2f} USD, {}", report::upper(rent->first), rent->second.usd_per_h, rent->second.source);
+}
+
 }  // namespace
 
 int run_demo(const DemoOptions& o) {
   auto scene = build_scene(o.twin);
   if (!scene) return say_error(scene.error());
+  assume_price(o, scene->twin.site, scene->policy);
   auto dir = open_state_dir(state_path(o.state));
   if (!dir) return say_error(dir.error());
   const auto path = journal_path(o, *dir);

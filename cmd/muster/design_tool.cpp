@@ -20,8 +20,7 @@ constexpr std::uint32_t kGpusMax = 131'072, kBatchMax = 10'000'000;  // as the c
 constexpr std::size_t kKindsMax = 16;                                // of GPU, in one question
 
 Result<DesignClusterOptions> read_options(const Value& input) {
-  ToolInput in(input, {"model", "tokens", "days", "gpus", "grow_to", "batch", "seq", "dtype", "gpu", "radix", "cooling", "store",
-                       "feed", "checkpoint", "years", "show"});
+  ToolInput in(input, "design");
   DesignClusterOptions o;
   design::ClusterAsk& a = o.ask;
   o.model = in.text("model");
@@ -61,7 +60,7 @@ Result<DesignClusterOptions> read_options(const Value& input) {
 
 Result<std::string> answer_designs(const DesignClusterOptions& o, const design::GiveUp& give_up) {
   const auto answer = ask_designs(o, give_up);
-  if (!answer) return tl::unexpected(answer.error());
+  if (!answer) return tl::unexpected(in_fields(answer.error()));
   const Value all = report::clusters_value(answer->found, answer->ask.years);
   if (o.show == 0) return report::render_json_line(all);
   const auto& designs = *all.find("designs")->array();

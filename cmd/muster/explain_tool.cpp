@@ -3,10 +3,12 @@
 #include "record_reading.h"
 #include "report/explain.h"
 #include "report/record.h"
+#include "tool_sheets.h"
 
 namespace muster::cmd {
 
 Result<std::string> ExplainTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "explain"); !ok) return tl::unexpected(ok.error());
   const Value* what = input.find("what");
   if (what == nullptr || what->string() == nullptr || what->string()->empty()) {
     return fail(Code::bad_input, "explain needs \"what\"", "a node, job, incident, action, fault code or log line");

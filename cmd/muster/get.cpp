@@ -39,6 +39,7 @@ auto not_there(Kind kind, const std::string& name) {
 Client::Query query_of(const GetOptions& o) {
   Client::Query q;
   if (by_node(o.kind) && !o.names.empty()) q["name"] = join(o.names, ",");
+  if (o.kind == Kind::gpus) q["figures"] = "1";
   if (!o.state.empty()) q["state"] = o.state;
   if (!o.rack.empty()) q["rack"] = o.rack;
   if (!o.phase.empty()) q["phase"] = o.phase;

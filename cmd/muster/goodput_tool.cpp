@@ -8,6 +8,7 @@
 #include "api/render.h"
 #include "base/text.h"
 #include "report/units.h"
+#include "tool_sheets.h"
 
 namespace muster::cmd {
 namespace {
@@ -95,6 +96,8 @@ Result<GoodputTool::Closed> GoodputTool::read_until(Position& p, Time utc) {
   out->sums = p.books.close(s, s.mono() + past);
   out->cluster = s.site.name;
   out->gpu_hour_price = s.policy.gpu_hour_price;
+  out->currency = s.policy.currency;
+  out->price_assumed = s.policy.price_assumed;
   out->seq = s.seq;
   if (next) {
     asked_.emplace_front(utc, out);
@@ -133,6 +136,7 @@ Result<void> GoodputTool::narrow(report::Goodput& g, const account::JobSums& fro
 }
 
 Result<std::string> GoodputTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "goodput"); !ok) return tl::unexpected(ok.error());
   const auto from = read_time(input, "from", Time{});
   if (!from) return tl::unexpected(from.error());
   const auto to = read_time(input, "to", kNever);
@@ -163,12 +167,15 @@ Result<std::string> GoodputTool::call(const Value& input) {
   g.from = books.began;
   g.to = (*end)->utc;
   g.gpu_hour_price = (*end)->gpu_hour_price;
+  g.currency = (*end)->currency;
+  g.price_assumed = (*end)->price_assumed;
   g.events = (*end)->seq;
   Closed begin = std::make_shared<Moment>();
-  if (*from >= g.to) {  // it has not come yet
-    begin = *end;
-    g.from = g.to;
-  } else if (*from > books.began) {
+  if (*from >= g.to && *from > books.began) {
+    return fail(Code::bad_input, fmt::format("from {} is not before the end, {}", render_utc(*from), render_utc(g.to)),
+                fmt::format("the record reaches from {} to {}", render_utc(books.began), render_utc(g.to)));
+  }
+  if (*from > books.began) {
     const auto start = at(*from);
     if (!start) return tl::unexpected(start.error());
     begin = *start;

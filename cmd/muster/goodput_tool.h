@@ -36,6 +36,7 @@ class GoodputTool final : public Tool {
     account::JobSums sums;
     std::string cluster;
     double gpu_hour_price = 0;
+    std::string currency, price_assumed;
     std::uint64_t seq = 0;
   };
   using Closed = std::shared_ptr<const Moment>;

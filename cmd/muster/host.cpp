@@ -26,6 +26,7 @@
 #include "say.h"
 #include "secrets.h"
 #include "timeline_tool.h"
+#include "tool_sheets.h"
 #include "week_tool.h"
 #include "whatif_tool.h"
 
@@ -95,7 +96,7 @@ struct Faces {
                all.push_back(intake.meter());
                return all;
              },
-             &past}) {}
+             &past, sheet_of}) {}
 
   Tools with_own(Tools tools) {
     tools["explain"] = &explain;
@@ -149,6 +150,7 @@ int host(const HostOptions& o, const Edges& e, StateDir& dir, sqlite::StoredJour
   config.site = o.site;
   config.policy = o.policy;
   config.journal_id = journal.id().substr(0, 8);
+  config.simulation = o.simulation;
   config.parse_json = [](std::string_view text) { return parse_json(text); };
   config.turn_max = seconds(10);
   auto loop = control::Loop::start(e.clock, e.observatory, e.actuator, journal, std::move(config));

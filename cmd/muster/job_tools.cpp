@@ -8,6 +8,7 @@
 #include "report/job_diagnosis.h"
 #include "report/job_ranks.h"
 #include "report/job_steps.h"
+#include "tool_sheets.h"
 
 namespace muster::cmd {
 namespace {
@@ -58,6 +59,7 @@ Result<std::shared_ptr<const Snapshot>> Moments::at(const Value& input) const {
 }
 
 Result<std::string> JobStepsTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "job_steps"); !ok) return tl::unexpected(ok.error());
   const auto id = job_of(input);
   if (!id) return tl::unexpected(id.error());
   const auto from = time_in(input, "from"), to = time_in(input, "to");
@@ -83,12 +85,14 @@ Result<std::string> JobStepsTool::call(const Value& input) {
 }
 
 Result<std::string> JobRanksTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "job_ranks"); !ok) return tl::unexpected(ok.error());
   const auto asked = asked_job(moments_, input);
   if (!asked) return tl::unexpected(asked.error());
   return report::job_ranks_json(asked->at->state, *asked->job, readings_of(*asked->at));
 }
 
 Result<std::string> DiagnoseJobTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "diagnose_job"); !ok) return tl::unexpected(ok.error());
   const auto asked = asked_job(moments_, input);
   if (!asked) return tl::unexpected(asked.error());
   report::JobCase c = report::case_of(asked->at->state, *asked->job);

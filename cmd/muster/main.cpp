@@ -23,6 +23,8 @@ struct Dispatch {
   int operator()(const ResumeOptions& o) const { return run_resume(o); }
   int operator()(const TopOptions& o) const { return run_top(o); }
   int operator()(const GoodputOptions& o) const { return run_goodput(o); }
+  int operator()(const TimelineOptions& o) const { return run_timeline(o); }
+  int operator()(const AuditOptions& o) const { return run_audit(o); }
   int operator()(const ReportOptions& o) const { return run_report(o); }
   int operator()(const WhatIfOptions& o) const { return run_whatif(o); }
   int operator()(const GetOptions& o) const { return run_get(o); }

@@ -478,6 +478,9 @@ struct WhatIfOptions {
   std::uint32_t seeds = 8;
   std::optional<double> weather, load;
   std::string mix;
+  bool list = false;    // instead: the last ones
+  bool cancel = false;  // instead: stops one
+  std::string id;       // of an earlier one: its answer, or the one to stop; empty: the one that runs
   report::Format format = report::Format::table;  // table or json
   ProgressMode progress = ProgressMode::automatic;
 };
@@ -485,6 +488,20 @@ struct WhatIfOptions {
 enum class ReportFormat : std::uint8_t { html, md, json };
 constexpr std::array<std::string_view, 3> names(ReportFormat) { return {"html", "md", "json"}; }
 // One file for a weekly meeting.
+// Nodes by time.
+struct TimelineOptions {
+  Connection connection;
+  std::string journal;   // a file to read instead of asking
+  std::string from, to;  // utc; empty: the last six hours
+  report::Format format = report::Format::table;
+};
+// Who did what.
+struct AuditOptions {
+  Connection connection;  // its `at`: as it was known then
+  std::string journal;    // likewise
+  std::string filter;     // words that each must have in it
+  report::Format format = report::Format::table;
+};
 struct ReportOptions {
   Connection connection;
   std::string journal;         // a file to read instead of asking
@@ -633,7 +650,8 @@ struct ShowText {
 
 using Command =
     std::variant<ShowText, WhatIfOptions, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions,
-                 FleetEmitOptions, PauseOptions, ResumeOptions, TopOptions, GoodputOptions, ReportOptions, GetOptions,
+                 FleetEmitOptions, PauseOptions, ResumeOptions, TopOptions, GoodputOptions, TimelineOptions, AuditOptions,
+                 ReportOptions, GetOptions,
                  DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
                  TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions,
                  ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,

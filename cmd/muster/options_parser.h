@@ -87,6 +87,8 @@ class Parser {
     add_describe();
     add_top();
     add_goodput();
+    add_timeline();
+    add_audit();
     add_report();
     add_whatif();
     add_explain();
@@ -291,6 +293,8 @@ class Parser {
   void add_describe();
   void add_top();
   void add_goodput();
+  void add_timeline();
+  void add_audit();
   void add_report();
   void add_whatif();
   void add_explain();
@@ -328,6 +332,8 @@ class Parser {
   DescribeOptions describe_;
   TopOptions top_;
   GoodputOptions goodput_;
+  TimelineOptions timeline_;
+  AuditOptions audit_;
   ReportOptions report_;
   WhatIfOptions whatif_;
   ExplainOptions explain_;

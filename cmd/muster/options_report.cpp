@@ -1,4 +1,4 @@
-// muster report.
+// muster report, muster timeline, muster audit: what the record holds.
 #include "options_parser.h"
 
 namespace muster::cmd {
@@ -32,6 +32,37 @@ void Parser::add_report() {
   words(sub, "FILE", "FILE",
         "Where to; - is standard output [muster-report-CLUSTER-DAY.html in this folder; md and json: standard output]", o.file,
         {WordKind::file, {}}, 4095);
+  add_connection(sub, o.connection);
+  chosen(sub, o);
+}
+
+void Parser::add_timeline() {
+  auto* sub = command(app_, "timeline", "Nodes by time: incidents, ends of jobs, nodes drained or down in a stretch", kLook,
+                      "  muster timeline\n"
+                      "  muster timeline --from 2026-11-15T00:00:00Z --to 2026-11-15T06:00:00Z\n"
+                      "  muster timeline --journal week.db --from 2026-11-01 -o json");
+  TimelineOptions& o = timeline_;
+  value(sub, "--from", "UTC", "Begin, such as 2026-11-15T02:03:04Z [six hours before the end]",
+        [&o](const std::string& s) { o.from = checked(parse_moment("--from", s)); });
+  value(sub, "--to", "UTC", "End [now]", [&o](const std::string& s) { o.to = checked(parse_moment("--to", s)); });
+  words(sub, "--journal", "FILE", "Read a journal file instead of asking a running Muster", o.journal, {WordKind::file, {}},
+        4095);
+  add_format(sub, o.format, {Format::table, Format::json});
+  add_connection(sub, o.connection);
+  chosen(sub, o);
+}
+
+void Parser::add_audit() {
+  auto* sub = command(app_, "audit", "Who did what, why, and what came of it; and whether the record is whole", kLook,
+                      "  muster audit\n  muster audit --filter 'ada drain'\n"
+                      "  muster audit --at 2026-11-15T02:03:04Z -o json");
+  AuditOptions& o = audit_;
+  words(sub, "--filter", "TEXT", "Only what has all these words in it", o.filter, {}, 200);
+  words(sub, "--journal", "FILE", "Read a journal file instead of asking a running Muster", o.journal, {WordKind::file, {}},
+        4095);
+  value(sub, "--at", "UTC", "As it was known then, such as 2026-11-15T02:03:04Z",
+        [&o](const std::string& s) { o.connection.at = checked(parse_moment("--at", s)); });
+  add_format(sub, o.format, {Format::table, Format::json});
   add_connection(sub, o.connection);
   chosen(sub, o);
 }

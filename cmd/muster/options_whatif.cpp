@@ -2,6 +2,23 @@
 #include "options_parser.h"
 
 namespace muster::cmd {
+namespace {
+
+// Either something new is asked, or it is about an earlier one.
+void check(const WhatIfOptions& w) {
+  const bool asks = !w.policy.empty() || !w.set.empty() || w.add_nodes > 0 || w.remove_nodes > 0 || !w.remove.empty() || w.spares;
+  const bool earlier = w.list || w.cancel || !w.id.empty();
+  if (!earlier && !asks) {
+    throw BadValue{{Code::bad_input, "nothing is changed: there is nothing to compare",
+                    "give --policy, --set, --add-nodes, --remove-nodes, --remove or --spares"}};
+  }
+  if ((earlier && asks) || (w.list && (w.cancel || !w.id.empty()))) {
+    throw BadValue{{Code::bad_input, "ID, --list and --cancel are of earlier what-ifs: nothing new is asked with them",
+                    "muster whatif --list, muster whatif ID, or muster whatif --cancel [ID]"}};
+  }
+}
+
+}  // namespace
 
 void Parser::add_whatif() {
   auto* sub =
@@ -10,7 +27,10 @@ void Parser::add_whatif() {
               "  muster whatif --add-nodes 8\n"
               "  muster whatif --set limits.out_cluster_pct=20 --set silent_after=5m --days 14\n"
               "  muster whatif --policy mine.yaml --seeds 20 -o json\n"
-              "  muster whatif --remove node[0001-0004] --spares 2");
+              "  muster whatif --remove node[0001-0004] --spares 2\n"
+              "  muster whatif --list\n"
+              "  muster whatif 3f2a91c0            # its answer once more\n"
+              "  muster whatif --cancel            # the one that runs, whoever asked for it");
   WhatIfOptions& o = whatif_;
   const auto count = [&](const char* flag, const char* about, std::uint64_t min, std::uint64_t max, auto set) {
     value(sub, flag, "N", about, [flag, min, max, set](const std::string& s) {
@@ -47,15 +67,14 @@ void Parser::add_whatif() {
          [&o, mixes](std::size_t i) { o.mix = mixes[i].substr(4); });
   value(sub, "--load", "X", "That work, over what the cluster can do now, 0.01 to 5 [a demo's own; else 1.15]",
         [&o](const std::string& s) { o.load = checked(parse_quantity("--load", s, 0.01, 5)); });
+  words(sub, "ID", "ID", "An earlier one: its answer, or with --cancel the one to stop [the one that runs]", o.id, {}, 64);
+  flag(sub, "--list", o.list, "The last ones, the newest first, instead of a new one");
+  flag(sub, "--cancel", o.cancel, "Stop one that runs, instead of a new one");
   add_format(sub, o.format, {Format::table, Format::json});
   add_progress(sub, o.progress);
   add_connection(sub, o.connection);
   sub->callback([this] {
-    const WhatIfOptions& w = whatif_;
-    if (w.policy.empty() && w.set.empty() && w.add_nodes == 0 && w.remove_nodes == 0 && w.remove.empty() && !w.spares) {
-      throw BadValue{{Code::bad_input, "nothing is changed: there is nothing to compare",
-                      "give --policy, --set, --add-nodes, --remove-nodes, --remove or --spares"}};
-    }
+    check(whatif_);
     command_ = whatif_;
   });
 }

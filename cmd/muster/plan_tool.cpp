@@ -68,9 +68,7 @@ Value stores() {
 }
 
 Result<PlanOptions> read_options(const Value& input, bool here) {
-  ToolInput in(input,
-               {"list",   "here", "model", "gpu", "gpus", "batch", "seq", "dtype", "optimizer", "tokens",   "price", "by",
-                "budget", "keep", "tp",    "cp",  "pp",   "vp",    "ep",  "micro", "recompute", "schedule", "shard", "launch"});
+  ToolInput in(input, "plan");
   PlanOptions o;
   o.model = in.text("model");
   o.gpu = in.text("gpu");
@@ -112,7 +110,7 @@ Result<PlanOptions> read_options(const Value& input, bool here) {
 
 Result<std::string> answer_plan(const PlanOptions& o, const PlanAround& around) {
   const auto answer = ask_plan(o, around);
-  if (!answer) return tl::unexpected(answer.error());
+  if (!answer) return tl::unexpected(in_fields(answer.error()));
   Members out;
   out.with(report::plan_value(answer->report)).count("batch", answer->ask.global_batch).count("seq", answer->ask.seq);
   out.put("parts", parts_in_words());

@@ -10,6 +10,7 @@
 #include "report/shadow_report.h"
 #include "report/units.h"
 #include "report/why.h"
+#include "tool_sheets.h"
 
 namespace muster::cmd {
 namespace {
@@ -92,9 +93,13 @@ Result<std::string> shadow_from_journal(const std::string& path, const std::func
   return story.json(*source);
 }
 
-Result<std::string> ShadowReportTool::call(const Value&) { return shadow_from_journal(journal_); }
+Result<std::string> ShadowReportTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "shadow_report"); !ok) return tl::unexpected(ok.error());
+  return shadow_from_journal(journal_);
+}
 
 Result<std::string> IncidentReportTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "incident_report"); !ok) return tl::unexpected(ok.error());
   const Value* id = input.find("id");
   if (id == nullptr || id->string() == nullptr || !parse_uint(*id->string())) {
     return fail(Code::bad_input, "an incident is named by its number", "{\"id\": \"7\"}");

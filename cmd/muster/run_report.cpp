@@ -74,7 +74,8 @@ std::string render_run_text(const trial::RunReport& r, const Usage& u) {
   const auto pct = [&](std::int64_t ms) {
     return r.hours.installed_ms == 0 ? 0.0 : 100.0 * static_cast<double>(ms) / static_cast<double>(r.hours.installed_ms);
   };
-  std::string s = fmt::format("{} GPUs, {:g} days, seed {}, weather x{:g} (simulated)\n\n", r.gpus, r.days, r.seed, r.weather);
+  std::string s = fmt::format("{} GPUs, {:g} day{}, seed {}, weather x{:g} (simulated)\n\n", r.gpus, r.days,
+                              r.days == 1 ? "" : "s", r.seed, r.weather);
   s += fmt::format("GPU-hours  {:>14.1f}  installed\n", hours_of(r.hours.installed_ms));
   for (std::size_t i = 0; i < kWasteClasses; ++i) {
     s += fmt::format("           {:>14.1f}  {:<13} {:6.2f} %\n", hours_of(r.hours.ms[i]), names(Waste{})[i], pct(r.hours.ms[i]));

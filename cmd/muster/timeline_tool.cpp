@@ -7,6 +7,7 @@
 #include "adapters/sqlite/journal.h"
 #include "api/render.h"
 #include "report/units.h"
+#include "tool_sheets.h"
 
 namespace muster::cmd {
 namespace {
@@ -56,6 +57,7 @@ Result<std::vector<report::JobPoint>> TimelineTool::points(JobId job, Time from,
 }
 
 Result<std::string> TimelineTool::call(const Value& input) {
+  if (const auto ok = check_question(input, "timeline"); !ok) return tl::unexpected(ok.error());
   const auto from = time_in(input, "from");
   if (!from) return tl::unexpected(from.error());
   const auto to = time_in(input, "to");

@@ -2,26 +2,25 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "flag_values.h"
+#include "report/units.h"
+#include "tool_sheets.h"
 
 namespace muster::cmd {
 
-ToolInput::ToolInput(const Value& input, std::initializer_list<std::string_view> known) : input_(input) {
-  if (input.object() == nullptr) {
-    refuse({Code::bad_input, fmt::format("a question must be an object, is {}", input.kind()),
-            "{\"list\":true} says what there is"});
-    return;
-  }
-  for (const Value::Member& m : *input.object()) {
-    if (std::find(known.begin(), known.end(), m.key) != known.end()) continue;
-    const std::vector<std::string> all(known.begin(), known.end());
-    const auto meant = nearest(m.key, all);
-    refuse({Code::bad_input, fmt::format("there is no \"{}\" to say here", printable(m.key.substr(0, 100))),
-            meant ? fmt::format("did you mean \"{}\"?", *meant) : "one of " + join(all, ", ")});
-  }
+ToolInput::ToolInput(const Value& input, std::string_view tool) : input_(input) {
+  if (const auto ok = check_question(input, tool); !ok) refuse(ok.error());
+}
+
+std::optional<Time> ToolInput::time(std::string_view key) {
+  const std::string word = text(key);
+  if (word.empty()) return std::nullopt;
+  const auto utc = report::parse_utc(word);
+  if (!utc)
+    refuse({Code::bad_input, fmt::format("{} is '{}'", key, printable(word)),
+            "it must be a time in UTC, e.g. 2026-11-15T02:03:04Z"});
+  return utc;
 }
 
 std::string ToolInput::text(std::string_view key) {
@@ -68,6 +67,30 @@ void ToolInput::end_of_day(std::string_view key, std::optional<Time>& to) {
     to = *day + days(1) - nanoseconds(1);
   else
     refuse(day.error());
+}
+
+Error in_fields(Error e) {
+  const auto told = [](const std::string& text) {
+    std::string out;
+    bool command = false, flag = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      command = command != (c == '`');
+      const bool letter = i + 2 < text.size() && text[i + 2] >= 'a' && text[i + 2] <= 'z';
+      const bool begins = !command && text.compare(i, 2, "--") == 0 && letter && (i == 0 || text[i - 1] != '-');
+      if (begins) {
+        flag = true;
+        ++i;
+        continue;
+      }
+      flag = flag && ((c >= 'a' && c <= 'z') || c == '-');
+      out += flag && c == '-' ? '_' : c;
+    }
+    return out;
+  };
+  e.what = told(e.what);
+  e.next = told(e.next);
+  return e;
 }
 
 Error ToolInput::no_such(std::string_view key, const std::string& word, const std::string& all) {

@@ -1,7 +1,6 @@
 // A tool's question, member by member, with the limits that the command line's flags of the same names have. What a form sends is
 // text: numbers may come as such. The first thing that is wrong is remembered.
 #pragma once
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +14,8 @@ namespace muster::cmd {
 
 class ToolInput {
  public:
-  // Of members that are not among the known ones the first is an error: a slip of the pen must not go unnoticed.
-  ToolInput(const Value& input, std::initializer_list<std::string_view> known);
+  // A member that the tool's sheet does not have is an error.
+  ToolInput(const Value& input, std::string_view tool);
 
   const std::optional<Error>& wrong() const { return wrong_; }
   // Empty where nothing is said; null, "" and 0 letters are nothing.
@@ -26,6 +25,8 @@ class ToolInput {
   void count(std::string_view key, std::uint32_t& to, std::uint64_t max);
   void quantity(std::string_view key, double& to, double min, double max);
   void tokens(std::string_view key, double& to);
+  // None where nothing is said.
+  std::optional<Time> time(std::string_view key);
   void end_of_day(std::string_view key, std::optional<Time>& to);
   template <NamedEnum E, class To>
   void choice(std::string_view key, E, To& to) {
@@ -57,5 +58,9 @@ class ToolInput {
   const Value& input_;
   std::optional<Error> wrong_;
 };
+
+// An error that speaks of flags of the command line, for those who send fields: "--grow-to" as "grow_to". What stands between
+// backticks is a command, and stays.
+Error in_fields(Error e);
 
 }  // namespace muster::cmd

@@ -95,7 +95,8 @@ int run_twin_replay(const TwinReplayOptions& o) {
     put(json ? render_json(*result, nullptr) : render_text(*result, other.has_value()));
     return result->difference ? 6 : 0;
   }
-  if (!json) put(render_text(*result, true) + fmt::format("\nfrom there on, {:g} days in a fork of the twin:\n", o.days));
+  if (!json) put(render_text(*result, true) +
+                 fmt::format("\nfrom there on, {:g} day{} in a fork of the twin:\n", o.days, o.days == 1 ? "" : "s"));
   auto fork = go_on(o, *other, std::move(result->books));
   if (!fork) return say_error(fork.error());
   put(json ? render_json(*result, &*fork) : render_run_text(*fork, usage()));

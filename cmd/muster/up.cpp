@@ -5,6 +5,7 @@
 #include "adapters/twin/remote_twin.h"
 #include "commands.h"
 #include "control/restore.h"
+#include "fault_list.h"
 #include "host.h"
 #include "ingest/json.h"
 #include "live_edges.h"
@@ -20,7 +21,9 @@ class RemoteInject final : public Tool {
  public:
   explicit RemoteInject(RemoteTwin& twin) : twin_(twin) {}
   Role role() const override { return Role::operator_; }
+  Role role_for(const Value& input) const override { return asks_for_faults(input) ? Role::viewer : role(); }
   Result<std::string> call(const Value& input) override {
+    if (asks_for_faults(input)) return fault_list();
     std::string body = "{";
     for (const char* name : {"fault", "node"}) {
       const Value* v = input.find(name);

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "adapters/sqlite/journal.h"
-#include "timeline_tool.h"
+#include "tool_input.h"
 
 namespace muster::cmd {
 
@@ -23,13 +23,12 @@ Result<void> WeekTool::read_on() {
 }
 
 Result<std::string> WeekTool::call(const Value& input) {
-  const auto from = time_in(input, "from");
-  if (!from) return tl::unexpected(from.error());
-  const auto to = time_in(input, "to");
-  if (!to) return tl::unexpected(to.error());
+  ToolInput in(input, "week");
+  const auto from = in.time("from"), to = in.time("to");
+  if (in.wrong()) return tl::unexpected(*in.wrong());
   const std::lock_guard hold(lock_);
   if (const auto read = read_on(); !read) return tl::unexpected(read.error());
-  const Time begin = from->value_or(story_.first()), end = to->value_or(story_.last() + milliseconds(1));
+  const Time begin = from.value_or(story_.first()), end = to.value_or(story_.last() + milliseconds(1));
   if (begin >= end)
     return fail(Code::bad_input, fmt::format("from {} is not before to {}", render_utc(begin), render_utc(end)),
                 "a stretch begins before it ends");

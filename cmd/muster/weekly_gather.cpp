@@ -119,6 +119,7 @@ Result<report::Weekly> gather_weekly(const ReportOptions& o, const AskTool& ask,
     if (auto r = fill("week", before, b->from, a.story_before); !r) return tl::unexpected(r.error());
   }
   if (auto r = fill("audit", {}, {}, a.audit); !r) return tl::unexpected(r.error());
+  if (a.simulation.empty()) a.simulation = report::text_of(a.audit, "simulation");
   if (a.simulation.empty() && is_twin(a.audit)) a.simulation = "a run of the twin";
   return report::weekly_of(a);
 }

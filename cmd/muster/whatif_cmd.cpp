@@ -1,5 +1,5 @@
 // `muster whatif`: asks a running Muster what a change would do, shows how far it is, and what came of it. Ctrl-C stops it there
-// too.
+// too. Earlier ones are listed, read again and stopped from any terminal.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 #include "client.h"
 #include "commands.h"
 #include "files.h"
-#include "ingest/embedded.h"
 #include "ingest/policy_file.h"
 #include "progress.h"
 #include "report/document.h"
@@ -30,19 +29,24 @@ constexpr int kInterrupted = 130;
 
 std::atomic<bool> interrupted{false};
 
-Result<std::string> policy_text(const std::string& name) {
+// A shipped one by its name, another by its text: the server need not have the file.
+Result<void> write_policy(JsonWriter& w, const std::string& policy) {
   const auto presets = preset_policy_names();
-  if (std::find(presets.begin(), presets.end(), name) == presets.end()) return read_file(name);
-  return std::string(embedded_file("policies/" + name + ".yaml").value_or(""));
+  if (std::find(presets.begin(), presets.end(), policy) != presets.end()) {
+    w.field("policy_name", policy);
+    return {};
+  }
+  const auto text = read_file(policy);
+  if (!text) return tl::unexpected(text.error());
+  w.field("policy_yaml", *text).field("policy_file", policy);
+  return {};
 }
 
 Result<std::string> question(const WhatIfOptions& o) {
   JsonWriter w;
   w.object();
   if (!o.policy.empty()) {
-    const auto text = policy_text(o.policy);
-    if (!text) return tl::unexpected(text.error());
-    w.field("policy_yaml", *text);
+    if (const auto ok = write_policy(w, o.policy); !ok) return tl::unexpected(ok.error());
   }
   if (!o.set.empty()) {
     w.key("policy").object();
@@ -71,11 +75,11 @@ std::string about(std::string_view key, const std::string& id) {
   return w.take();
 }
 
-// Until it is over, or somebody presses Ctrl-C: then it is stopped at the server too.
-Result<Value> wait_for(const Client& client, const std::string& id, ProgressMode mode) {
+// Until it is over, or somebody presses Ctrl-C: then one that is `ours` is stopped at the server too.
+Result<Value> wait_for(const Client& client, const std::string& id, ProgressMode mode, bool ours) {
   Progress progress("trying", mode);
   for (;;) {
-    auto now = client.post(kPath, about(interrupted ? "cancel" : "id", id));
+    auto now = client.post(kPath, about(interrupted && ours ? "cancel" : "id", id));
     if (!now || report::text_of(*now, "state") != "running" || interrupted) return now;
     progress.update(report::number_of(*now, "done").value_or(0));
     std::this_thread::sleep_for(kEvery);
@@ -122,7 +126,9 @@ std::string render_text(const Value& answer) {
     const std::string unit = report::text_of(m, "unit");
     const std::string outcome = report::text_of(m, "outcome");
     const auto tone = outcome == "better" ? report::Tone::good : outcome == "worse" ? report::Tone::bad : report::Tone::plain;
-    t.rows.push_back({report::Cell(report::text_of(m, "title") + (unit.empty() ? "" : ", " + unit)),
+    const Value* part = m.find("part");
+    const std::string indent = part != nullptr && part->boolean() != nullptr && *part->boolean() ? "  " : "";
+    t.rows.push_back({report::Cell(indent + report::text_of(m, "title") + (unit.empty() ? "" : ", " + unit)),
                       report::Cell(estimate_text(m, "base")), report::Cell(estimate_text(m, "changed")),
                       report::Cell(report::text_of(m, "verdict"), tone)});
   }
@@ -132,9 +138,89 @@ std::string render_text(const Value& answer) {
   return s + "\nmethod  " + report::wrap(printable(report::text_of(answer, "method")), 110, 8) + "\n";
 }
 
+Value::Array items_of(const Value& list) {
+  const Value* items = list.find("items");
+  return items == nullptr || items->array() == nullptr ? Value::Array{} : *items->array();
+}
+
+// "8 more nodes, silent_after 5m instead of 180s".
+std::string changes_of(const Value& item) {
+  std::vector<std::string> words;
+  const Value* all = item.find("changes");
+  for (const Value& one : all == nullptr || all->array() == nullptr ? Value::Array{} : *all->array()) {
+    if (one.string() != nullptr) words.push_back(printable(*one.string()));
+  }
+  return join(words, ", ");
+}
+
+int list_all(const Client& client, report::Format format) {
+  const auto list = client.post(kPath, "{}");
+  if (!list) return say_error(list.error());
+  if (format == report::Format::json) {
+    put(report::render_json(*list));
+    return finish_output();
+  }
+  report::Table t;
+  t.columns = {{"ID", false, false},   {"STATE", false, false},   {"ASKED", false, false}, {"DAYS", true, false},
+               {"SEEDS", true, false}, {"WEATHER", true, false}, {"CHANGE", false, false}};
+  for (const Value& c : items_of(*list)) {
+    const auto number = [&c](const char* key) { return report::number_of(c, key).value_or(0); };
+    const std::string state = report::text_of(c, "state");
+    t.rows.push_back({report::Cell(report::text_of(c, "id")),
+                      report::Cell(state == "running" ? fmt::format("{:.0f} %", 100 * number("done")) : state),
+                      report::Cell(report::text_of(c, "asked_utc").substr(0, 19)),
+                      report::Cell(fmt::format("{:g}", number("days"))), report::Cell(fmt::format("{:g}", number("seeds"))),
+                      report::Cell(fmt::format("x{:g}", number("weather"))), report::Cell(changes_of(c))});
+  }
+  if (t.rows.empty())
+    put("nothing has been asked since Muster was started\n");
+  else
+    put(report::render_table(t, {.colour = colour_wanted()}));
+  return finish_output();
+}
+
+int cancel_one(const Client& client, std::string id) {
+  if (id.empty()) {
+    const auto list = client.post(kPath, "{}");
+    if (!list) return say_error(list.error());
+    for (const Value& c : items_of(*list)) {
+      if (report::text_of(c, "state") == "running") id = report::text_of(c, "id");
+    }
+    if (id.empty()) return say_error({Code::not_found, "no what-if is running", "`muster whatif --list` shows the last ones"});
+  }
+  const auto answer = client.post(kPath, about("cancel", id));
+  if (!answer) return say_error(answer.error());
+  const std::string state = report::text_of(*answer, "state");
+  put(state == "running" ? fmt::format("{} is being stopped\n", printable(id))
+                         : fmt::format("{} is over already: {}\n", printable(id), printable(state)));
+  return finish_output();
+}
+
+// Follows one to its end and prints what came of it. `ours`: it was asked for by this command, and ends with it.
+int follow(const Client& client, const std::string& id, const WhatIfOptions& o, bool ours) {
+  const auto answer = wait_for(client, id, o.progress, ours);
+  if (!answer) return say_error(answer.error());
+  if (const Value* error = answer->find("error"); error != nullptr)
+    return say_error({Code::internal, report::text_of(*error, "what"), report::text_of(*error, "next")});
+  if (report::text_of(*answer, "state") != "done") {
+    say(!interrupted ? "it was stopped by somebody else" : ours ? "stopped" : "it goes on: `muster whatif --cancel` stops it");
+    return interrupted ? kInterrupted : 1;
+  }
+  put(o.format == report::Format::json ? report::render_json(*answer) : render_text(*answer));
+  return finish_output();
+}
+
 }  // namespace
 
 int run_whatif(const WhatIfOptions& o) {
+  if (o.list || o.cancel || !o.id.empty()) {
+    const auto client = Client::open(o.connection);
+    if (!client) return say_error(client.error());
+    if (o.list) return list_all(*client, o.format);
+    if (o.cancel) return cancel_one(*client, o.id);
+    std::signal(SIGINT, [](int) { interrupted = true; });
+    return follow(*client, o.id, o, false);
+  }
   const auto ask = question(o);
   if (!ask) return say_error(ask.error());
   const auto client = Client::open(o.connection);
@@ -142,17 +228,7 @@ int run_whatif(const WhatIfOptions& o) {
   std::signal(SIGINT, [](int) { interrupted = true; });
   const auto started = client->post(kPath, *ask);
   if (!started) return say_error(started.error());
-  const auto answer = wait_for(*client, report::text_of(*started, "id"), o.progress);
-  if (!answer) return say_error(answer.error());
-  const std::string state = report::text_of(*answer, "state");
-  if (const Value* error = answer->find("error"); error != nullptr)
-    return say_error({Code::internal, report::text_of(*error, "what"), report::text_of(*error, "next")});
-  if (state != "done") {
-    say(interrupted ? "stopped" : "it was stopped by somebody else");
-    return interrupted ? kInterrupted : 1;
-  }
-  put(o.format == report::Format::json ? report::render_json(*answer) : render_text(*answer));
-  return finish_output();
+  return follow(*client, report::text_of(*started, "id"), o, true);
 }
 
 }  // namespace muster::cmd

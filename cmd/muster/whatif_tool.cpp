@@ -40,7 +40,7 @@ Result<trial::WhatIfWorld> world_of(const Site& site, const std::optional<twin::
   }
   world.read_policy = [](const std::string& text) { return read_policy(text, "the policy"); };
   world.fit_policy = [](Policy& policy, const Site& to) { return fit_policy(policy, to, "the policy"); };
-  world.make_journal = [] { return std::make_unique<MemoryJournal>(); };
+  world.make_journal = [] { return std::make_unique<MemoryJournal>(MemoryJournal::Keep::count); };
   return world;
 }
 

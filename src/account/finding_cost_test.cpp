@@ -50,6 +50,19 @@ TEST(FindingCost, ASlowGpuCostsAllGpusOfItsJobWhatTheyWaitForIt) {
   EXPECT_EQ(cost_of(t.s, f, f.opened + hours(1)).gpu_ms, 4 * kHour);
 }
 
+TEST(FindingCost, AnOverheatedGpuCostsItsGangWhatIsBookedAsSlow) {
+  Story t(8);
+  const JobId gang = t.running({NodeId{0}, NodeId{1}});
+  t.pass(minutes(60));
+  t.tell(JobProgressed{gang, 1, {100, 100, 0, 0, 15 * 60'000, 1}});
+  EXPECT_TRUE(slow_shares(t.s).empty()) << "nothing is found that slows it";
+  const FindingId id = t.find(FindingKind::thermal_throttle, NodeId{1}, 3);
+  ASSERT_EQ(slow_shares(t.s).size(), 1u);
+  EXPECT_DOUBLE_EQ(slow_shares(t.s).at(gang), 0.25);
+  const Finding& f = t.s.findings.at(id);
+  EXPECT_EQ(cost_of(t.s, f, f.opened + hours(1)).gpu_ms, 4 * kHour) << "a quarter of 16 GPUs, not of one";
+}
+
 TEST(FindingCost, WhatOnlyWarnsCostsNothing) {
   Story t(8);
   for (const FindingKind k : {FindingKind::failure_predicted, FindingKind::app_error, FindingKind::hearsay})

@@ -19,9 +19,19 @@ Classes operator-(Classes a, const Classes& b) {
 
 Cause of_finding(FindingKind k) { return {Why::finding, static_cast<std::uint8_t>(k)}; }
 
+Cause of_incident(const Incident& i) { return {Why::finding, static_cast<std::uint8_t>(i.cause), i.id}; }
+
+// By the name that its incident has in the end.
+Cause by_final_name(const JobSums& sums, Cause c) {
+  const auto it = c.incident.some() ? sums.became.find(c.incident) : sums.became.end();
+  if (it != sums.became.end()) c.which = static_cast<std::uint8_t>(it->second);
+  c.incident = {};
+  return c;
+}
+
 // What is known to be wrong with a node; none: nothing.
 Cause of_trouble(const State& s, NodeId n) {
-  if (const Incident* i = find_incident(s, s.nodes[n.v].incident)) return of_finding(i->cause);
+  if (const Incident* i = find_incident(s, s.nodes[n.v].incident)) return of_incident(*i);
   return s.explained.count(n) != 0 ? of_finding(FindingKind::common_cause) : Cause{};
 }
 
@@ -238,6 +248,7 @@ void JobBooks::take(const Event& e, const State& s) {
     turned.push_back(x.node);
   });
   for (const NodeId n : turned) look_at(s, n);
+  call_anew(e, s);
   look_again(e, s);
   explain_late(e, s);
   if (sums_.live.size() >= sweep_at_) put_away(s);
@@ -253,6 +264,36 @@ void JobBooks::book_loss(const Event& e, const State& s, const Entry& x) {
   if (unexplained_.size() > kUnexplainedMax) unexplained_.pop_front();
 }
 
+// What is found later may show that an incident is another than it seemed.
+void JobBooks::call_anew(const Event& e, const State& s) {
+  IncidentId id;
+  FindingId joined;
+  if (const auto* x = std::get_if<IncidentOpened>(&e.body)) id = x->id, joined = x->finding;
+  if (const auto* x = std::get_if<IncidentJoined>(&e.body)) id = x->id, joined = x->finding;
+  if (const auto* x = std::get_if<FindingCleared>(&e.body)) {
+    const Finding* f = find_finding(s, x->id);
+    if (f != nullptr && f->node.v < s.nodes.size()) id = s.nodes[f->node.v].incident;
+  }
+  const Incident* i = find_incident(s, id);
+  if (i == nullptr) return;
+  // Every incident is named: which name what was booked has is not known here.
+  sums_.became[id] = i->cause;
+  while (!late_.empty() && e.utc - late_.front().at > kFoundLate) late_.pop_front();
+  std::erase_if(late_, [&](const Late& l) {
+    if (l.finding != joined) return false;
+    Moved m = l.moved;
+    m.from = m.to;
+    m.to = of_incident(*i);
+    move(m);
+    return true;
+  });
+}
+
+void JobBooks::move(const Moved& m) {
+  sums_.moved.push_back(m);
+  put_down_anew(sums_, m);
+}
+
 void JobBooks::explain_late(const Event& e, const State& s) {
   while (!unexplained_.empty() && e.utc - unexplained_.front().stopped > kFoundLate) unexplained_.pop_front();
   if (unexplained_.empty()) return;
@@ -265,9 +306,11 @@ void JobBooks::explain_late(const Event& e, const State& s) {
   std::erase_if(unexplained_, [&](const Unexplained& u) {
     const bool there = std::find(u.nodes.begin(), u.nodes.end(), f->node) != u.nodes.end();
     if (!there || !may_have_ended(first_sign(*f), f->opened, u.stopped)) return false;
-    sums_.moved.push_back(u.loss);
-    sums_.moved.back().to = of_finding(f->kind);
-    put_down_anew(sums_, sums_.moved.back());
+    Moved m = u.loss;
+    const Incident* i = opened == nullptr ? nullptr : find_incident(s, opened->id);
+    m.to = i == nullptr ? of_finding(f->kind) : of_incident(*i);
+    move(m);
+    if (i == nullptr) late_.push_back({f->id, m, e.utc});
     return true;
   });
 }
@@ -322,6 +365,7 @@ void JobBooks::look_at(const State& s, NodeId n) {
 void JobBooks::put_away(const State& s) {
   std::set<JobId> asked;  // what they lost may still be explained
   for (const Unexplained& u : unexplained_) asked.insert(u.loss.job);
+  for (const Late& l : late_) asked.insert(l.moved.job);
   std::vector<JobSum> over;
   for (auto it = sums_.live.begin(); it != sums_.live.end();) {
     const Job* j = find_job(s, it->first);
@@ -406,6 +450,7 @@ JobSums only(const JobSums& all, JobId job) {
   out.began = all.began;
   out.jobs_forgotten = all.jobs_forgotten;
   out.seq = all.seq;
+  out.became = all.became;
   for (const Moved& m : all.moved) {
     if (m.job == job) out.moved.push_back(m);
   }
@@ -446,11 +491,14 @@ Stretch difference(const JobSums& earlier, const JobSums& to) {
   out.nobody = to.nobody - from.nobody;
   for (const auto& [cause, x] : from.causes) {  // what was work then, and is not any more, is below 0
     out.unsettled_before += x.amount[index(Waste::unsettled)];
-    out.causes[cause] = {Classes{} - x.amount, 0 - x.losses};
+    CauseSum& c = out.causes[by_final_name(to, cause)];
+    c.amount = c.amount - x.amount;
+    c.losses -= x.losses;
   }
   for (const auto& [cause, x] : to.causes) {
-    out.causes[cause].amount += x.amount;
-    out.causes[cause].losses += x.losses;
+    CauseSum& c = out.causes[by_final_name(to, cause)];
+    c.amount += x.amount;
+    c.losses += x.losses;
   }
   for (const auto& [owner, x] : from.owners) out.owners[owner].amount = Classes{} - x;
   for (const auto& [owner, x] : to.owners) out.owners[owner].amount += x;
@@ -459,7 +507,10 @@ Stretch difference(const JobSums& earlier, const JobSums& to) {
   std::erase_if(out.owners, nothing);
   for (const auto& [cause, x] : out.causes) out.classes += x.amount;
   out.jobs = jobs_between(from, to);
-  for (const JobSum& j : out.jobs) {
+  for (JobSum& j : out.jobs) {
+    std::vector<JobLoss> named;
+    for (const JobLoss& l : j.lost) lose(named, by_final_name(to, l.cause), l.amount, static_cast<std::int64_t>(l.losses));
+    j.lost = std::move(named);
     const auto it = out.owners.find({j.who->account, j.who->queue});
     if (it != out.owners.end()) ++it->second.jobs;
   }

@@ -42,6 +42,7 @@ enum class Why : std::uint8_t {
 struct Cause {
   Why why = Why::unknown;
   std::uint8_t which = 0;  // FindingKind, JobEnd
+  IncidentId incident{};   // that it is the cause of: it may be understood as something else later. None in a Stretch
   auto operator<=>(const Cause&) const = default;
 };
 // "gpu_lost", "node_failed", "held_by_person"; every cause has another one.
@@ -114,6 +115,9 @@ struct JobSums {
   std::map<Owner, Classes> owners;
   std::map<Cause, CauseSum> causes;
   std::vector<Moved> moved;  // in their order
+  // What incidents are called by now, where it is not what they were called at first: a silent node that turns out to have
+  // rebooted. All that was ever put down to one goes by this name in a Stretch.
+  std::map<IncidentId, FindingKind> became;
 };
 constexpr std::size_t kEndedJobsSummed = 100'000;
 constexpr std::size_t kOwnersMax = 10'000;
@@ -140,6 +144,14 @@ class JobBooks {
     Time stopped;  // utc
     std::vector<NodeId> nodes;
   };
+  // A loss that went to a finding, of which no incident was made yet.
+  struct Late {
+    FindingId finding;
+    Moved moved;
+    Time at;  // utc
+  };
+  void call_anew(const Event& e, const State& s);
+  void move(const Moved& m);
   void book_loss(const Event& e, const State& s, const Entry& x);
   void explain_late(const Event& e, const State& s);
   void look_again(const Event& e, const State& s);
@@ -153,6 +165,7 @@ class JobBooks {
   JobSums sums_;
   std::vector<NodeCause> nodes_;
   std::deque<Unexplained> unexplained_;  // of the last kFoundLate
+  std::deque<Late> late_;                // likewise
 };
 
 // What was added between two moments.

@@ -35,11 +35,12 @@ struct Kept {
     return it == s.live.end() ? 0 : it->second.amount[at(w)] / 1000;
   }
   std::int64_t of_cause(std::string_view name, Waste w) const {
-    for (const auto& [cause, x] : now().causes) {
+    for (const auto& [cause, x] : since_the_beginning().causes) {
       if (name_of(cause) == name) return x.amount[at(w)] / 1000;
     }
     return 0;
   }
+  Stretch since_the_beginning() const { return difference({}, now()); }
 
   Accounts books;
   Story t;
@@ -181,7 +182,7 @@ TEST(JobBooks, ALossMovesToWhatIsFoundShortlyAfterTheEnd) {
   EXPECT_EQ(k.of_cause("link_down", Waste::lost_restart), 16 * 7 * kMinute);
   EXPECT_EQ(k.of_cause("node_failed", Waste::lost_restart), 8 * 7 * kMinute) << "nothing was found on the other's node";
   const JobSums now = k.now();
-  EXPECT_EQ(now.causes.at({Why::finding, static_cast<std::uint8_t>(FindingKind::link_down)}).losses, 1u);
+  EXPECT_EQ(k.since_the_beginning().causes.at({Why::finding, static_cast<std::uint8_t>(FindingKind::link_down)}).losses, 1u);
   EXPECT_EQ(now.causes.at({Why::attempt, static_cast<std::uint8_t>(JobEnd::node_failed)}).losses, 1u);
   ASSERT_EQ(now.live.at(cut).lost.size(), 1u);
   EXPECT_EQ(name_of(now.live.at(cut).lost[0].cause), "link_down");
@@ -190,6 +191,32 @@ TEST(JobBooks, ALossMovesToWhatIsFoundShortlyAfterTheEnd) {
     for (const auto& [cause, c] : x.causes) {
       EXPECT_GE(c.amount[at(Waste::lost_restart)], 0) << name_of(cause);
       EXPECT_EQ(c.losses, 0u) << name_of(cause) << ": it was lost before this stretch, whatever it is put down to now";
+    }
+  }
+}
+
+TEST(JobBooks, WhatWasPutDownToAnIncidentGoesByItsFinalName) {
+  Kept k;
+  const JobId cut = k.t.running({kN0, kN1});
+  k.t.pass(minutes(7));
+  k.t.tell(JobEnded{cut, 1, JobEnd::node_failed, {}, {}});
+  const IncidentId incident = k.t.open(k.t.find(FindingKind::node_silent, kN1, -1, Witness::silence, Severity::warning));
+  k.t.pass(minutes(10));
+  const JobSums before = k.now();
+  EXPECT_EQ(k.of_cause("node_silent", Waste::down), 8 * 10 * kMinute);
+  EXPECT_EQ(k.of_cause("node_silent", Waste::lost_restart), 16 * 7 * kMinute);
+  k.t.tell(IncidentJoined{incident, k.t.find(FindingKind::host_rebooted, kN1)});
+  k.t.pass(minutes(5));
+  EXPECT_EQ(k.of_cause("node_silent", Waste::down), 0) << "one node, one name";
+  EXPECT_EQ(k.of_cause("node_silent", Waste::lost_restart), 0);
+  EXPECT_GE(k.of_cause("host_rebooted", Waste::down), 8 * 10 * kMinute);
+  EXPECT_EQ(k.of_cause("host_rebooted", Waste::lost_restart), 16 * 7 * kMinute);
+  expect_exact(k);
+  const JobSums now = k.now();
+  for (const Stretch& x : {difference(before, now), difference(only(before, cut), only(now, cut))}) {
+    for (const auto& [cause, c] : x.causes) {
+      EXPECT_GE(c.amount[at(Waste::down)], 0) << name_of(cause);
+      EXPECT_EQ(c.losses, 0u) << name_of(cause);
     }
   }
 }

@@ -241,7 +241,7 @@ void Api::Desk::answer(Call call) {
     case RouteId::page: return send(call.exchange, serve_asset(q, "index.html"));
     case RouteId::asset: return send(call.exchange, serve_asset(q, call.pieces.at("file")));
     case RouteId::login: return send(call.exchange, log_in(q));
-    case RouteId::openapi: return send(call.exchange, render_json(render_openapi()));
+    case RouteId::openapi: return send(call.exchange, render_json(render_openapi(deps.tools, deps.sheets)));
     case RouteId::session: return send(call.exchange, session(call.who));
     case RouteId::new_login: return send(call.exchange, new_login());
     case RouteId::tools: return send(call.exchange, list_tools());
@@ -319,7 +319,7 @@ void Api::Desk::answer_past(Call call, const std::string& at) {
     if (what == query.end() || query.contains("record"))
       return desk->send(call.exchange, render_error({Code::bad_input, "explain needs ?what=, and at or record",
                                                      "the record tells of all times by itself"}));
-    const auto answer = report::explain((*then)->snapshot->state, what->second);
+    const auto answer = report::explain_recorded((*then)->snapshot->state, what->second);
     desk->send(call.exchange, answer ? render_json(report::render_json(*answer)) : render_error(answer.error()));
   };
   if (deps.background) {
@@ -447,7 +447,7 @@ void Api::Desk::use_tool(Call call, const std::string& name, Value input, Code m
     return send(call.exchange, render_error({missing, fmt::format("there is no tool '{}' here", printable(name)),
                                              "GET /api/v1/tools lists them"}));
   }
-  if (auto denial = Auth::require(call.who, it->second->role())) {
+  if (auto denial = Auth::require(call.who, it->second->role_for(input))) {
     ++traffic.denied;
     return send(call.exchange, render_error(denial->status, denial->error));
   }
@@ -506,7 +506,12 @@ HttpResponse Api::Desk::session(const Identity& who) const {
 HttpResponse Api::Desk::list_tools() const {
   JsonWriter w;
   w.object().field("apiVersion", "v1").field("kind", "ToolList").key("items").array();
-  for (const auto& [name, tool] : deps.tools) w.object().field("name", name).field("role", name_of(tool->role())).end_object();
+  for (const auto& [name, tool] : deps.tools) {
+    w.object().field("name", name).field("role", name_of(tool->role()));
+    if (const ToolSheet sheet = deps.sheets ? deps.sheets(name) : ToolSheet{}; !sheet.answer.empty())
+      w.field("answer", sheet.answer);
+    w.end_object();
+  }
   w.end_array().end_object();
   return render_json(w.take());
 }

@@ -27,6 +27,7 @@ struct Deps {
   Intake* intake = nullptr;  // none: no agents are listened to
   Meters meters;             // of the edges, for /metrics; may be empty
   Past* past = nullptr;      // none: only the present is shown
+  std::function<ToolSheet(std::string_view)> sheets;  // what each tool may be asked, by its name; empty: nothing is told of them
 };
 
 class Api {

@@ -89,6 +89,19 @@ TEST(Routes, TheOpenApiDocumentListsExactlyTheRoutes) {
   }
 }
 
+TEST(Routes, TheOpenApiDocumentDescribesEachToolByName) {
+  static constexpr std::array kFields = {ToolField{"job", ToolField::Kind::text, "its number", true},
+                                         ToolField{"max", ToolField::Kind::whole, "at most so many"}};
+  Parrot known(Role::viewer), unknown(Role::operator_);
+  const auto sheets = [](std::string_view name) { return name == "known" ? ToolSheet{"what it says", kFields} : ToolSheet{}; };
+  const std::string doc = render_openapi({{"known", &known}, {"unknown", &unknown}}, sheets);
+  EXPECT_TRUE(has(doc, R"("/api/v1/tools/known":{"post":{"summary":"what it says")")) << doc;
+  EXPECT_TRUE(has(doc, R"("job":{"type":"string","description":"its number"})"));
+  EXPECT_TRUE(has(doc, R"("max":{"type":["integer","string"],"description":"at most so many"})"));
+  EXPECT_TRUE(has(doc, R"("required":["job"],"additionalProperties":false)"));
+  EXPECT_FALSE(has(doc, "/api/v1/tools/unknown"));
+}
+
 TEST(Routes, UnknownPathsMethodsAndParametersAreNamed) {
   Office o;
   EXPECT_EQ(o.ask(Office::get("/api/v1/nothing")).status, 404);
@@ -239,7 +252,10 @@ TEST(Reading, NodesAreChosenByStateRackAndName) {
 
 TEST(Reading, ReadingsThatAreMissingAreNull) {
   Office o;
+  const std::string wide = o.ask(Office::get("/api/v1/gpus", {{"name", "node001"}, {"figures", "1"}})).body;
+  EXPECT_TRUE(has(wide, "\"peers_mad\":") && has(wide, "\"risk\":") && has(wide, "\"losing_unit\":\"GPU-h/h\"")) << wide;
   const std::string s = o.ask(Office::get("/api/v1/gpus", {{"name", "node001"}})).body;
+  EXPECT_FALSE(has(s, "peers_mad")) << s;
   EXPECT_TRUE(has(s, R"({"node":"node001","slot":0,"state":"busy","job":"17",)"
                      R"("temp_c":61,"power_w":700,"util_pct":99,"sm_clock_mhz":null})"))
       << s;
@@ -597,6 +613,21 @@ TEST(Tools, AskForTheirOwnRole) {
   EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/inject", {}))).status, 400);
   EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/nothing", {}))).status, 404);
   EXPECT_TRUE(has(o.ask(Office::get("/api/v1/tools")).body, R"({"name":"inject","role":"operator"})"));
+}
+
+// Looking is open to all, doing is not.
+struct Shelf final : Tool {
+  Role role() const override { return Role::operator_; }
+  Role role_for(const Value& input) const override { return input.find("id") != nullptr ? Role::viewer : role(); }
+  Result<std::string> call(const Value&) override { return std::string("{}"); }
+};
+
+TEST(Tools, MayLetMorePeopleReadThanStart) {
+  Shelf shelf;
+  Office o({{"whatif", &shelf}});
+  EXPECT_EQ(o.ask(Office::post("/api/v1/tools/whatif", {{"id", text("a1")}})).status, 200);
+  EXPECT_EQ(o.ask(Office::post("/api/v1/tools/whatif", {{"cancel", text("a1")}})).status, 401);
+  EXPECT_EQ(o.ask(o.with_token(Office::post("/api/v1/tools/whatif", {{"cancel", text("a1")}}))).status, 200);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "account/finding_cost.h"
 #include "api/render.h"
 #include "base/text.h"
 
@@ -25,7 +26,7 @@ enum class Kind : std::uint8_t { job, temp, power, util, peers, risk, money };
 constexpr std::array<std::string_view, 7> names(Kind) { return {"job", "temp", "power", "util", "peers", "risk", "money"}; }
 
 struct Values {
-  std::string_view unit;
+  std::string unit;
   std::string_view words;
   double low = 0;
   double high = 0;
@@ -187,18 +188,21 @@ Values by_money(const Frame& f) {
   const State& s = f.state();
   const bool priced = s.policy.gpu_hour_price > 0;
   const double price = priced ? s.policy.gpu_hour_price : 1;
-  Values out{priced ? "money/h" : "GPU-h/h",
+  Values out{priced ? s.policy.currency + "/h" : "GPU-h/h",
              priced
                  ? "lost at the GPU now, in an hour, at the policy's price: it is suspect or out of service, idle while a job "
-                   "waits, or its job starts or is broken"
+                   "waits, or its job starts, is broken or is slow"
                  : "GPU-hours lost at the GPU now, in an hour (the policy names no price): it is suspect or out of service, idle "
-                   "while a job waits, or its job starts or is broken",
+                   "while a job waits, or its job starts, is broken or is slow",
              0,
              price,
              {}};
   const std::vector<JobId> jobs = jobs_by_gpu(s);
+  const std::map<JobId, double> slow = account::slow_shares(s);
   for (std::size_t g = 0; g < f.faces.gpus.size(); ++g) {
-    out.of_gpu.push_back(loses(s, f.faces.gpus[g], jobs[g]) ? static_cast<float>(price) : 0);
+    const auto gang = slow.find(jobs[g]);
+    const double share = loses(s, f.faces.gpus[g], jobs[g]) ? 1 : gang != slow.end() ? gang->second : 0;
+    out.of_gpu.push_back(static_cast<float>(price * share));
   }
   return out;
 }
@@ -228,6 +232,11 @@ std::string letters_of(const Values& v) {
 }
 
 }  // namespace
+
+GpuFigures gpu_figures(const Frame& f) {
+  Values money = by_money(f);
+  return {by_peers(f).of_gpu, by_risk(f).of_gpu, std::move(money.of_gpu), std::move(money.unit)};
+}
 
 Result<std::string> render_map_values(const Frame& f, const Query& q) {
   const auto kind = kind_of(q);

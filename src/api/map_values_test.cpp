@@ -127,7 +127,7 @@ TEST_F(MapValues, CountWhatIsLostNow) {
   EXPECT_TRUE(has(answer(now(), "money"), "\"unit\":\"GPU-h/h\",\"low\":0,\"high\":1,"));
   Snapshot s = now();
   s.state.policy.gpu_hour_price = 2.5;
-  EXPECT_TRUE(has(answer(s, "money"), "\"unit\":\"money/h\",\"low\":0,\"high\":2.5,"));
+  EXPECT_TRUE(has(answer(s, "money"), "\"unit\":\"USD/h\",\"low\":0,\"high\":2.5,"));
   s.state.jobs.begin()->second.phase = JobPhase::broken;
   EXPECT_EQ(letters(s, "money"), std::string(16, '~') + std::string(16, '0'));
   cluster.break_gpu();

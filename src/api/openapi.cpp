@@ -58,6 +58,39 @@ void text_properties(JsonWriter& w, std::initializer_list<std::string_view> name
   for (const std::string_view n : names) w.key(n).object().field("type", "string").end_object();
 }
 
+void field_schema(JsonWriter& w, const ToolField& f) {
+  using Kind = ToolField::Kind;
+  w.key(f.name).object().key("type");
+  switch (f.kind) {
+    case Kind::text: w.value("string"); break;
+    case Kind::time: w.value("string").field("format", "date-time"); break;
+    case Kind::yes: w.value("boolean"); break;
+    case Kind::object: w.value("object"); break;
+    case Kind::list: w.value("array"); break;
+    // What a form sends is text: numbers are taken as such too.
+    case Kind::whole: w.array().value("integer").value("string").end_array(); break;
+    case Kind::number: w.array().value("number").value("string").end_array(); break;
+  }
+  w.field("description", f.about).end_object();
+}
+
+void tool_path(JsonWriter& w, std::string_view name, const Tool& tool, const ToolSheet& sheet) {
+  w.key("/api/v1/tools/" + std::string(name)).object().key("post").object();
+  w.field("summary", sheet.answer).field("x-tool-role", name_of(tool.role())).key("requestBody").object();
+  w.key("content").object().key("application/json").object().key("schema").object().field("type", "object");
+  w.key("properties").object();
+  for (const ToolField& f : sheet.fields) field_schema(w, f);
+  w.end_object().key("required").array();
+  for (const ToolField& f : sheet.fields) {
+    if (f.needed) w.value(f.name);
+  }
+  w.end_array().field("additionalProperties", false).end_object().end_object().end_object().end_object();
+  w.key("responses").object();
+  response(w, "200", sheet.answer, "application/json", "");
+  response(w, "default", "what went wrong, and what to do next", "application/json", "#/components/schemas/Error");
+  w.end_object().end_object().end_object();
+}
+
 void components(JsonWriter& w) {
   w.key("components").object().key("schemas").object();
   w.key("Error").object().field("type", "object").key("properties").object();
@@ -77,7 +110,7 @@ void components(JsonWriter& w) {
 
 }  // namespace
 
-std::string render_openapi() {
+std::string render_openapi(const Tools& tools, const std::function<ToolSheet(std::string_view)>& sheets) {
   JsonWriter w;
   w.object().field("openapi", "3.1.0");
   w.key("info").object().field("title", "Muster").field("version", MUSTER_VERSION);
@@ -92,6 +125,10 @@ std::string render_openapi() {
       if (same.pattern == r.pattern) operation(w, same);
     }
     w.end_object();
+  }
+  for (const auto& [name, tool] : tools) {
+    const ToolSheet sheet = sheets ? sheets(name) : ToolSheet{};
+    if (!sheet.answer.empty()) tool_path(w, name, *tool, sheet);
   }
   w.end_object();
   components(w);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <vector>
@@ -280,7 +281,8 @@ void write_finding(JsonWriter& w, const State& s, const Finding& f) {
   w.key("cost")
       .object()
       .field("gpu_hours", rounded(static_cast<double>(cost.gpu_ms) / 3.6e6))
-      .field("money", rounded(cost.money));
+      .field("money", rounded(cost.money))
+      .field("currency", cost.currency);
   w.end_object();
   if (f.kind == FindingKind::common_cause || f.kind == FindingKind::storage_stall) {
     const report::Members m = report::members_of(s, f.id);
@@ -444,6 +446,17 @@ Result<std::string> render_gpus(const Frame& f, const Query& q) {
   const State& s = f.state();
   JsonWriter w;
   begin_list(w, f, "GpuList");
+  const auto asked = q.find("figures");
+  const bool wide = asked != q.end() && asked->second == "1";
+  const GpuFigures figures = wide ? gpu_figures(f) : GpuFigures{};
+  const auto figure = [&](std::string_view name, float value) {
+    w.key(name);
+    if (std::isnan(value)) {
+      w.null();
+    } else {
+      w.value(rounded(value));
+    }
+  };
   for (const std::uint32_t n : chosen->nodes) {
     for (std::uint32_t slot = 0; slot < s.site.gpus_per_node; ++slot) {
       const std::size_t gpu = std::size_t{n} * s.site.gpus_per_node + slot;
@@ -452,6 +465,12 @@ Result<std::string> render_gpus(const Frame& f, const Query& q) {
       const auto on = std::find_if(shares.begin(), shares.end(), [&](const Share& x) { return (x.slots >> slot & 1) != 0; });
       job_field(w, on == shares.end() ? JobId{} : on->job);
       readings(w, f, gpu);
+      if (wide) {
+        figure("peers_mad", figures.peers[gpu]);
+        figure("risk", figures.risk[gpu]);
+        figure("losing", figures.losing[gpu]);
+        w.field("losing_unit", figures.unit);
+      }
       w.end_object();
     }
   }

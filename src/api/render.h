@@ -50,6 +50,15 @@ std::string render_map_changes(const MapCells& before, const MapCells& now, std:
 // One value per GPU, for the colours of the map: each a letter of 64, from the lowest to the highest.
 Result<std::string> render_map_values(const Frame& f, const Query& q);
 
+// The map's figures that are no readings, as numbers: node * gpus_per_node + slot. Not a number: unknown.
+struct GpuFigures {
+  std::vector<float> peers;   // median absolute deviations
+  std::vector<float> risk;    // of 100
+  std::vector<float> losing;  // in an hour, in `unit`
+  std::string unit;           // "USD/h", "GPU-h/h"
+};
+GpuFigures gpu_figures(const Frame& f);
+
 // The network: leaves by rails; the bad links, or all of a leaf or a job.
 Result<std::string> render_fabric(const Frame& f, const Query& q);
 

@@ -37,6 +37,15 @@ constexpr std::array kNodes = {
     Parameter{"after", "begin after the node of this name, to read page by page"},
     kAtTime,
 };
+constexpr std::array kGpus = {
+    kNodes[0],
+    kNodes[1],
+    kNodes[2],
+    kNodes[3],
+    kNodes[4],
+    Parameter{"figures", "1: with the figures of the map: deviation from peers, risk, what is lost in an hour"},
+    kAtTime,
+};
 constexpr std::array kJobs = {
     Parameter{"phase", "only jobs in these phases: queued, starting, running, broken, completed, failed or cancelled"},
     Parameter{"brief", "1: what a list shows, without nodes and settings"},
@@ -87,7 +96,7 @@ const std::array kRoutes = {
     Route{fabric, "GET", "/api/v1/fabric", Role::viewer, 0, kJson, "leaves by rails; bad links, or those asked for", kFabric},
     Route{nodes, "GET", "/api/v1/nodes", Role::viewer, 0, kJson, "nodes, in the site's order", kNodes},
     Route{node, "GET", "/api/v1/nodes/{name}", Role::viewer, 0, kJson, "one node", kAt},
-    Route{gpus, "GET", "/api/v1/gpus", Role::viewer, 0, kJson, "GPUs, node by node", kNodes},
+    Route{gpus, "GET", "/api/v1/gpus", Role::viewer, 0, kJson, "GPUs, node by node", kGpus},
     Route{jobs, "GET", "/api/v1/jobs", Role::viewer, 0, kJson, "jobs, oldest first", kJobs},
     Route{job, "GET", "/api/v1/jobs/{id}", Role::viewer, 0, kJson, "one job", kAt},
     Route{queues, "GET", "/api/v1/queues", Role::viewer, 0, kJson, "queues: what each may have, has and waits for", kAt},

@@ -1,7 +1,10 @@
 // The two answers that live pages ask for all the time: the cluster in numbers, and one letter per GPU.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 
+#include "account/finding_cost.h"
 #include "api/render.h"
 
 namespace muster::api {
@@ -42,15 +45,23 @@ void write_gpus(JsonWriter& w, const Frame& f) {
 void write_losing(JsonWriter& w, const Frame& f) {
   const State& s = f.state();
   const std::vector<JobId> jobs = jobs_by_gpu(s);
-  std::int64_t lost = 0;
-  for (std::size_t g = 0; g < f.faces.gpus.size(); ++g) lost += loses(s, f.faces.gpus[g], jobs[g]) ? 1 : 0;
-  w.key("losing").object().field("gpus", lost).key("money_per_h");
+  const std::map<JobId, double> slow = account::slow_shares(s);
+  std::int64_t whole = 0;
+  double slowed = 0;
+  for (std::size_t g = 0; g < f.faces.gpus.size(); ++g) {
+    const bool all = loses(s, f.faces.gpus[g], jobs[g]);
+    const auto gang = slow.find(jobs[g]);
+    whole += all ? 1 : 0;
+    slowed += !all && gang != slow.end() ? gang->second : 0;
+  }
+  const double lost = static_cast<double>(whole) + std::round(slowed * 10) / 10;
+  w.key("losing").object().field("gpus", lost).field("slow_gpus", std::round(slowed * 10) / 10).key("money_per_h");
   if (s.policy.gpu_hour_price > 0) {
-    w.value(static_cast<double>(lost) * s.policy.gpu_hour_price);
+    w.value(lost * s.policy.gpu_hour_price);
   } else {
     w.null();
   }
-  w.end_object();
+  w.field("currency", s.policy.currency).field("price_assumed", s.policy.price_assumed).end_object();
 }
 
 // Jobs on whose nodes something is wrong, or that are broken.

@@ -166,13 +166,18 @@ Result<HardwarePrices> priced(std::string_view text, std::string_view where, Har
       out.gpu[item.substr(4)] = usd;
       continue;
     }
+    if (item.starts_with("rent ")) {
+      out.rent[item.substr(5)] = {usd, r.text("source")};
+      if (r.wrong()) return fail(Code::bad_input, *r.wrong(), "who asks for that price, and when");
+      continue;
+    }
     if (item.starts_with("store ")) {
       out.store_pb[item.substr(6)] = usd;
       continue;
     }
     const auto known = std::find_if(std::begin(kItems), std::end(kItems), [&](const auto& k) { return k.first == item; });
     if (known == std::end(kItems)) {
-      std::vector<std::string> names = {"gpu NAME", "store NAME"};
+      std::vector<std::string> names = {"gpu NAME", "rent NAME", "store NAME"};
       for (const auto& [name, to] : kItems) names.emplace_back(name);
       return fail(Code::bad_input,
                   fmt::format("{}:{}: nothing is bought by the name '{}'", where, csv->lines[i], printable(item)),

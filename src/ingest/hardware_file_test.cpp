@@ -26,6 +26,16 @@ TEST(Transformers, CountTheOperationsOfATokenAsNvidiaDoes) {
   EXPECT_NEAR(find_transformer("qwen3-30b-a3b")->flops_per_token(4096) / (936e12 / 40706), 1, 0.02);
 }
 
+TEST(HardwarePrices, KnowWhatGpusOfClustersThatShipAreRentedFor) {
+  for (const char* name : {"h100", "h200", "gb200"}) {
+    const auto rent = hardware_prices().rent.find(name);
+    ASSERT_NE(rent, hardware_prices().rent.end()) << name;
+    EXPECT_GT(rent->second.usd_per_h, 0.5) << name;
+    EXPECT_LT(rent->second.usd_per_h, 20) << name;
+    EXPECT_FALSE(rent->second.source.empty()) << name << ": a price without its source is a rumour";
+  }
+}
+
 TEST(GpuModels, AreWhole) {
   for (const GpuModel& g : gpu_models()) {
     EXPECT_GT(g.peak(Dtype::bf16), 1e14) << g.name;

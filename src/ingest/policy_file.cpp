@@ -244,6 +244,11 @@ void read_fault(Form& outer, const Value& v, std::string_view file, Policy& poli
   policy.faults.push_back(std::move(o));
 }
 
+// As ISO 4217 writes them; which of them exist is the site's to know.
+bool is_currency(std::string_view word) {
+  return word.size() == 3 && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, std::string_view file) {
@@ -258,6 +263,11 @@ Result<Policy> parse_policy(std::string_view text, std::string_view file) {
   f.number("temp_throttle_c", p.temp_throttle_c, 40, 120);
   f.number("slow_step_pct", p.slow_step_pct, 1, 1000);
   f.number("gpu_hour_price", p.gpu_hour_price, 0, 1e6);
+  if (f.text("currency", p.currency, 20) && !is_currency(p.currency))
+    f.error(*f.any("currency"), fmt::format("currency must be three capital letters, as USD or EUR, is {}", quoted(p.currency)));
+  const Value* assumed = f.any("price_assumed");
+  const bool own = assumed == nullptr || assumed->is_null() || (assumed->string() != nullptr && assumed->string()->empty());
+  if (!own) f.text("price_assumed", p.price_assumed);
   f.flag("heat_aware", p.heat_aware);
   if (const Value* v = f.object("scheduling")) read_scheduling(f, *v, file, p.scheduling);
   constexpr std::size_t kQueuesMax = 1000;

@@ -69,6 +69,15 @@ TEST(PolicyFile, ChangesOnlyWhatItSays) {
   EXPECT_EQ(encode_policy(*p), encode_policy(wanted));
 }
 
+TEST(PolicyFile, APriceHasACurrencyOfThreeLetters) {
+  const auto p = parse_policy("gpu_hour_price: 2.5\ncurrency: EUR\n", "p.yaml");
+  ASSERT_TRUE(p) << p.error().what;
+  EXPECT_EQ(p->currency, "EUR");
+  EXPECT_EQ(parse_policy("gpu_hour_price: 2.5\n", "p.yaml")->currency, "USD");
+  for (const char* bad : {"euro", "eur", "U$D", "12"})
+    EXPECT_NE(error("currency: " + std::string(bad) + "\n").find("currency"), std::string::npos) << bad;
+}
+
 TEST(PolicyFile, ReadsQuotasOfModels) {
   const auto p = parse_policy(
       "queues:\n  - {name: a, guaranteed_gpus: 16, models: [{model: H200, guaranteed_gpus: 8, limit_gpus: 24}]}\n"

@@ -82,7 +82,7 @@ Cabling some_cables() {
 std::vector<Body> one_of_each() {
   const Progress p{10, 9, 8, 7, 6, 5};
   CommandGiven c{CommandVerb::cancel, "ada", "id-1", NodeId{1}, JobId{2, 0}, spec(), kNasty};
-  return {RunStarted{"0.1.0", 2, 3, "j", some_now()},
+  return {RunStarted{"0.1.0", 2, 3, "j", some_now(), "weather x1"},
           SiteDeclared{small_site(9)},
           PolicyApplied{default_policy(), "h"},
           TurnBegan{77, some_now()},

@@ -41,6 +41,7 @@ struct RunStarted {  // a controller took over; everything is looked at afresh
   std::uint32_t rules = 0;  // version of the decision code
   std::string journal;      // id of the journal: keeps order keys of different ones apart
   Now now;
+  std::string simulation = {};  // what a simulated cluster says of itself; empty: a real one, or an older record
 };
 struct SiteDeclared {
   Site site;

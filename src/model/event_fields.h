@@ -8,6 +8,7 @@ template <class V> void fields(V& v, Now& n) { v("utc", n.utc); v("steady", n.st
 template <class V> void fields(V& v, Source& s) { v("boot", s.boot); v("stream", s.stream); v("seq", s.seq); }
 template <class V> void fields(V& v, RunStarted& b) {
   v("version", b.version); v("epoch", b.epoch); v("rules", b.rules); v("journal", b.journal); v("now", b.now);
+  v("simulation", b.simulation);
 }
 template <class V> void fields(V& v, SiteDeclared& b) { v("site", b.site); }
 template <class V> void fields(V& v, PoolsDeclared& b) { v("pools", b.pools); }

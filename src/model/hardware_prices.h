@@ -5,8 +5,15 @@
 
 namespace muster {
 
+// What somebody else's GPU costs.
+struct RentalPrice {
+  double usd_per_h = 0;
+  std::string source;  // who asks for it, and when
+};
+
 struct HardwarePrices {
   std::map<std::string, double> gpu;  // by GpuModel::name: with its share of the server
+  std::map<std::string, RentalPrice> rent;  // by GpuModel::name
   double switch_usd = 0;
   double transceiver = 0;
   double copper_cable = 0;                 // to 3 m

@@ -125,7 +125,9 @@ struct Policy {
   double temp_throttle_c = 87;
   bool heat_aware = true;               // a row that grows hot is slowed before its GPUs throttle, and avoided
   double slow_step_pct = 15;            // slow_gpu: job slower than its own baseline by this
-  double gpu_hour_price = 0;            // what a lost GPU-hour costs, in the site's money; 0: not said
+  double gpu_hour_price = 0;            // what a lost GPU-hour costs; 0: not said
+  std::string currency = "USD";         // of that price: three letters
+  std::string price_assumed;            // where the price is from, if it is not the site's own: "H100 3.99 USD, ..."
   Scheduling scheduling;
   std::vector<QueueSpec> queues;        // empty: every account is one, with equal weight
   std::vector<FaultOverride> faults;    // none: the catalogue as it ships
@@ -248,6 +250,8 @@ void fields(V& v, Policy& p) {
   v("scheduling", p.scheduling);
   v("queues", p.queues);
   v("faults", p.faults);
+  v("currency", p.currency);
+  v("price_assumed", p.price_assumed);
 }
 
 }  // namespace muster

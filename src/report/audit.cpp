@@ -225,6 +225,7 @@ void AuditStory::end(const OrderEnded& end) {
 // What nobody asked for by a command: who started the program, and with which policy, is not on record.
 void AuditStory::of_controller(const Event& e) {
   if (const auto* run = std::get_if<RunStarted>(&e.body)) {
+    simulation_ = clip(run->simulation);
     if (Item* before = find(run_)) before->said = fmt::format("over: run {} began {}", run->epoch, render_utc(e.utc));
     Item& item = add(e, "run", {}, "run_started", "muster " + clip(run->version),
                      fmt::format("run {} of this journal, rules version {}", run->epoch, run->rules));
@@ -293,7 +294,7 @@ std::string AuditStory::json(const Chain& chain) const {
   JsonWriter w;
   w.object().field("apiVersion", "v1").field("kind", "Audit");
   write_chain(w, chain);
-  w.key("items").array();
+  w.field("simulation", simulation_).key("items").array();
   for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
     const Item& item = it->second;
     w.object().field("at_utc", render_utc(item.at)).field("kind", item.kind).field("who", item.who).field("verb", item.verb);

@@ -26,7 +26,7 @@ struct Chain {
 class AuditStory {
  public:
   void take(const Event& e);
-  // {"chain","items","older"}: the newest first.
+  // {"chain","simulation","items","older"}: the newest first.
   std::string json(const Chain& chain) const;
 
  private:
@@ -66,6 +66,7 @@ class AuditStory {
   static std::string came_of(const Item& item);
 
   std::vector<std::string> nodes_;                                // names
+  std::string simulation_;                                        // what the newest run said of itself; empty: a real cluster
   std::map<std::uint64_t, Item> items_;                           // by the number of their event; the newest kAuditKept
   std::uint64_t older_ = 0;                                       // that were let go
   std::map<std::string, std::uint64_t> wishes_;                   // id of a command -> its item

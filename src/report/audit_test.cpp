@@ -14,7 +14,7 @@ class Audit : public ::testing::Test {
   Audit() {
     const Now start = t.now();
     State past;
-    for (Body b : {Body(RunStarted{"1.0", 1, 5, "j", start}), Body(SiteDeclared{small_site(8)}),
+    for (Body b : {Body(RunStarted{"1.0", 1, 5, "j", start, "weather x1"}), Body(SiteDeclared{small_site(8)}),
                    Body(PolicyApplied{default_policy(), "abcdef0123456789abcdef"}), Body(TurnBegan{1, start})}) {
       const Event e = next_event(past, "test", start.utc, std::move(b));
       fold(past, e);
@@ -52,6 +52,7 @@ class Audit : public ::testing::Test {
 };
 
 TEST_F(Audit, BeginsWithTheRunAndItsPolicyOfNobodyOnRecord) {
+  EXPECT_EQ(text_of(report(), "simulation"), "weather x1") << "whoever reads the file later must know";
   EXPECT_EQ(text_of(item(0), "verb"), "policy_applied");
   EXPECT_EQ(text_of(item(0), "on"), "default (abcdef0123456789)");
   EXPECT_EQ(came_of(0), "in force");

@@ -22,15 +22,17 @@ void say_storage(const design::ClusterDesign& d, std::vector<std::string>& out) 
   if (d.stores.empty()) return;
   const design::SizedStore& s = d.stores.front();
   out.push_back(fmt::format(
-      "storage: {} blocks of {} with {:.2f} PB ({} asks for so many: {:.0f} GB/s written for a checkpoint in time, {:.0f} GB/s "
+      "storage: {} of {} with {:.2f} PB ({} asks for so many: {:.0f} GB/s written for a checkpoint in time, {:.0f} GB/s "
       "read), {:.2f} PB of objects on {}; {:.1f} million USD with their network",
-      s.blocks, s.kind.name, s.pb(), s.bound, d.write_gb_s, d.read_gb_s, d.objects.pb(), d.objects.blocks, d.storage_usd / 1e6));
+      counted(s.blocks, "block"), s.kind.name, s.pb(), s.bound, d.write_gb_s, d.read_gb_s, d.objects.pb(), d.objects.blocks,
+      d.storage_usd / 1e6));
   for (std::size_t i = 1; i < d.stores.size(); ++i) {
     const design::SizedStore& o = d.stores[i];
     out.push_back(
-        fmt::format("  or {} blocks of {}: {:.2f} PB, {:.0f} GB/s written, {:.0f} read, {:.1f} kW; {:.2f} million USD "
+        fmt::format("  or {} of {}: {:.2f} PB, {:.0f} GB/s written, {:.0f} read, {:.1f} kW; {:.2f} million USD "
                     "instead of {:.2f}",
-                    o.blocks, o.kind.name, o.pb(), o.write_gb_s(), o.read_gb_s(), o.kw(), o.usd / 1e6, s.usd / 1e6));
+                    counted(o.blocks, "block"), o.kind.name, o.pb(), o.write_gb_s(), o.read_gb_s(), o.kw(), o.usd / 1e6,
+                    s.usd / 1e6));
   }
   const design::StorageNetwork& n = d.storage_network;
   out.push_back(fmt::format("their network: {} ports of nodes and blocks, {} switches{}, {:.1f} million USD", n.ports, n.switches,

@@ -276,7 +276,7 @@ void describe_finding(Writer& w, const Value& f) {
   if (const Value* cost = f.find("cost")) {
     const auto money = unless_zero(*cost, "money");
     w.line("Cost so far",
-           text_of(*cost, "gpu_hours") + " GPU-hours" + (money.empty() ? "" : ", " + money + " at the site's price"));
+           text_of(*cost, "gpu_hours") + " GPU-hours" + (money.empty() ? "" : ", " + money + " " + text_of(*cost, "currency")));
   }
   const auto cause = unless_zero(f, "part_of");
   if (!cause.empty()) w.line("Part of", "finding " + cause + " (muster describe finding " + cause + ")");

@@ -326,6 +326,13 @@ Explanation of_finding(const State& s, const Finding& f) {
 
 }  // namespace
 
+Result<Explanation> explain_recorded(const State& s, std::string_view what) {
+  auto explained = explain(s, what);
+  if (explained && explained->kind == "job")
+    explained->sentences.push_back("Steps are as of its last checkpoint or end: the record has none between them.");
+  return explained;
+}
+
 Result<Explanation> explain(const State& s, std::string_view what) {
   what = trim(what);
   const auto words = split(what, ' ');

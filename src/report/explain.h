@@ -21,6 +21,8 @@ struct Explanation {
 
 // `what`: "node0017", "job 12", "12", "queue", "queue lab", "incident 3", "action KEY", "finding 4", "xid 79", a kernel log line.
 Result<Explanation> explain(const State& s, std::string_view what);
+// The same of a state that was read from a record, which has steps of jobs only as of their checkpoints, and says so.
+Result<Explanation> explain_recorded(const State& s, std::string_view what);
 // Without a cluster: fault codes, log lines and DCGM's field names only. `policy`: whose overrides count; nullptr: the catalogue
 // alone.
 Result<Explanation> explain_fault(std::string_view what, const Policy* policy = nullptr);

@@ -31,5 +31,14 @@ TEST(ExplainQueue, WhoMayNotStartIsNotExpectedNow) {
   EXPECT_NE(full.find("job 3 (gang) is not in line: lab has 16 of 16"), std::string::npos) << full;
 }
 
+TEST(ExplainRecorded, StepsAreSaidToBeAsOfTheLastCheckpoint) {
+  Story t(8);
+  const JobId job = t.running({NodeId{0}});
+  t.tell(JobProgressed{job, 1, {104, 104, 0, 0, 0}});
+  EXPECT_EQ(join(explain(t.s, "job 1").value().sentences, " ").find("as of its last checkpoint"), std::string::npos);
+  EXPECT_NE(join(explain_recorded(t.s, "job 1").value().sentences, " ").find("as of its last checkpoint"), std::string::npos);
+  EXPECT_EQ(join(explain_recorded(t.s, "n0").value().sentences, " ").find("as of its last checkpoint"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster::report

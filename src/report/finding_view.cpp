@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/units.h"
 
 namespace muster::report {
 
@@ -68,7 +69,7 @@ Members members_of(const State& s, FindingId cause) {
 std::string say(const account::FindingCost& c) {
   const double hours = static_cast<double>(c.gpu_ms) / 3.6e6;
   std::string out = fmt::format("{:.{}f} GPU-hours", hours, hours < 10 ? 2 : 0);
-  if (c.money > 0) out += fmt::format(", {:.2f} at the site's price", c.money);
+  if (c.money > 0) out += ", " + render_money(c.money, c.currency);
   return out;
 }
 

@@ -73,7 +73,7 @@ TEST(FindingView, CountsTheNodesOfACauseOnce) {
 
 TEST(FindingView, CostIsToldInMoneyWhereThereIsAPrice) {
   EXPECT_EQ(say(account::FindingCost{3'600'000, 0}), "1.00 GPU-hours");
-  EXPECT_EQ(say(account::FindingCost{360'000'000, 250}), "100 GPU-hours, 250.00 at the site's price");
+  EXPECT_EQ(say(account::FindingCost{360'000'000, 250}), "100 GPU-hours, 250 USD");
 }
 
 }  // namespace

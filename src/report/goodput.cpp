@@ -140,7 +140,8 @@ std::string goodput_json(const Goodput& g, GoodputBy by, std::optional<Waste> mo
   } else {
     w.null();
   }
-  w.field("price", g.gpu_hour_price).field("by", names(by)[static_cast<std::size_t>(by)]);
+  w.field("price", g.gpu_hour_price).field("currency", g.currency).field("price_assumed", g.price_assumed);
+  w.field("by", names(by)[static_cast<std::size_t>(by)]);
   w.field("most", most ? names(Waste{})[static_cast<std::size_t>(*most)] : std::string_view("waste"));
   write_rows(w, g, by, most);
   w.key("nobody").object().field("gpu_h", gpu_h(account::sum(s.nobody)));
@@ -174,7 +175,7 @@ Table class_table(const Value& report) {
   const double price = number_of(report, "price").value_or(0);
   Table t;
   t.columns = {{"CLASS"}, {"GPU-HOURS", true}, {"SHARE", true}};
-  if (price > 0) t.columns.push_back({"COST", true});
+  if (price > 0) t.columns.push_back({"COST " + text_of(report, "currency"), true});
   const auto add = [&](std::string name, double h) {
     std::vector<Cell> row = {Cell(std::move(name)), hours_cell(h),
                              Cell(render_percent(installed > 0 ? std::optional(h / installed) : std::nullopt))};
@@ -224,6 +225,8 @@ std::string render_goodput_text(const Value& report, const Page& page) {
   out +=
       "\nUseful are steps whose result a checkpoint holds, or that ended with their job. Unsettled is what came since the last\n"
       "checkpoint of jobs that run: useful or lost, not yet known.\n";
+  if (const std::string assumed = printable(text_of(report, "price_assumed")); !assumed.empty())
+    out += fmt::format("The price of a GPU-hour is assumed: {}.\n", assumed);
   if (before > 0)
     out += fmt::format("{} GPU-hours were unsettled when this stretch began; what became of them is counted in it.\n",
                        render_decimal(before, 1));

@@ -17,7 +17,9 @@ constexpr std::array<std::string_view, 4> names(GoodputBy) { return {"cause", "a
 struct Goodput {
   std::string cluster;
   Time from, to;              // utc
-  double gpu_hour_price = 0;  // in the site's money; 0: not said
+  double gpu_hour_price = 0;  // 0: not said
+  std::string currency = "USD";
+  std::string price_assumed;  // where a price that no policy names is from
   std::uint64_t events = 0;   // of the record, up to `to`
   account::Stretch stretch;
   std::string job;  // of this one alone: what was given to it is all that is installed; empty: of the whole cluster

@@ -148,9 +148,15 @@ TEST_F(GoodputReport, TheTextTellsTheSame) {
   g.gpu_hour_price = 2;
   const std::string text = render_goodput_text(report(GoodputBy::account), {});
   EXPECT_NE(text.find("32.0 GPU-hours installed, goodput 26.7 %"), std::string::npos) << text;
-  EXPECT_NE(text.find("COST"), std::string::npos) << text;
+  EXPECT_NE(text.find("COST USD"), std::string::npos) << text;
+  EXPECT_EQ(text.find("assumed"), std::string::npos) << text;
   EXPECT_NE(text.find("(no job)"), std::string::npos) << text;
   EXPECT_EQ(text.find("were unsettled when"), std::string::npos) << text;
+  g.currency = "EUR";
+  g.price_assumed = "H100 2.50 EUR, a list";
+  const std::string assumed = render_goodput_text(report(GoodputBy::account), {});
+  EXPECT_NE(assumed.find("COST EUR"), std::string::npos) << assumed;
+  EXPECT_NE(assumed.find("is assumed: H100 2.50 EUR, a list."), std::string::npos) << assumed;
   g.stretch.unsettled_before = 3'600'000'000;
   g.gpu_hour_price = 0;
   const std::string later = render_goodput_text(report(GoodputBy::cause), {});

@@ -75,9 +75,16 @@ void add_affected(Sheet& s, const Value& report) {
   if (slot && *slot >= 0 && uuid.empty()) s.bullet("UUID and serial number of the GPU are not known: no agent has told them");
   for (const auto& r : list_of(*a, "replaced")) s.bullet("replaced: " + (r.string() ? *r.string() : ""));
   const std::string money = text_of(*a, "money");
-  s.bullet(fmt::format("{} GPU-hours in all: {} of work lost since checkpoints, {} out of service{}",
-                       hours_of(*a, "total_gpu_hours"), hours_of(*a, "lost_gpu_hours"), hours_of(*a, "out_of_service_gpu_hours"),
-                       money.empty() ? "" : fmt::format("; {:.2f} at the site's price", number_of(*a, "money").value_or(0))));
+  const auto some = [&](std::string_view key, std::string_view words) {
+    return number_of(*a, key).value_or(0) > 0 ? fmt::format(", {} {}", hours_of(*a, key), words) : std::string();
+  };
+  s.bullet(fmt::format("{} GPU-hours in all: {} of work lost since checkpoints{}{}, {} out of service{}",
+                       hours_of(*a, "total_gpu_hours"), hours_of(*a, "lost_gpu_hours"),
+                       some("starting_gpu_hours", "of starts in vain"), some("slow_gpu_hours", "of gangs that were slow"),
+                       hours_of(*a, "out_of_service_gpu_hours"),
+                       money.empty() ? "" : "; " + render_money(number_of(*a, "money").value_or(0), text_of(*a, "currency"))));
+  if (const std::string assumed = text_of(*a, "price_assumed"); !money.empty() && !assumed.empty())
+    s.bullet("the price of a GPU-hour is assumed: " + assumed);
   const auto& jobs = list_of(*a, "jobs");
   for (const auto& id : list_of(*a, "jobs_present")) {
     const auto same = [&](const Value& j) { return id.string() != nullptr && text_of(j, "job") == *id.string(); };

@@ -32,13 +32,17 @@ constexpr std::array kPhases = {
 };
 
 struct Cost {
-  double lost_h = 0, out_h = 0;
-  double all_h() const { return lost_h + out_h; }
+  double lost_h = 0, starting_h = 0, slow_h = 0, out_h = 0;
+  double all_h() const { return lost_h + starting_h + slow_h + out_h; }
 };
 
 Cost cost_of(const IncidentStory& t) {
   Cost c;
-  for (const JobHit& h : t.jobs) c.lost_h += static_cast<double>(h.lost_gpu_ms) / kHour_ms;
+  for (const JobHit& h : t.jobs) {
+    c.lost_h += static_cast<double>(h.lost_gpu_ms) / kHour_ms;
+    c.starting_h += static_cast<double>(h.starting_gpu_ms) / kHour_ms;
+  }
+  c.slow_h = static_cast<double>(t.slow_gpu_ms) / kHour_ms;
   c.out_h = static_cast<double>(t.out_gpu_ms) / kHour_ms;
   return c;
 }
@@ -89,11 +93,16 @@ std::string summary_of(const IncidentStory& t, const Deeds& deeds, const State& 
   if (!t.jobs.empty()) {
     std::vector<std::string> ids;
     for (const JobHit& h : t.jobs) ids.push_back(render(h.id));
-    out += fmt::format("{} lost an attempt: {} of work since the last checkpoint. ",
-                       (ids.size() == 1 ? "Job " : "Jobs ") + join(ids, ", "), hours_text(cost_of(t).lost_h));
+    const Cost cost = cost_of(t);
+    out += fmt::format("{} lost an attempt: {} of work since the last checkpoint{}. ",
+                       (ids.size() == 1 ? "Job " : "Jobs ") + join(ids, ", "), hours_text(cost.lost_h),
+                       cost.starting_h > 0 ? fmt::format(", and {} of a start in vain", hours_text(cost.starting_h)) : "");
   } else {
     out += "No job lost work. ";
   }
+  if (!t.slowed.empty())
+    out += fmt::format("{} {} slower for it: {}. ", counted(static_cast<std::int64_t>(t.slowed.size()), "job"),
+                       t.slowed.size() == 1 ? "was" : "were", hours_text(cost_of(t).slow_h));
   if (!deeds.refused.empty()) out += "Limits held some acts back for a time. ";
   out += i.closed.ns != 0
              ? fmt::format("It was closed at {}, {} after the first sign: {}.", render_utc(i.closed), render_span(length_of(t)),
@@ -140,7 +149,8 @@ void write_job(JsonWriter& w, const JobHit& h) {
   else
     w.null().key("waited_s").null();
   w.field("given_up", h.over).field("lost_steps", h.lost_steps);
-  w.field("lost_gpu_hours", static_cast<double>(h.lost_gpu_ms) / kHour_ms).end_object();
+  w.field("lost_gpu_hours", static_cast<double>(h.lost_gpu_ms) / kHour_ms);
+  w.field("starting_gpu_hours", static_cast<double>(h.starting_gpu_ms) / kHour_ms).end_object();
 }
 
 void write_affected(JsonWriter& w, const IncidentStory& t, const State& s) {
@@ -154,12 +164,16 @@ void write_affected(JsonWriter& w, const IncidentStory& t, const State& s) {
   for (const JobHit& h : t.jobs) write_job(w, h);
   w.end_array().key("jobs_present").array();
   for (const JobId id : t.present) w.value(render(id));
-  w.end_array().field("lost_gpu_hours", cost.lost_h).field("out_of_service_gpu_hours", cost.out_h);
+  w.end_array().key("jobs_slowed").array();
+  for (const JobId id : t.slowed) w.value(render(id));
+  w.end_array().field("lost_gpu_hours", cost.lost_h).field("starting_gpu_hours", cost.starting_h);
+  w.field("slow_gpu_hours", cost.slow_h).field("out_of_service_gpu_hours", cost.out_h);
   w.field("total_gpu_hours", cost.all_h()).key("money");
   if (price > 0)
     w.value(cost.all_h() * price).field("price_per_gpu_hour", price);
   else
     w.null().key("price_per_gpu_hour").null();
+  w.field("currency", s.policy.currency).field("price_assumed", s.policy.price_assumed);
   write_list(w, "replaced", t.replaced);
   w.end_object();
 }

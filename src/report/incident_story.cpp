@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "account/finding_cost.h"
 #include "account/job_books.h"
 #include "decide/words.h"
 #include "report/record.h"
@@ -27,6 +28,32 @@ std::string phase_of(const Incident& i, bool busy, bool held_back) {
   }
 }
 
+// Thousandths of GPUs that it has, on all its nodes.
+std::int64_t milli_of(const State& s, const Job& j) {
+  std::int64_t out = 0;
+  for (const NodeId n : j.nodes) {
+    if (n.v >= s.nodes.size()) continue;
+    for (const Share& x : s.nodes[n.v].shares) {
+      if (x.job == j.id) out += std::int64_t{x.milli} * std::popcount(x.slots);
+    }
+  }
+  return out;
+}
+
+// Into what the books of goodput divide an attempt's time since its last checkpoint.
+void divide(JobHit& h, const Progress& before, const Progress& at_end, std::int64_t ms) {
+  std::int64_t left = std::max<std::int64_t>(0, ms);
+  const auto take = [&](std::int64_t part) {
+    part = std::clamp<std::int64_t>(part, 0, left);
+    left -= part;
+    return part;
+  };
+  h.starting_gpu_ms = take(at_end.init_ms - before.init_ms) * h.milli / 1000;
+  take(at_end.checkpoint_ms - before.checkpoint_ms);
+  take(at_end.slow_ms - before.slow_ms);
+  h.lost_gpu_ms = left * h.milli / 1000;
+}
+
 JobHit hit_of(const State& s, const Job& j, const JobEnded& b, Time utc) {
   JobHit h;
   h.id = j.id;
@@ -34,17 +61,12 @@ JobHit hit_of(const State& s, const Job& j, const JobEnded& b, Time utc) {
   h.user = j.spec.user;
   h.attempt = j.attempt;
   h.nodes = j.nodes;
-  for (const NodeId n : j.nodes) {
-    if (n.v >= s.nodes.size()) continue;
-    for (const Share& x : s.nodes[n.v].shares) {
-      if (x.job == j.id) h.milli += std::int64_t{x.milli} * std::popcount(x.slots);
-    }
-  }
+  h.milli = milli_of(s, j);
   h.end = b.end;
   h.detail = b.detail;
   h.stopped = utc;
   h.lost_steps = b.progress.steps - std::min(b.progress.steps, b.progress.durable_steps);
-  h.lost_gpu_ms = std::max<std::int64_t>(0, (utc - j.checkpointed).ns / 1'000'000) * h.milli / 1000;
+  divide(h, j.progress, b.progress, (utc - j.checkpointed).ns / 1'000'000);
   return h;
 }
 
@@ -79,7 +101,9 @@ void IncidentStory::say(Time at, std::uint64_t seq, std::string what) {
 
 // What a job had when it ended is known only before its end is folded.
 void IncidentStory::before(const Event& e, const State& s) {
+  if (const auto* p = std::get_if<JobProgressed>(&e.body)) slow_down(s, p->job, p->attempt, p->progress, e.utc);
   const auto* b = std::get_if<JobEnded>(&e.body);
+  if (b != nullptr) slow_down(s, b->job, b->attempt, b->progress, e.utc);
   if (b == nullptr || b->end == JobEnd::completed || b->end == JobEnd::timed_out) return;
   const Job* j = find_job(s, b->job);
   if (j == nullptr || j->attempt != b->attempt || j->phase != JobPhase::running) return;
@@ -96,6 +120,18 @@ void IncidentStory::before(const Event& e, const State& s) {
   if (found || !failed) return;
   recent_.push_back(std::move(h));
   if (recent_.size() > kRecentKept) recent_.pop_front();
+}
+
+void IncidentStory::slow_down(const State& s, JobId job, std::uint32_t attempt, const Progress& told, Time utc) {
+  if (!running() || !account::slows_gangs(incident.cause)) return;
+  const Job* j = find_job(s, job);
+  if (j == nullptr || j->attempt != attempt || std::find(j->nodes.begin(), j->nodes.end(), incident.node) == j->nodes.end())
+    return;
+  const std::int64_t open_ms = (utc - std::max(began, j->checkpointed)).ns / 1'000'000;
+  const std::int64_t ms = std::clamp<std::int64_t>(told.slow_ms - j->progress.slow_ms, 0, std::max<std::int64_t>(0, open_ms));
+  if (ms == 0) return;
+  slow_gpu_ms += ms * milli_of(s, *j) / 1000;
+  slowed.insert(job);
 }
 
 void IncidentStory::open(const Event& e, const State& s, FindingId id) {

@@ -35,7 +35,8 @@ struct JobHit {
   Time restarted;      // utc; 0: not yet
   bool over = false;   // it ended for good: there is nothing to restart
   std::uint64_t lost_steps = 0;
-  std::int64_t lost_gpu_ms = 0;  // since its last checkpoint, or its start
+  // Since its last checkpoint, or its start, as the books of goodput have it: steps that were lost, and a start that was in vain.
+  std::int64_t lost_gpu_ms = 0, starting_gpu_ms = 0;
 };
 
 class IncidentStory {
@@ -59,6 +60,9 @@ class IncidentStory {
   std::vector<JobHit> jobs;
   std::vector<JobId> present;   // had the node when it opened
   std::int64_t out_gpu_ms = 0;  // GPUs of the node out of service that no job had
+  // What gangs with the node were slower than nominal while it was open, on all their GPUs; of causes that slow gangs.
+  std::int64_t slow_gpu_ms = 0;
+  std::set<JobId> slowed;
   std::vector<std::string> replaced;
   std::string dossier;  // of the last order to replace the part: what whoever does it needs to know; may hold untrusted text
   std::vector<std::string> frozen;
@@ -70,6 +74,7 @@ class IncidentStory {
   void told_of_work(const Event& e, const State& s);
   void told_of_orders(const Event& e, const State& s);
   void spend(const State& s);
+  void slow_down(const State& s, JobId job, std::uint32_t attempt, const Progress& told, Time utc);
   void say(const Event& e, std::string what) { say(e.utc, e.seq, std::move(what)); }
   void say(Time at, std::uint64_t seq, std::string what);
   Finding* mine(FindingId id);

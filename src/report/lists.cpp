@@ -123,6 +123,15 @@ Table nodes(const Value::Array& items, std::optional<Time> now) {
   return t;
 }
 
+// "3.59 USD/h"; nothing where nothing is lost.
+Cell losing(const Value& gpu) {
+  const auto n = number_of(gpu, "losing");
+  if (!n || *n <= 0) return words("");
+  Cell c = reading(n, 2);
+  c.text += " " + text_of(gpu, "losing_unit");
+  return c;
+}
+
 Table gpus(const Value::Array& items) {
   Table t{{{"NODE"},
            {"SLOT", kRight},
@@ -131,12 +140,16 @@ Table gpus(const Value::Array& items) {
            {"TEMP C", kRight},
            {"POWER W", kRight},
            {"UTIL %", kRight},
-           {"SM MHZ", kRight}},
+           {"SM MHZ", kRight},
+           {"PEERS MAD", kRight, kWide},
+           {"RISK", kRight, kWide},
+           {"LOSING", kRight, kWide}},
           {}};
   for (const auto& i : items) {
     t.rows.push_back({field(i, "node"), whole(i, "slot"), state(i, "state"), field(i, "job"), reading(number_of(i, "temp_c")),
                       reading(number_of(i, "power_w")), reading(number_of(i, "util_pct")),
-                      reading(number_of(i, "sm_clock_mhz"))});
+                      reading(number_of(i, "sm_clock_mhz")), reading(number_of(i, "peers_mad"), 1),
+                      reading(number_of(i, "risk")), losing(i)});
   }
   return t;
 }

@@ -23,12 +23,23 @@ TEST(Units, UtcReadsBackWhatTimeRenders) {
     ASSERT_EQ(parse_utc(render_utc(Time{ns})), Time{ns}) << render_utc(Time{ns});
   }
   for (const auto* bad :
-       {"", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "x026-01-01T00:00:00Z"}) {
+       {"", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "x026-01-01T00:00:00Z",
+        "2026-02-30T00:00:00Z", "2025-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-00-10T00:00:00Z"}) {
     EXPECT_FALSE(parse_utc(bad)) << bad;
   }
 }
 
+TEST(Units, TheLastDayOfFebruaryIsOneInLeapYears) {
+  EXPECT_TRUE(parse_utc("2028-02-29T00:00:00Z"));
+  EXPECT_TRUE(parse_utc("2000-02-29T00:00:00Z"));
+  EXPECT_TRUE(parse_utc("2026-02-28T00:00:00Z"));
+}
+
 TEST(Units, NumbersForPeople) {
+  EXPECT_EQ(render_money(2084.4, "USD"), "2,084 USD");
+  EXPECT_EQ(render_money(12.5, "EUR"), "12.50 EUR");
+  EXPECT_EQ(counted(1, "block"), "1 block");
+  EXPECT_EQ(counted(1024, "day"), "1,024 days");
   EXPECT_EQ(render_count(1048576), "1,048,576");
   EXPECT_EQ(render_count(-1000), "-1,000");
   EXPECT_EQ(render_count(7), "7");

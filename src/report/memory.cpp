@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/fields.h"
+#include "report/units.h"
 
 namespace muster::report {
 namespace {
@@ -44,7 +45,8 @@ void say_device(const DeviceMemory& d, std::vector<std::string>& out) {
   }
   for (std::size_t i = 0; i < d.at_peak.size() && i < kHoldersSaid; ++i) {
     const MemoryHolder& m = d.at_peak[i];
-    out.push_back(fmt::format("  {} in {} blocks: {} ({})", say_bytes(m.bytes), m.blocks, m.where, name_of(m.kind)));
+    const std::string blocks = counted(static_cast<std::int64_t>(m.blocks), "block");
+    out.push_back(fmt::format("  {} in {}: {} ({})", say_bytes(m.bytes), blocks, m.where, name_of(m.kind)));
   }
   if (d.batch) {
     if (d.batch->no_room) {

@@ -19,6 +19,15 @@ std::int64_t days_from_civil(std::int64_t y, unsigned m, unsigned d) {
   return era * 146097 + static_cast<std::int64_t>(doe) - 719468;
 }
 
+bool is_leap(unsigned y) { return y % 4 == 0 && (y % 100 != 0 || y % 400 == 0); }
+
+// 0: there is no such month.
+unsigned days_in_month(unsigned y, unsigned m) {
+  constexpr unsigned kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  if (m < 1 || m > 12) return 0;
+  return m == 2 && is_leap(y) ? 29 : kDays[m - 1];
+}
+
 std::string grouped(std::string digits) {
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
@@ -51,8 +60,8 @@ std::optional<Time> parse_utc(std::string_view text) {
       ns = ns * 10 + (c - '0');
     }
   }
-  if (part[1] < 1 || part[1] > 12 || part[2] < 1 || part[2] > 31 || part[3] > 23 || part[4] > 59 || part[5] > 60)
-    return std::nullopt;
+  if (part[2] < 1 || part[2] > days_in_month(part[0], part[1]) || part[3] > 23 || part[4] > 59 || part[5] > 60)
+    return std::nullopt;  // the 30th of February is no day
   if (part[0] < 1700 || part[0] > 2261) return std::nullopt;  // what fits into nanoseconds
   const std::int64_t s = days_from_civil(part[0], part[1], part[2]) * 86'400 + part[3] * 3600 + part[4] * 60 + part[5];
   return Time{s * 1'000'000'000 + ns};
@@ -69,6 +78,14 @@ std::string render_decimal(double d, int decimals) {
   const std::string tail = dot == std::string::npos ? "" : text.substr(dot);
   const std::string out = grouped(text.substr(0, dot)) + tail;
   return d < 0 && out.find_first_not_of("0.,") != std::string::npos ? "-" + out : out;
+}
+
+std::string render_money(double amount, std::string_view currency) {
+  return fmt::format("{} {}", render_decimal(amount, std::fabs(amount) < 100 ? 2 : 0), currency);
+}
+
+std::string counted(std::int64_t n, std::string_view one) {
+  return fmt::format("{} {}{}", render_count(n), one, n == 1 ? "" : "s");
 }
 
 std::string render_span(Duration length) {

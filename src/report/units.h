@@ -10,12 +10,16 @@
 
 namespace muster::report {
 
-// The inverse of render_utc: "2026-11-15T02:03:04Z", with up to nine decimals.
+// The inverse of render_utc: "2026-11-15T02:03:04Z", with up to nine decimals. None for a day that no calendar has.
 std::optional<Time> parse_utc(std::string_view text);
 // "1,048,576".
 std::string render_count(std::int64_t n);
 // "1,234.5" with so many decimals.
 std::string render_decimal(double d, int decimals);
+// "2,084 USD"; below 100 with two decimals: "12.50 USD".
+std::string render_money(double amount, std::string_view currency);
+// "1 block", "3 blocks", "1,024 days": the plural is with an s.
+std::string counted(std::int64_t n, std::string_view one);
 // "3d 4h", "12m 30s", "45s": whole seconds, two units at most, no empty second one.
 std::string render_span(Duration length);
 // "3d 4h ago", "in 12m 30s", "now".

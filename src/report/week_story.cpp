@@ -140,10 +140,11 @@ void WeekStory::note(const IncidentStory& t) {
   x.stage = i.stage;
   x.jobs = static_cast<std::uint32_t>(t.jobs.size());
   x.out_gpu_ms = t.out_gpu_ms;
+  x.slow_gpu_ms = t.slow_gpu_ms;
   x.lost_gpu_ms = 0;
   x.restarts.reset();
   for (const JobHit& h : t.jobs) {
-    x.lost_gpu_ms += h.lost_gpu_ms;
+    x.lost_gpu_ms += h.lost_gpu_ms + h.starting_gpu_ms;
     if (h.restarted.ns != 0) x.restarts = std::max(x.restarts.value_or(Duration{}), h.restarted - h.stopped);
   }
 }
@@ -234,6 +235,7 @@ void WeekStory::write_incidents(JsonWriter& w, Time from, Time to) const {
     write_length(w, "recover_s", closed ? std::optional(t.closed - t.began) : std::nullopt);
     write_length(w, "restart_s", t.restarts);
     w.field("attempts_lost", t.jobs).field("lost_gpu_h", static_cast<double>(t.lost_gpu_ms) / 3.6e6);
+    w.field("slow_gpu_h", static_cast<double>(t.slow_gpu_ms) / 3.6e6);
     w.field("out_gpu_h", static_cast<double>(t.out_gpu_ms) / 3.6e6).field("gpu_h", t.gpu_h());
     w.field("stage", closed ? std::string_view("closed") : name_of(t.stage)).field("resolution", closed ? t.resolution : "");
     w.key("acts").array();

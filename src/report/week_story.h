@@ -50,11 +50,11 @@ class WeekStory {
     Stage stage = Stage::opened;
     std::uint32_t jobs = 0;            // attempts it cost
     std::optional<Duration> restarts;  // the longest wait of those until they ran again
-    std::int64_t lost_gpu_ms = 0, out_gpu_ms = 0;
+    std::int64_t lost_gpu_ms = 0, slow_gpu_ms = 0, out_gpu_ms = 0;  // lost: starts in vain too
     std::map<Verb, std::array<std::uint32_t, 2>> acts;  // done, failed
     std::set<std::string> people;                       // who asked for any of it, or approved it; untrusted
     std::uint32_t held_back = 0;
-    double gpu_h() const { return static_cast<double>(lost_gpu_ms + out_gpu_ms) / 3.6e6; }
+    double gpu_h() const { return static_cast<double>(lost_gpu_ms + slow_gpu_ms + out_gpu_ms) / 3.6e6; }
   };
   struct Given {
     Verb verb = Verb::probe_node;

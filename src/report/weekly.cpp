@@ -322,6 +322,8 @@ Result<Weekly> weekly_of(const WeeklyAnswers& a) {
   w.cluster = text_of(a.goodput, "cluster");
   w.simulation = a.simulation;
   w.price = a.price > 0 ? a.price : number_of(a.goodput, "price").value_or(0);
+  if (const std::string currency = text_of(a.goodput, "currency"); !currency.empty()) w.currency = currency;
+  if (a.price <= 0) w.price_assumed = text_of(a.goodput, "price_assumed");
   w.asked = a.asked;
   w.record_from = a.record_from;
   take_jobs(w, a.goodput);
@@ -361,7 +363,7 @@ std::vector<std::string> headline_of(const Weekly& w) {
   if (w.before && share && w.before->useful_share()) first += ", " + points(*share, *w.before->useful_share());
   out.push_back(first + ".");
   std::string lost = fmt::format("{} GPU-hours were lost", hours(w.all.lost_us()));
-  if (w.price > 0) lost += fmt::format(" ({})", render_decimal(static_cast<double>(w.all.lost_us()) / kHour_us * w.price, 0));
+  if (w.price > 0) lost += fmt::format(" ({})", money_of(w, static_cast<double>(w.all.lost_us()) / kHour_us));
   if (w.before) lost += fmt::format("; {} in the stretch before", hours(w.before->lost_us()));
   lost += fmt::format(". {} had no work.", hours(w.all.of(Waste::idle)));
   out.push_back(std::move(lost));
@@ -372,6 +374,8 @@ std::vector<std::string> headline_of(const Weekly& w) {
     out.push_back("The record does not reach back far enough to compare with the stretch before.");
   return out;
 }
+
+std::string money_of(const Weekly& w, double gpu_h) { return render_money(gpu_h * w.price, w.currency); }
 
 std::vector<std::pair<std::string, std::string>> definitions_of(const Weekly& w) {
   std::vector<std::pair<std::string, std::string>> out = {
@@ -386,10 +390,10 @@ std::vector<std::pair<std::string, std::string>> definitions_of(const Weekly& w)
        "of jobs that run, since their last checkpoint: useful or lost, not yet known. Below 0 where more was settled "
        "than came"},
       {"lost_restart", "steps after the last checkpoint, lost with their attempt"},
-      {"cause", "what an amount was put down to when it was booked: the gravest finding on the node, or how the attempt ended"},
+      {"cause", "what an amount is put down to: the incident on the node, by its final name, or how the attempt ended"},
       {"an incident's GPU-hours",
-       "steps lost with attempts that it ended, and GPUs of its node out of service that no job had; of "
-       "the whole incident, also what is outside of the stretch"},
+       "steps lost and starts in vain of attempts that it ended, what gangs with its node were slower, and GPUs of its node out "
+       "of service that no job had; of the whole incident, also what is outside of the stretch"},
       {"time to detect", "from the first sign that any record has of it to the incident"},
       {"time to recover",
        "from the first sign to the end of the incident: tested and back in service, or with nothing left to do"},
@@ -404,8 +408,10 @@ std::vector<std::pair<std::string, std::string>> definitions_of(const Weekly& w)
        "orders that a limit of the guard refused: how many things they were about, and how often they were asked for"},
       {"repeated trouble", "nodes with two incidents in the stretch, or with one and three within 28 days"},
   };
-  out.emplace_back("money", w.price > 0 ? fmt::format("GPU-hours at {} each, in the site's money", render_decimal(w.price, 2))
-                                        : "not told: the policy names no gpu_hour_price; --price gives one");
+  std::string money = "not told: the policy names no gpu_hour_price; --price gives one";
+  if (w.price > 0) money = fmt::format("GPU-hours at {} {} each", render_decimal(w.price, 2), w.currency);
+  if (w.price > 0 && !w.price_assumed.empty()) money += "; assumed: " + w.price_assumed;
+  out.emplace_back("money", std::move(money));
   out.emplace_back("times", "UTC; each day ends at the hour at which the report ends");
   return out;
 }

@@ -109,7 +109,9 @@ struct Weekly {
   std::string cluster;     // untrusted
   std::string simulation;  // what it says of itself; empty: a real cluster, as far as is known
   std::uint64_t gpus = 0, nodes = 0;
-  double price = 0;                       // of a GPU-hour, in the site's money; 0: not said
+  double price = 0;                       // of a GPU-hour; 0: not said
+  std::string currency = "USD";           // of it
+  std::string price_assumed;              // where a price that no policy names is from
   Duration asked;                         // for so long
   Time record_from;                       // utc, of the record
   Piece all;                              // the sum of `pieces`
@@ -154,6 +156,8 @@ std::vector<Advice> advice_of(const Weekly& w, std::size_t most = 3);
 std::vector<std::string> headline_of(const Weekly& w);
 // "a lost GPU", "nodes held by people": what a cause is in words.
 std::string_view cause_words(std::string_view cause);
+// "2,084 USD": so many GPU-hours at the report's price.
+std::string money_of(const Weekly& w, double gpu_h);
 // What each figure is: name and definition.
 std::vector<std::pair<std::string, std::string>> definitions_of(const Weekly& w);
 

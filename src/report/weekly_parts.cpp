@@ -40,7 +40,7 @@ std::optional<double> share_of(std::int64_t part, std::int64_t whole) {
 WeeklySection causes_section(const Weekly& w) {
   WeeklySection s{"causes", "What the lost hours were lost to", {}, "No hour was lost."};
   s.table.columns = {{"CAUSE"}, {"WHAT IT IS"}, {"GPU-HOURS", true}, {"OF INSTALLED", true}};
-  if (w.price > 0) s.table.columns.push_back({"MONEY", true});
+  if (w.price > 0) s.table.columns.push_back({w.currency, true});
   if (w.before) s.table.columns.push_back({"BEFORE", true});
   s.table.columns.push_back({"ATTEMPTS LOST", true});
   std::size_t left_out = 0;
@@ -65,7 +65,7 @@ WeeklySection incidents_section(const Weekly& w) {
   WeeklySection s{"incidents", "Incidents", {}, "No incident was open in this time."};
   s.table.columns = {{"OPENED"},        {"ID", true},       {"WHERE"},         {"CAUSE"},          {"DETECT", true},
                      {"RECOVER", true}, {"ATTEMPTS", true}, {"RESTART", true}, {"GPU-HOURS", true}};
-  if (w.price > 0) s.table.columns.push_back({"MONEY", true});
+  if (w.price > 0) s.table.columns.push_back({w.currency, true});
   s.table.columns.push_back({"OUTCOME"});
   s.table.columns.push_back({"WHO DID WHAT"});
   bool carried = false;
@@ -146,7 +146,7 @@ WeeklySection failures_section(const Weekly& w) {
 WeeklySection jobs_section(const Weekly& w) {
   WeeklySection s{"jobs", "Jobs that lost most", {}, "No job lost anything."};
   s.table.columns = {{"JOB"}, {"NAME"}, {"USER"}, {"ACCOUNT"}, {"LOST", true}, {"OF GPU-HOURS", true}};
-  if (w.price > 0) s.table.columns.push_back({"MONEY", true});
+  if (w.price > 0) s.table.columns.push_back({w.currency, true});
   s.table.columns.push_back({"WHY (GPU-HOURS)"});
   for (const WeeklyJob& j : w.jobs) {
     std::vector<Cell> row = {Cell(j.id),         Cell(j.name), Cell(j.user), Cell(j.account), hours_cell(j.waste_gpu_h),
@@ -241,12 +241,15 @@ WeeklySection record_section(const Weekly& w) {
 
 std::string render_gpu_hours(std::int64_t gpu_us) { return hours_text(hours_of(gpu_us)); }
 
+bool of_days(const Weekly& w) { return w.pieces.empty() || (w.pieces.back().to - w.pieces.back().from).ns >= days(1).ns; }
+
 std::string piece_label(const Weekly& w, const Piece& p) {
   const std::string utc = render_utc(p.from);
   const auto month = static_cast<std::size_t>(std::clamp<std::int64_t>(parse_int(utc.substr(5, 2)).value_or(1), 1, 12) - 1);
   const std::string day = fmt::format("{} {}", utc.substr(8, 2), kMonths[month]);
-  const bool days_long = w.pieces.size() < 2 || (w.pieces.back().to - w.pieces.back().from).ns >= days(1).ns;
-  return days_long ? day : fmt::format("{} {}", day, utc.substr(11, 5));
+  const auto same_day = [&](const Piece& o) { return render_utc(o.from).substr(0, 10) == utc.substr(0, 10); };
+  const bool alone = std::count_if(w.pieces.begin(), w.pieces.end(), same_day) < 2;
+  return alone && (w.pieces.size() < 2 || of_days(w)) ? day : fmt::format("{} {}", day, utc.substr(11, 5));
 }
 
 std::string piece_note(const Weekly& w) {
@@ -262,7 +265,7 @@ std::string piece_note(const Weekly& w) {
 WeeklySection classes_section(const Weekly& w) {
   WeeklySection s{"classes", "From installed to useful", {}, ""};
   s.table.columns = {{"CLASS"}, {"GPU-HOURS", true}, {"SHARE", true}};
-  if (w.price > 0) s.table.columns.push_back({"MONEY", true});
+  if (w.price > 0) s.table.columns.push_back({w.currency, true});
   if (w.before) s.table.columns.push_back({"SHARE BEFORE", true});
   const auto add = [&](std::string_view name, std::int64_t now, std::optional<double> before) {
     std::vector<Cell> row = {Cell(std::string(name)), hours_cell(hours_of(now)),
@@ -281,7 +284,7 @@ WeeklySection classes_section(const Weekly& w) {
 }
 
 WeeklySection days_section(const Weekly& w) {
-  WeeklySection s{"days", "Day by day", {}, ""};
+  WeeklySection s{"days", of_days(w) ? "Day by day" : "Hour by hour", {}, ""};
   s.table.columns = {{"FROM"},       {"INSTALLED", true}, {"USEFUL", true}, {"GOODPUT", true},
                      {"IDLE", true}, {"LOST", true},      {"MOST OF IT TO"}};
   for (const Piece& p : w.pieces) {

@@ -26,7 +26,8 @@ WeeklySection days_section(const Weekly& w);
 std::vector<WeeklySection> further_sections(const Weekly& w);
 
 std::string render_gpu_hours(std::int64_t gpu_us);         // "1,234", "12.3"
-std::string piece_label(const Weekly& w, const Piece& p);  // "15 Nov", "15 Nov 06:00"
+bool of_days(const Weekly& w);                             // its pieces are days; false: hours, or less
+std::string piece_label(const Weekly& w, const Piece& p);  // "15 Nov", "15 Nov 06:00"; no two pieces have the same
 // "each bar is 24 hours, up to 10:30 UTC".
 std::string piece_note(const Weekly& w);
 

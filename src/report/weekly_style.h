@@ -35,9 +35,16 @@ ol.advice b { font-weight: 650; }
 svg.drawing { display: block; width: 100%; height: auto; margin: 0 0 12px; }
 svg.drawing text { font: 13px system-ui, "Segoe UI", Roboto, sans-serif; fill: var(--text); }
 svg.drawing text.dim { fill: var(--text-2); }
+svg.narrow { display: none; }
 svg.drawing .gridline { stroke: var(--line); }
 svg.drawing .trend { stroke: var(--useful); stroke-width: 2; fill: none; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; margin: 0 0 12px; }
+/* What is wider than the screen casts a shadow at the side where it goes on: covers that scroll along hide it at the end. */
+.scroll { --edge: color-mix(in srgb, var(--text) 45%, transparent); background:
+  linear-gradient(to right, var(--panel) 40%, transparent) 0 0 / 34px 100% no-repeat local,
+  linear-gradient(to left, var(--panel) 40%, transparent) 100% 0 / 34px 100% no-repeat local,
+  linear-gradient(to right, var(--edge), transparent) 0 0 / 11px 100% no-repeat scroll,
+  linear-gradient(to left, var(--edge), transparent) 100% 0 / 11px 100% no-repeat scroll; }
 .scroll:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 td { white-space: normal; overflow-wrap: break-word; vertical-align: top; max-width: 34ch; }
 td.n { white-space: nowrap; }
@@ -48,6 +55,10 @@ dl.defined dd { margin: 0; }
 @media (max-width: 900px) {
   dl.defined { grid-template-columns: 1fr; gap: 0; }
   dl.defined dd { margin: 0 0 8px; }
+}
+@media screen and (max-width: 700px) {
+  svg.wide { display: none; }
+  svg.narrow { display: block; }
 }
 @media print {
   @page { size: A4; margin: 12mm; }
@@ -61,7 +72,7 @@ dl.defined dd { margin: 0; }
   th { font-size: 8pt; white-space: normal; }
   tr, figure, svg, ol.advice li { break-inside: avoid; }
   thead { display: table-header-group; }
-  .scroll { overflow: visible; }
+  .scroll { overflow: visible; background: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 )css";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "account/job_books.h"
 #include "ingest/json.h"
@@ -11,6 +12,7 @@
 #include "report/goodput.h"
 #include "report/units.h"
 #include "report/week_story.h"
+#include "report/weekly_parts.h"
 
 namespace muster::report {
 namespace {
@@ -181,6 +183,36 @@ TEST_F(WeeklyReport, NamesStayText) {
   EXPECT_TRUE(has(markdown, "\\<script\\>"));
   EXPECT_FALSE(has(markdown, "<script>"));
   EXPECT_EQ(text_of(parse_json(weekly_json(w)).value(), "cluster"), kHostile);
+}
+
+TEST_F(WeeklyReport, CommandsAreCodeOnThePageAndInMarkdown) {
+  eventful_days();
+  const Weekly w = weekly(0, 4, at[4] - at[0]);
+  EXPECT_TRUE(has(weekly_page(w), "<code>muster incident ID</code>"));
+  EXPECT_FALSE(has(weekly_page(w), "`muster incident ID`"));
+  EXPECT_TRUE(has(weekly_markdown(w), "\n`muster incident ID` is the whole"));
+  EXPECT_FALSE(has(weekly_markdown(w), "\\`muster"));
+}
+
+TEST_F(WeeklyReport, BarsOfHoursAreCalledSoAndNoTwoHaveTheSameLabel) {
+  eventful_days();
+  Weekly w = weekly(0, 4, at[4] - at[0]);
+  EXPECT_EQ(days_section(w).title, "Hour by hour");
+  EXPECT_TRUE(has(weekly_page(w), "hour by hour\""));
+  // The first is the rest of a day on which the second begins as well.
+  for (Piece& p : w.pieces) p.to = p.from + days(1);
+  EXPECT_EQ(days_section(w).title, "Day by day");
+  std::set<std::string> labels;
+  for (const Piece& p : w.pieces) labels.insert(piece_label(w, p));
+  EXPECT_EQ(labels.size(), w.pieces.size());
+}
+
+TEST_F(WeeklyReport, ATelephoneHasDrawingsOfItsOwn) {
+  eventful_days();
+  const std::string page = weekly_page(weekly(0, 4, at[4] - at[0]));
+  for (const char* id : {"id=\"fall\"", "id=\"fall_narrow\"", "id=\"trend\"", "id=\"trend_narrow\""})
+    EXPECT_TRUE(has(page, id)) << id;
+  EXPECT_TRUE(has(page, "viewBox=\"0 0 380 ")) << "letters of 13 in it are read on 400 pixels";
 }
 
 TEST_F(WeeklyReport, TheStretchBeforeIsComparedWith) {

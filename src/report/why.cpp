@@ -134,10 +134,8 @@ void Inquiry::take(const Event& e) {
 }
 
 Result<std::string> Inquiry::why(const Provenance& source) const {
-  auto explained = explain(newest_ != nullptr ? *newest_ : state_, what_);
-  if (!explained && newest_ != nullptr) explained = explain(state_, what_);
-  if (explained && newest_ == nullptr && explained->kind == "job")
-    explained->sentences.push_back("Steps are as of its last checkpoint or end: the record has none between them.");
+  auto explained = newest_ != nullptr ? explain(*newest_, what_) : explain_recorded(state_, what_);
+  if (!explained && newest_ != nullptr) explained = explain_recorded(state_, what_);
   if (!explained && story_ && story_->found) {  // forgotten by the state, not by the record
     Explanation e;
     e.kind = "incident";

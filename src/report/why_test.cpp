@@ -227,6 +227,34 @@ TEST(IncidentReport, PhasesSumToTheWholeAndWorkLostIsCounted) {
   EXPECT_EQ(list_of(r, "decisions").size(), 4u);
 }
 
+TEST(IncidentReport, AStartInVainAndASlowGangAreToldApartFromLostWork) {
+  Policy p = default_policy();
+  p.gpu_hour_price = 2;
+  p.currency = "EUR";
+  p.price_assumed = "H200 2.00 EUR, a test";
+  Kept t(p);
+  const JobId job = t.running({NodeId{2}, NodeId{3}});
+  t.pass(minutes(10));
+  t.tell(JobProgressed{job, 1, {50, 50, 60'000, 0, 0, 1}});
+  const IncidentId id = t.open(t.find(FindingKind::thermal_throttle, NodeId{2}, 1));
+  t.pass(minutes(20));
+  t.tell(JobProgressed{job, 1, {90, 90, 60'000, 0, 300'000, 2}});
+  t.pass(minutes(6));
+  // Of the six minutes since its checkpoint one was a start again, two were slow, and three were steps that are lost.
+  t.tell(JobEnded{job, 1, JobEnd::node_failed, {95, 90, 120'000, 0, 420'000, 2}, "too hot"});
+  t.tell(IncidentClosed{id, "cool again"});
+  const Value r = t.report("1");
+  const Value& a = *r.find("affected");
+  EXPECT_NEAR(*number_of(a, "lost_gpu_hours"), 16 * 3 / 60.0, 1e-6);
+  EXPECT_NEAR(*number_of(a, "starting_gpu_hours"), 16 * 1 / 60.0, 1e-6);
+  EXPECT_NEAR(*number_of(a, "slow_gpu_hours"), 16 * 7 / 60.0, 1e-6) << "of the whole gang, not of the hot GPU";
+  EXPECT_NEAR(*number_of(a, "total_gpu_hours"), 16 * 11 / 60.0, 1e-6);
+  EXPECT_EQ(list_of(a, "jobs_slowed").size(), 1u);
+  const std::string text = render_incident_text(r, {});
+  EXPECT_NE(text.find("5.87 EUR"), std::string::npos) << text;
+  EXPECT_NE(text.find("assumed: H200 2.00 EUR"), std::string::npos) << text;
+}
+
 TEST(IncidentReport, UntrustedTextSteersNeitherATerminalNorATicket) {
   const OneIncident t;
   const Value r = t.report("1");

@@ -65,6 +65,12 @@ std::vector<Metric> work_metrics(double worth) {
        [](const R& r) { return when(r.waited.jobs > 0, r.waited.mean_s / 3600); }},
       {"jobs_completed", "jobs completed", "", "jobs", 1, Wish::more, 1,
        [](const R& r) { return std::optional(static_cast<double>(r.totals.jobs_completed)); }},
+      // Of what is installed: a larger cluster loses more hours, and need not be worse for it.
+      {"lost_pct", "GPU-hours lost, of those installed", "%", "points", 2, Wish::less, 0.1,
+       [](const R& r) {
+         const auto installed = static_cast<double>(r.hours.installed_ms) / kHourMs;
+         return when(installed > 0, 100 * lost_hours(r) / installed);
+       }},
       {"occupied_pct", "GPUs with a job", "%", "points", 2, Wish::neither, 0.5,
        [](const R& r) { return std::optional(100 * r.allocated_share); }},
   };

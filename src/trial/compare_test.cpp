@@ -169,6 +169,25 @@ TEST(Compare, VerdictsAreSentencesWithTheDifferenceItsIntervalAndItsChance) {
   EXPECT_EQ(row(r, "jobs_lost").contrasts[0].verdict, "the same in every seed");
 }
 
+TEST(Compare, ALargerClusterIsJudgedByTheShareThatItLoses) {
+  // Twice as large, and twice as many hours lost: no worse.
+  std::vector<std::vector<RunReport>> runs(2, std::vector<RunReport>(8));
+  for (std::size_t seed = 0; seed < 8; ++seed) {
+    for (std::size_t who = 0; who < 2; ++who) {
+      RunReport& r = runs[who][seed];
+      const auto size = static_cast<std::int64_t>(who + 1);
+      r.gpus = static_cast<std::uint32_t>(64 * size);
+      r.hours.installed_ms = size * 3'600'000'000;
+      r.hours[Waste::down] = size * (36'000'000 + 100'000 * static_cast<std::int64_t>(seed));
+      r.hours[Waste::useful] = r.hours.installed_ms - r.hours[Waste::down];
+    }
+  }
+  const CompareReport r = judge({"as it is", "the change"}, std::move(runs), 0, Judged::work);
+  EXPECT_EQ(row(r, "gpu_hours_lost").contrasts[0].outcome, Outcome::differs);
+  EXPECT_EQ(row(r, "lost_pct").contrasts[0].outcome, Outcome::same);
+  EXPECT_NEAR(row(r, "lost_pct").values[1].mean, 1.01, 0.02);
+}
+
 TEST(Compare, WhatTenSeedsCannotShowIsSaidWithTheSeedsItWouldTake) {
   std::vector<RunReport> a, b;
   Prng prng(2, "noise");

@@ -8,7 +8,10 @@
 #include "base/node_list.h"
 #include "base/text.h"
 #include "decide/cluster_view.h"
+#include "ingest/embedded.h"
 #include "ingest/form.h"
+#include "ingest/policy_file.h"
+#include "model/codec.h"
 #include "model/job_check.h"
 
 namespace muster::trial {
@@ -17,6 +20,7 @@ namespace {
 constexpr double kConfidenceMax = 0.999;  // that a policy file may ask for
 constexpr std::uint32_t kNodesMax = 131'072;
 constexpr std::size_t kPolicyBytesMax = 512 * 1024;
+constexpr std::size_t kFileNameBytesMax = 4096;
 constexpr std::size_t kSettingsMax = 64;
 constexpr std::string_view kBySlurm = "Slurm places it";
 
@@ -40,6 +44,24 @@ void read_settings(Form& f, WhatIf& out) {
     if (!text) return f.error(m.value, fmt::format("policy: {} must be a number, text, true or false", quoted(m.key)));
     out.set.emplace_back(m.key, *text);
   }
+}
+
+// A shipped policy by its name, or any other by its text, with the name of the file that it is of.
+void read_whole_policy(Form& f, const Value& input, WhatIf& out) {
+  const bool by_text = f.text("policy_yaml", out.policy_text, kPolicyBytesMax);
+  const bool of_file = f.text("policy_file", out.policy_called, kFileNameBytesMax);
+  std::string name;
+  const bool by_name = f.text("policy_name", name);
+  if (of_file && !by_text) return f.error(*input.find("policy_file"), "policy_file is the name of what policy_yaml holds");
+  if (!by_name) return;
+  if (by_text) return f.error(*input.find("policy_name"), "policy_name or policy_yaml, not both");
+  const auto shipped = preset_policy_names();
+  if (std::find(shipped.begin(), shipped.end(), name) == shipped.end()) {
+    return f.error(*input.find("policy_name"),
+                   fmt::format("policy_name must be one of {}, is {}", join(shipped, ", "), quoted(name)));
+  }
+  out.policy_text = std::string(embedded_file("policies/" + name + ".yaml").value_or(""));
+  out.policy_called = name;
 }
 
 void read_removed(Form& f, WhatIf& out) {
@@ -79,13 +101,18 @@ Result<Policy> changed_policy(const WhatIf& ask, const State& s, const Site& sit
   Result<Policy> p = in_force(s);
   if (!ask.policy_text.empty()) p = world.read_policy(ask.policy_text);
   if (!p) return p;
+  if (p->gpu_hour_price <= 0) {  // a price that is assumed holds for any policy that names none, and is no change
+    p->gpu_hour_price = s.policy.gpu_hour_price;
+    p->currency = s.policy.currency;
+    p->price_assumed = s.policy.price_assumed;
+  }
   p = change_policy(*p, ask.set);
   if (!p) return p;
   if (p->shadow) {
     return fail(Code::bad_input, "with shadow mode the policy does nothing, and on the twin nothing would run",
                 "ask without `shadow: true`");
   }
-  if (ask.spares) {
+  if (ask.spares && *ask.spares != spares_of(site, p->scheduling.spare_confidence)) {
     const auto confidence = spare_confidence_for(site, *ask.spares);
     if (!confidence) return tl::unexpected(confidence.error());
     p->scheduling.spare_confidence = *confidence;
@@ -106,12 +133,19 @@ void say_changes(const WhatIf& ask, const State& s, WhatIfPlan& out) {
     words.push_back(fmt::format("{} kept free as {}", out.changed.spares == 0 ? "no node" : counted(out.changed.spares, "node"),
                                 out.changed.spares == 1 ? "a spare" : "spares"));
   if (!ask.policy_text.empty()) words.push_back(fmt::format("the policy {}", quoted(out.changed.policy.name)));
-  const auto before = settings_of(s.policy);
+  const auto before = settings_of(s.policy), after = settings_of(out.changed.policy);
+  const auto value_of = [](const std::vector<PolicySetting>& all, const std::string& key) {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const PolicySetting& x) { return x.first == key; });
+    return at == all.end() ? std::string() : at->second;
+  };
+  std::vector<std::string> unchanged;
   for (const auto& [key, value] : ask.set) {
-    const auto was = std::find_if(before.begin(), before.end(), [&](const PolicySetting& x) { return x.first == key; });
-    const std::string instead = was == before.end() || !ask.policy_text.empty() ? "" : fmt::format(" instead of {}", was->second);
-    words.push_back(fmt::format("{} {}{}", key, printable(value), instead));
+    const std::string was = ask.policy_text.empty() ? value_of(before, key) : "";
+    const std::string instead = was.empty() ? "" : fmt::format(" instead of {}", was);
+    (!was.empty() && was == value_of(after, key) ? unchanged : words)
+        .push_back(fmt::format("{} {}{}", key, printable(value), instead));
   }
+  if (words.empty()) words = std::move(unchanged);
 }
 
 void assume_cluster(const WhatIf& ask, const State& s, WhatIfPlan& out) {
@@ -175,6 +209,13 @@ void leave_out_past(Workload& work, Duration elapsed) {
   for (TimedJob& j : work.jobs) j.at = j.at - elapsed;
 }
 
+// Two runs of the same would be a long way to say that nothing differs.
+Result<void> check_change(const WhatIf& ask, const WhatIfPlan& plan) {
+  if (!ask.site.none() || encode_policy(plan.base.policy) != encode_policy(plan.changed.policy)) return {};
+  return fail(Code::bad_input, fmt::format("{}: nothing changes", join(plan.changes, ", ")),
+              "it is so already: give another value, or change something else");
+}
+
 Result<void> check_size(const WhatIf& ask, const WhatIfPlan& plan) {
   if (plan.node_days <= kNodeDaysMax) return {};
   const double nodes = plan.base.nodes + plan.changed.nodes;
@@ -197,7 +238,7 @@ Result<WhatIf> parse_what_if(const Value& input) {
   WhatIf out;
   Form f(input, "what-if");
   read_settings(f, out);
-  f.text("policy_yaml", out.policy_text, kPolicyBytesMax);
+  read_whole_policy(f, input, out);
   f.whole("add_nodes", out.site.add, 0, kNodesMax);
   f.whole("remove_nodes", out.site.remove, 0, kNodesMax);
   read_removed(f, out);
@@ -230,7 +271,7 @@ Result<WhatIf> parse_what_if(const Value& input) {
 std::string command_of(const WhatIf& ask) {
   const WhatIf usual;
   std::string s = "muster whatif";
-  if (!ask.policy_text.empty()) s += " --policy FILE";
+  if (!ask.policy_text.empty()) s += " --policy " + (ask.policy_called.empty() ? "FILE" : shell_word(ask.policy_called));
   for (const auto& [key, value] : ask.set) s += " --set " + shell_word(key + "=" + value);
   if (ask.site.add > 0) s += fmt::format(" --add-nodes {}", ask.site.add);
   if (ask.site.remove > 0) s += fmt::format(" --remove-nodes {}", ask.site.remove);
@@ -320,6 +361,7 @@ Result<WhatIfPlan> plan_what_if(const WhatIf& ask, const State& now, const WhatI
   c.judged = Judged::work;
   c.make_journal = world.make_journal;
   say_changes(ask, now, out);
+  if (auto ok = check_change(ask, out); !ok) return tl::unexpected(ok.error());
   out.assumptions.push_back(
       fmt::format("Both begin with the cluster as it was at {} (event {}): jobs where they ran, nodes as they were.",
                   render_utc(now.now.utc), now.seq));

@@ -13,6 +13,7 @@ namespace muster::trial {
 
 struct WhatIf {
   std::string policy_text;         // a policy file's, instead of the one in force; empty: that one
+  std::string policy_called;       // the name of that file, or of a shipped policy; empty: not known
   std::vector<PolicySetting> set;  // and settings of it
   SiteChange site;
   std::optional<std::uint32_t> spares;  // nodes to keep free for repairs, in all
@@ -23,10 +24,11 @@ struct WhatIf {
   std::optional<double> load;     // work offered over what the cluster can do; none: likewise
 };
 
-// {"policy": {"limits.out_cluster_pct": 10}, "policy_yaml": TEXT, "add_nodes": 8, "remove_nodes": 0, "remove": ["node[001-002]"],
+// {"policy": {"limits.out_cluster_pct": 10}, "policy_name": "cautious" (one that is shipped) or "policy_yaml": TEXT and
+// "policy_file": the name of the file that it is of, "add_nodes": 8, "remove_nodes": 0, "remove": ["node[001-002]"],
 // "spares": 2, "days": 7, "seeds": 8, "weather": 1, "mix": "llm", "load": 1.1}. All may be left out, but something must change.
 Result<WhatIf> parse_what_if(const Value& input);
-// The command line that asks the same; a policy's text is called FILE there.
+// The command line that asks the same; a policy's text of no known file is called FILE there.
 std::string command_of(const WhatIf& ask);
 
 // Where it is tried.

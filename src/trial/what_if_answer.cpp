@@ -57,13 +57,14 @@ std::string cost_sentence(const WhatIfPlan& plan, const CompareReport& report) {
   if (plan.price <= 0)
     return fmt::format("What {:.0f} GPUs {} cost or save is not said: the policy names no gpu_hour_price.", size, way);
   const double days = report.runs[0][0].days;
-  std::string s = fmt::format("{:.0f} GPUs {} {} {:.0f} a day at {} for a GPU-hour", size, way, gpus > 0 ? "cost" : "save",
-                              size * 24 * plan.price, render_number(plan.price));
+  const std::string& currency = (plan.base.policy.gpu_hour_price > 0 ? plan.base : plan.changed).policy.currency;
+  std::string s = fmt::format("{:.0f} GPUs {} {} {:.0f} {} a day at {} {} for a GPU-hour", size, way,
+                              gpus > 0 ? "cost" : "save", size * 24 * plan.price, currency, render_number(plan.price), currency);
   const Row* useful = find_row(report, "useful_gpu_hours");
   if (useful != nullptr && useful->contrasts[0].difference.n > 1 && days > 0) {
     const Estimate& d = useful->contrasts[0].difference;
     const auto a_day = [&](double hours) { return number(hours * plan.price / days, 0); };
-    s += fmt::format("; useful work is worth {} a day more ({} to {})", a_day(d.mean), a_day(d.low), a_day(d.high));
+    s += fmt::format("; useful work is worth {} {} a day more ({} to {})", a_day(d.mean), currency, a_day(d.low), a_day(d.high));
   }
   return s + ".";
 }
@@ -84,6 +85,7 @@ void write_row(JsonWriter& w, const Row& row) {
   const Metric& m = row.metric;
   const Contrast& c = row.contrasts[0];
   w.object().field("name", m.name).field("title", m.title.substr(m.title.find_first_not_of(' '))).field("unit", m.unit);
+  w.field("part", m.title.starts_with(' '));  // of the nearest row above that is none
   w.field("difference_unit", m.difference_unit).field("decimals", m.decimals).field("better", name_of(m.wish));
   w.field("first", is_first(row));
   write_estimate(w, "base", row.values[0]);

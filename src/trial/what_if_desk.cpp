@@ -30,7 +30,9 @@ std::string WhatIfDesk::render(const Case& c, bool whole) {
   w.object().field("id", c.id).field("state", kStages[static_cast<std::size_t>(c.stage)]);
   w.field("done", c.stage == Stage::done ? 1.0 : c.done.load()).field("command", c.command).field("node_days", c.node_days);
   w.field("cpu_s_about", c.node_days * kCpuPerNodeDay_s);
-  if (c.stage != Stage::done || !whole) {
+  w.field("asked_utc", c.asked_utc);
+  if (c.stage != Stage::done || !whole) {  // else the answer says so
+    w.field("days", c.ask.days).field("seeds", c.ask.seeds).field("weather", c.weather);
     w.key("changes").array();
     for (const std::string& s : c.changes) w.value(s);
     w.end_array();
@@ -48,6 +50,10 @@ Result<WhatIfDesk::CasePtr> WhatIfDesk::find(const Value& id) const {
   if (it != cases_.end()) return *it;
   return fail(Code::not_found, fmt::format("no what-if is called {}", text == nullptr ? id.kind() : printable(*text)),
               fmt::format("the last {} answers are kept, until Muster is started again; ask anew", kKept));
+}
+
+bool WhatIfDesk::only_reads(const Value& input) {
+  return input.object() != nullptr && (input.object()->empty() || input.find("id") != nullptr);
 }
 
 Result<std::string> WhatIfDesk::call(const Value& input) {
@@ -92,6 +98,8 @@ Result<std::string> WhatIfDesk::start(const Value& input) {
   c->command = command_of(*ask);
   c->changes = plan->changes;
   c->node_days = plan->node_days;
+  c->weather = plan->compare.run.twin.weather.factor;
+  c->asked_utc = render_utc(now->state.now.utc);
   c->ask = std::move(*ask);
   cases_.push_front(c);
   if (cases_.size() > kKept) cases_.pop_back();

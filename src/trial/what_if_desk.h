@@ -27,6 +27,8 @@ class WhatIfDesk {
   WhatIfDesk(const WhatIfDesk&) = delete;
   WhatIfDesk& operator=(const WhatIfDesk&) = delete;
 
+  // Nothing is started or stopped by it: all may ask.
+  static bool only_reads(const Value& input);
   // A question as parse_what_if takes it -> {"id","state":"running","done":0,...}; refused while another one is worked at.
   // {"id": ID} -> how far it is, or the answer. {"cancel": ID} -> stops it. {} -> the last ones, newest first.
   Result<std::string> call(const Value& input);
@@ -39,6 +41,8 @@ class WhatIfDesk {
     std::string command;
     std::vector<std::string> changes;
     double node_days = 0;
+    double weather = 1;
+    std::string asked_utc;
     std::atomic<double> done{0};
     std::atomic<bool> stop{false};
     Stage stage = Stage::running;  // under the desk's lock, as the two below

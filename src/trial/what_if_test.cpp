@@ -53,6 +53,37 @@ TEST(WhatIf, AQuestionIsReadAndSaidAsACommand) {
             "--days 14 --seeds 10 --weather x3");
 }
 
+TEST(WhatIf, TheCommandNamesThePolicyAsItWasGiven) {
+  const auto command = [](std::string_view text) {
+    const auto r = parse_what_if(json(text));
+    return r ? command_of(*r) : r.error().what;
+  };
+  EXPECT_EQ(command(R"({"policy_name":"cautious","days":3})"), "muster whatif --policy cautious --days 3");
+  EXPECT_EQ(command(R"({"policy_yaml":"silent_after: 5m","policy_file":"my plans/a.yaml","policy":{"slow_step_pct":3}})"),
+            "muster whatif --policy 'my plans/a.yaml' --set slow_step_pct=3");
+  EXPECT_EQ(command(R"({"policy_yaml":"silent_after: 5m"})"), "muster whatif --policy FILE");
+  EXPECT_NE(command(R"({"policy_name":"nosuch"})").find("must be one of"), std::string::npos);
+  EXPECT_NE(command(R"({"policy_name":"cautious","policy_yaml":"a: 1"})").find("not both"), std::string::npos);
+  EXPECT_NE(command(R"({"policy_file":"a.yaml","add_nodes":1})").find("policy_yaml"), std::string::npos);
+}
+
+TEST(WhatIf, WhatIsSoAlreadyIsNoChange) {
+  const control::Books books = some_hours();
+  WhatIf ask;
+  ask.set = {{"limits.out_cluster_pct", "60"}};
+  const auto none = plan_what_if(ask, books.state, world());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().what, "limits.out_cluster_pct 60 instead of 60: nothing changes");
+  ask.set.emplace_back("limits.out_rack_pct", "31");
+  const auto one = plan_what_if(ask, books.state, world());
+  ASSERT_TRUE(one) << one.error().what;
+  ASSERT_EQ(one->changes.size(), 1U) << "what stays is not said to change";
+  EXPECT_TRUE(one->changes[0].starts_with("limits.out_rack_pct 31 instead of")) << one->changes[0];
+  ask.set.clear();
+  ask.spares = spares_of(books.state.site, books.state.policy.scheduling.spare_confidence);
+  EXPECT_FALSE(plan_what_if(ask, books.state, world()));
+}
+
 TEST(WhatIf, WrongQuestionsAreRefusedInWords) {
   const auto what = [](std::string_view text) {
     const auto r = parse_what_if(json(text));
@@ -157,8 +188,13 @@ TEST(WhatIfDesk, AnswersWithBothSidesVerdictsAndTheCommand) {
     EXPECT_FALSE(text_at(m, "verdict").empty());
     EXPECT_NE(m.find("difference")->find("mean"), nullptr);
   }
-  for (const char* wanted : {"goodput_pct", "useful_gpu_hours", "queue_wait_h", "mttr_p50_min"})
+  for (const char* wanted : {"goodput_pct", "lost_pct", "useful_gpu_hours", "queue_wait_h", "mttr_p50_min"})
     EXPECT_NE(std::find(names.begin(), names.end(), wanted), names.end()) << wanted;
+  const auto lost = std::find(names.begin(), names.end(), "gpu_hours_lost");
+  ASSERT_LT(lost + 1, names.end());
+  const Value::Array& metrics = *v.find("metrics")->array();
+  EXPECT_FALSE(*metrics[static_cast<std::size_t>(lost - names.begin())].find("part")->boolean());
+  EXPECT_TRUE(*metrics[static_cast<std::size_t>(lost - names.begin()) + 1].find("part")->boolean());
   EXPECT_EQ(*v.find("changed")->find("nodes")->integer(), 28);
   const Value::Array& said = *v.find("sentences")->array();
   ASSERT_FALSE(said.empty());
@@ -167,7 +203,14 @@ TEST(WhatIfDesk, AnswersWithBothSidesVerdictsAndTheCommand) {
   d.ask(R"({"policy":{"silent_after":"5m"},"days":0.25,"seeds":2})");
   EXPECT_EQ(text_at(d.end_of("w2"), "state"), "done");
   EXPECT_EQ(text_at(d.end_of("w1"), "state"), "done");
-  EXPECT_EQ(d.ask("{}").find("items")->array()->size(), 2U);
+  const Value list = d.ask("{}");
+  ASSERT_EQ(list.find("items")->array()->size(), 2U);
+  const Value& newest = list.find("items")->array()->front();
+  EXPECT_EQ(text_at(newest, "asked_utc"), render_utc(d.books.state.now.utc));
+  double days = 0, weather = 0;
+  EXPECT_TRUE(newest.find("days")->number(days) && newest.find("weather")->number(weather));
+  EXPECT_EQ(days, 0.25);
+  EXPECT_EQ(weather, 1000);
 }
 
 TEST(WhatIfDesk, WorksAtOneAtATimeAndStopsWhenTold) {
@@ -183,6 +226,13 @@ TEST(WhatIfDesk, WorksAtOneAtATimeAndStopsWhenTold) {
   EXPECT_EQ(text_at(d.end_of("w1"), "state"), "cancelled");
   d.ask(R"({"add_nodes":2,"days":0.25,"seeds":2})");
   EXPECT_EQ(text_at(d.end_of("w2"), "state"), "done");
+}
+
+TEST(WhatIfDesk, ReadingIsToldFromStartingAndStopping) {
+  for (const char* reads : {"{}", R"({"id":"w1"})"}) EXPECT_TRUE(WhatIfDesk::only_reads(json(reads))) << reads;
+  for (const char* acts : {R"({"cancel":"w1"})", R"({"add_nodes":2})", "[]"}) EXPECT_FALSE(WhatIfDesk::only_reads(json(acts)));
+  Desk d;
+  EXPECT_FALSE(d.desk.call(json(R"({"id":"w1","add_nodes":2})"))) << "an id does not open the way to more";
 }
 
 TEST(WhatIfDesk, AnUnknownNameIsNotFoundAndABadQuestionStartsNothing) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The command line against a running demo, from the first look to a clean end."""
 import csv
+import http.client
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 from checks import MUSTER, STATE, check, environment, finish, run
 
@@ -39,6 +41,67 @@ def said():
     log.flush()
     with open(STATE + '/demo.log') as f:
         return f.read()
+
+
+def post(path, body):
+    origin = re.search(r'page +http://([\w.:]+)/', said()).group(1)
+    connection = http.client.HTTPConnection(origin, timeout=20)
+    connection.request('POST', path, json.dumps(body), {'Content-Type': 'application/json'})
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
+
+def of_the_record(node):
+    """Nodes by time, and who did what: the same answers as the page's."""
+    ran = ask('timeline')
+    check(ran.code == 0 and 'Incidents, the newest first' in ran.out and '8 nodes' in ran.out and node in ran.out,
+          'timeline: what happened on the nodes, a drain among it', ran)
+    window = json.loads(ask('timeline', '-o', 'json').out)
+    check(len(window['nodes']) == 8 and window['holds'], 'timeline as JSON', window.keys())
+    ran = ask('timeline', '--from', '2099-01-01', '--to', '2098-01-01')
+    check(ran.code == 2 and 'has no length' in ran.err, 'a timeline that ends before it begins', ran)
+    ran = ask('audit')
+    check(ran.code == 0 and 'pause' in ran.out and 'run_started' in ran.out and 'verified' in ran.out,
+          'audit: who did what, and that the chain was read', ran)
+    ran = ask('audit', '--filter', 'DRAIN ' + node)
+    check(ran.code == 0 and 'undrain' in ran.out and 'pause' not in ran.out, 'only what has these words in it', ran)
+    items = json.loads(ask('audit', '--filter', 'drain', '-o', 'json').out)['items']
+    check(items and all('drain' in i['verb'] for i in items), 'as JSON too', items)
+    wide = ask('get', 'gpus', '-o', 'wide')
+    check(all(word in wide.out.splitlines()[0] for word in ('PEERS MAD', 'RISK', 'LOSING')), 'the figures of the map', wide)
+
+
+def of_money():
+    books = json.loads(ask('goodput', '-o', 'json').out)
+    check(books['price'] > 0 and books['currency'] == 'USD' and books['price_assumed'].startswith('H200 '),
+          'a demo takes a public price, and says that it is assumed', books['price_assumed'])
+    ran = ask('goodput')
+    check('COST USD' in ran.out and 'is assumed: H200' in ran.out, 'goodput shows USD', ran)
+    week = json.loads(ask('report', '-o', 'json').out)
+    check(week['currency'] == 'USD' and week['price_assumed'] and week['all']['lost_money'] is not None and
+          any(' USD)' in line for line in week['headline']), 'so does the report', week['headline'])
+    ran = ask('goodput', '--from', '2099-01-01')
+    check(ran.code == 2 and not ran.out and 'the record reaches from' in ran.err, 'a stretch that has not come is refused', ran)
+
+
+def tools_are_asked_rightly():
+    for tool, body, part in (('audit', {'att': 'x'}, '"at"'), ('audit', {'at': 'yesterday'}, 'UTC'),
+                             ('audit', {'at': '2026-02-30T00:00:00Z'}, 'UTC'), ('week', {'since': '7d'}, 'from, to'),
+                             ('week', {'from': 7}, 'a time in UTC'), ('goodput', {'form': 'x'}, '"from"'),
+                             ('timeline', {'max_bar': 7}, '"max_bars"'), ('audit', [], 'object')):
+        status, answer = post(f'/api/v1/tools/{tool}', body)
+        words = answer['error']['what'] + ' ' + answer['error']['next']
+        check(status == 400 and part in words, f'{tool} {body} is refused with the reason', (status, answer))
+    status, answer = post('/api/v1/tools/design', {'gpus': 1000, 'grow_to': 10})
+    check(status == 400 and '--' not in str(answer), 'what a tool refuses, it refuses in the words of its fields', answer)
+    origin = re.search(r'page +(http://[\w.:]+)/', said()).group(1)
+    paths = json.load(urllib.request.urlopen(origin + '/openapi.json', timeout=20))['paths']
+    audit = paths['/api/v1/tools/audit']['post']
+    fields = audit['requestBody']['content']['application/json']['schema']['properties']
+    check(fields['at']['type'] == 'string' and fields['at']['description'] and audit['summary'],
+          'the API describes each tool by its name', audit)
+    named = {t['name'] for t in json.load(urllib.request.urlopen(origin + '/api/v1/tools', timeout=20))['items']}
+    check(all(f'/api/v1/tools/{name}' in paths for name in named), 'all of them', named)
 
 
 wait_for(lambda: ask('get', 'nodes').code == 0)
@@ -109,6 +172,9 @@ try:
     check(ask('undrain', names[7]).code == 0, 'undrain')
 
     check(ask('pause', '--reason', 'try').code == 0 and ask('resume').code == 0, 'pause and resume')
+    of_the_record(names[7])
+    of_money()
+    tools_are_asked_rightly()
     ran = ask('twin', 'inject', 'gpu_off_bus', names[0], '--slot', '3')
     check(ran.code == 0, 'inject a fault', ran)
     found = wait_for(lambda: [i for i in json.loads(ask('get', 'incidents', '-o',
@@ -137,6 +203,18 @@ finally:
 check(code == 0, 'SIGTERM ends the demo cleanly', (code, said()))
 ran = ask('journal', 'verify', '--state', STATE + '/state', '-o', 'json')
 check(ran.code == 0 and json.loads(ran.out)['ok'], 'and leaves a sound journal', ran)
+ran = ask('report', '--journal', STATE + '/state/journal.db', '-o', 'json')
+check(ran.code == 0 and 'weather' in json.loads(ran.out)['simulation'], 'a report of its journal says that it is simulated', ran)
+free = STATE + '/free.yaml'
+with open(free, 'w') as f:
+    f.write('name: free\ngpu_hour_price: 0\n')
+ran = subprocess.run([MUSTER, 'demo', '--gpus', '64', '--port', '0', '--days', '0.01', '--speed', '6000', '--policy', free,
+                      '--state', STATE + '/free'], capture_output=True, text=True, env=env, timeout=60)
+books = json.loads(ask('goodput', '--journal', STATE + '/free/journal.db', '-o', 'json').out)
+check(ran.returncode == 0 and books['price'] == 0 and not books['price_assumed'], 'a policy file that names no price has none',
+      books)
+ran = ask('report', '--journal', STATE + '/free/journal.db', '-o', 'md')
+check('names no gpu_hour_price' in ran.out.replace('\\', ''), 'and the report says why no money is told', ran)
 ran = ask('get', 'nodes')
 check(ran.code == 5, 'afterwards nobody is there: exit 5', ran)
 finish()

@@ -137,6 +137,10 @@ USAGE = [
     ('bench llama3 --seeds 0', '--seeds must be'),
     ('journal verify /etc/passwd', 'is not a Muster journal'),
     ('completion tcsh', 'must be one of bash, zsh, fish'),
+    ('goodput --from 2026-02-30', '--from must be a time'),
+    ('timeline --to 2026-13-01', '--to must be a time'),
+    ('audit --at 2025-02-29', '--at must be a time'),
+    ('report --until 2026-04-31', '--until must be a time'),
 ]
 for line, part in USAGE:
     ran = run(*line.split())

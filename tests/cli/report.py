@@ -141,7 +141,8 @@ def markdown(report):
     check(ran.code == 0 and ran.out.startswith('<!doctype html>'), '- is standard output', ran)
     ran = of_days(7, '--price', '2.5', '-o', 'json')
     priced = json.loads(ran.out)
-    check(abs(priced['all']['lost_money'] - 2.5 * priced['all']['lost_gpu_h']) < 0.01, 'with a price, in money', priced['all'])
+    check(abs(priced['all']['lost_money'] - 2.5 * priced['all']['lost_gpu_h']) < 0.01 and priced['currency'] == 'USD' and
+          any(' USD)' in line for line in priced['headline']), 'with a price, in money', priced['headline'])
 
 
 def other_stretches(report):

@@ -54,10 +54,27 @@ try:
     check(ran.code == 0 and 'limits.out_cluster_pct 20 instead of 10' in ran.out and 'METRIC' in ran.out, 'as text', ran)
     ran = ask('--remove', 'node[0001-0002]', '--policy', 'cautious', '--days', '0.25', '--seeds', '2', '-o', 'json')
     check(ran.code == 0 and json.loads(ran.out)['changed']['nodes'] == 30, 'without two nodes, with another policy', ran)
+    command = json.loads(ran.out)['command']
+    check(command.startswith('muster whatif --policy cautious --remove'), 'a shipped policy by its name', command)
+    with open(STATE + '/mine.yaml', 'w') as mine:
+        mine.write('name: mine\nsilent_after: 5m\n')
+    ran = ask('--policy', STATE + '/mine.yaml', '--days', '0.25', '--seeds', '2', '-o', 'json')
+    check(ran.code == 0 and '--policy ' + STATE + '/mine.yaml' in json.loads(ran.out)['command'], 'a file by its name', ran)
+    listed = run('whatif', '--list', env=env)
+    newest = tool({})['items'][0]
+    wanted = (newest['id'], 'the policy', '0.25', newest['asked_utc'][:10])
+    check(listed.code == 0 and all(w in listed.out for w in wanted), 'listed', listed)
+    again = run('whatif', newest['id'], '-o', 'json', env=env)
+    check(again.code == 0 and json.loads(again.out)['id'] == newest['id'], 'an earlier answer once more', again)
+    ran = ask('--cancel')
+    check(ran.code == 3 and 'no what-if is running' in ran.err, 'nothing to cancel', ran)
 
     for args, code, words in ((('--set', 'limits.out_cluster_pct=400'), 2, 'must be 0 to 100, is 400'),
                               (('--set', 'limits.out_cluster_pc=4'), 2, 'did you mean limits.out_cluster_pct'),
                               (('--set', 'nothing'), 2, 'KEY=VALUE'), ((), 2, 'nothing is changed'),
+                              (('--set', 'limits.out_cluster_pct=10'), 2, '10 instead of 10: nothing changes'),
+                              (('--list', '--add-nodes', '4'), 2, 'nothing new is asked'),
+                              (('feedbeef',), 3, 'no what-if is called feedbeef'),
                               (('--remove', 'node9999'), 3, 'no node node9999'),
                               (('--remove-nodes', '32'), 2, 'none would be left'),
                               (('--spares', '30'), 2, 'at most'),
@@ -78,6 +95,14 @@ try:
     while any(c['state'] == 'running' for c in tool({}).get('items', [])) and time.time() < until:
         time.sleep(0.1)
     check(tool({})['items'][0]['state'] == 'cancelled', 'and it is over at the server', tool({}))
+    long = subprocess.Popen([MUSTER, 'whatif', '--add-nodes', '4', '--days', '60', '--seeds', '64', '--progress', 'never'],
+                            env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until = time.time() + 20
+    while not any(c['state'] == 'running' for c in tool({}).get('items', [])) and time.time() < until:
+        time.sleep(0.1)
+    ran = ask('--cancel')
+    check(ran.code == 0 and 'is being stopped' in ran.out, 'stopped from another terminal', ran)
+    check(long.wait(timeout=30) == 1, 'the one that asked is told')
     check(len(tool({})['items']) <= 8 and run('get', 'nodes', env=env).code == 0, 'the controller goes on')
 finally:
     demo.send_signal(signal.SIGTERM)

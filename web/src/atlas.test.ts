@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  map_command,
   bright_nodes, cell_text, count_unknown, cut_begin, cut_end, detail_of, each_node, each_rack, each_row, figure, fill_picture,
   fill_veil, fit, Hands, ink_on, job_colour, kScaleMax, kSteps, layout_atlas, luminance, make_palette, node_box, pack,
   palette_rgb, parse_rgb, reveal, scale_colour, tip_place, unit_at, value_of, visible, wheel_factor, zoom, type MapValues,
@@ -290,6 +291,9 @@ test('a filter keeps nodes bright by their name, their job or its name', () => {
   assert.equal(bright('llama'), '100');
   assert.equal(bright('', '17'), '100');
   assert.equal(bright('002', '17'), '000');
+  assert.equal(bright('state:idle'), '001', 'the tiles of the front page lead to the GPUs of a state');
+  assert.equal(bright('state:busy', '17'), '100');
+  assert.equal(bright('state:nonsense'), '000');
 });
 
 test('a veil covers the others, and nothing between them', () => {
@@ -332,4 +336,12 @@ test('the wheel zooms in when turned away, and no turn is wild', () => {
   assert.ok(Math.abs(wheel_factor(100, false, false) * wheel_factor(-100, false, false) - 1) < 1e-9);
   assert.equal(wheel_factor(-1e6, true, false), wheel_factor(-120, false, false));
   assert.ok(wheel_factor(-5, false, true) > wheel_factor(-5, false, false));
+});
+
+test('the command of a map lists what its colours say', () => {
+  assert.equal(map_command('state', ''), 'muster get nodes');
+  assert.equal(map_command('temp', 'node1'), 'muster get gpus');
+  assert.equal(map_command('peers', ''), 'muster get gpus -o wide');
+  assert.equal(map_command('money', 'state:suspect'), 'muster get gpus --state suspect -o wide');
+  assert.equal(map_command('state', 'state:; rm'), 'muster get nodes');
 });

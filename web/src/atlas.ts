@@ -4,6 +4,7 @@ import {
   column_at, column_left, line_at, line_top, rack_in, rack_stand, type Grid, type MapLayout, type Rack,
 } from './layout.js';
 import type { ClusterMap } from './types.js';
+import { kGpuStates } from './words.js';
 
 // Racks, nodes and GPUs as layout.ts places them, in units of one GPU: width and height are those of the picture, in pixels.
 export type Atlas = MapLayout;
@@ -441,10 +442,18 @@ export function fill_veil(out: Uint32Array, a: Atlas, bright: Uint8Array, pixel:
   }
 }
 
-// Nodes that stay bright: those with `text` in their name or their job's, and of job `job`. Nothing wanted: none fades.
+// "state:suspect" -> "s": nodes with a GPU in that state; what is no such filter is none.
+export function state_filter(text: string): string {
+  const name = /^state:(\w+)$/.exec(text.trim().toLowerCase())?.[1];
+  return kGpuStates.find((s) => s.name === name)?.letter ?? '';
+}
+
+// Nodes that stay bright: those with `text` in their name or their job's (or with a GPU in a state), and of job `job`. Nothing
+// wanted: none fades.
 export function bright_nodes(map: ClusterMap, text: string, job: string, job_name: (id: string) => string): Uint8Array | null {
   const wanted = text.trim().toLowerCase();
   if (!wanted && !job) return null;
+  const letter = state_filter(text);
   const named = new Map<string, boolean>(); // jobs have many nodes
   const job_fits = (id: string) => {
     const known = named.get(id);
@@ -455,6 +464,10 @@ export function bright_nodes(map: ClusterMap, text: string, job: string, job_nam
   };
   return Uint8Array.from(map.names, (name, n) => {
     const own = map.node_job[n] ?? '';
+    if (letter) {
+      const states = map.gpu_state.slice(n * map.gpus_per_node, (n + 1) * map.gpus_per_node);
+      return Number((!job || own === job) && states.includes(letter));
+    }
     return Number((!job || own === job) && (!wanted || name.toLowerCase().includes(wanted) || job_fits(own)));
   });
 }
@@ -530,4 +543,12 @@ export class Hands {
 export function wheel_factor(delta: number, in_lines: boolean, pinch: boolean): number {
   const pixels = Math.max(-120, Math.min(120, delta * (in_lines ? 16 : 1)));
   return Math.exp(-pixels * (pinch ? 0.01 : 0.0025));
+}
+
+// The command that lists what the colours say; `q` goes into it where the command line has that filter.
+export function map_command(colour: string, q: string): string {
+  const state = /^state:(busy|idle|suspect|repairing|drained|down|booting)$/.exec(q.trim())?.[1];
+  const filter = state ? ` --state ${state}` : '';
+  if (colour === 'state') return `muster get nodes${filter}`;
+  return `muster get gpus${filter}${['peers', 'risk', 'money'].includes(colour) ? ' -o wide' : ''}`;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { age, clock, hours, id_text, integer, percent, place, shell_word, span, time_of_day } from './format.js';
+import { age, clock, hours, id_text, integer, money, percent, place, shell_word, span, time_of_day } from './format.js';
 
 test('integers are grouped in threes', () => {
   assert.equal(integer(0), '0');
@@ -71,4 +71,10 @@ test('a copied command cannot be more than one command', () => {
   assert.equal(shell_word("x'; rm -rf ~; '"), "'x'\\''; rm -rf ~; '\\'''");
   assert.equal(shell_word('a\nreboot\u001b[2J\u202e'), "'a?reboot?[2J?'");
   assert.equal(shell_word(''), "''");
+});
+
+test('money carries its currency, and cents only where they matter', () => {
+  assert.equal(money(2084.4, 'USD'), '2,084 USD');
+  assert.equal(money(12.5, 'EUR'), '12.50 EUR');
+  assert.equal(money(0, 'USD'), '0.00 USD');
 });

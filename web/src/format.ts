@@ -26,6 +26,12 @@ export function hours(h: number): string {
   return integer(h);
 }
 
+// "2,084 USD"; below 100 with two decimals: "12.50 USD".
+export function money(amount: number, currency: string): string {
+  if (!Number.isFinite(amount)) return '–';
+  return `${Math.abs(amount) < 100 ? amount.toFixed(2) : integer(amount)} ${currency}`;
+}
+
 // A length of time in its two largest units: "42 s", "4 min 12 s", "3 h 5 min", "2 d 4 h".
 export function span(ms: number): string {
   if (!Number.isFinite(ms)) return '–';

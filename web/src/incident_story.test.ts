@@ -24,7 +24,8 @@ function report(change: Partial<Report> = {}): Report {
     closed_utc: null, total_s: 3600, phases: [], timeline: [], timeline_left_out: 0,
     affected: {
       where: 'n2, GPU 3', node: 'n2', rack: 'r0', gpu_slot: 3, pci: '', uuid: '', serial: '', nic: '', cable: '',
-      gpu_model: 'H200', jobs: [], jobs_present: [], lost_gpu_hours: 12.5, out_of_service_gpu_hours: 8, total_gpu_hours: 20.5,
+      gpu_model: 'H200', jobs: [], jobs_present: [], jobs_slowed: [], lost_gpu_hours: 12.5, starting_gpu_hours: 0,
+      slow_gpu_hours: 0, out_of_service_gpu_hours: 8, total_gpu_hours: 20.5, currency: 'USD', price_assumed: '',
       money: null, price_per_gpu_hour: null, replaced: [],
     },
     findings: [], evidence: [], evidence_left_out: 0, decisions: [], decisions_left_out: 0, held_back: [], frozen: [],
@@ -60,7 +61,11 @@ test('a headline says what, where, since when, and what it cost', () => {
 
 test('money is told only where the site has a price', () => {
   const { affected } = report();
-  assert.match(cost_words({ ...affected, money: 51.25 }), /51\.25 at the site's price$/);
+  assert.match(cost_words({ ...affected, money: 51.25 }), /51\.25 USD$/);
+  assert.match(cost_words({ ...affected, money: 51.25, price_assumed: 'H100 2.50 USD' }),
+    /51\.25 USD \(assumed: H100 2\.50 USD\)$/);
+  assert.match(cost_words({ ...affected, slow_gpu_hours: 3, starting_gpu_hours: 1.5 }),
+    /1\.5 of starts in vain, 3\.0 of gangs that were slow, 8\.0 out of service$/);
   assert.match(cost_words({ ...affected, total_gpu_hours: 0 }), /^no GPU-hours: no work was lost/);
   assert.match(cost_words({ ...affected, total_gpu_hours: 0, node: '' }), /not counted/);
 });

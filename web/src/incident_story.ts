@@ -1,5 +1,5 @@
 // The story of an incident, read from its report: pure, no fetching, no DOM. Every text in it is untrusted.
-import { clock, hours, id_text, place, span, time_of_day } from './format.js';
+import { clock, hours, id_text, money, place, span, time_of_day } from './format.js';
 import type { Approval, Finding, Incident } from './types.js';
 import { cause_words, stage_words, status_words, verb_words, witness_words } from './words.js';
 
@@ -77,9 +77,9 @@ export interface Report {
   timeline_left_out: number;
   affected: {
     where: string; node: string; rack: string; gpu_slot: number; pci: string; uuid: string; serial: string; nic: string;
-    cable: string; gpu_model: string; jobs: JobHit[]; jobs_present: string[]; lost_gpu_hours: number;
-    out_of_service_gpu_hours: number; total_gpu_hours: number; money: number | null; price_per_gpu_hour: number | null;
-    replaced: string[];
+    cable: string; gpu_model: string; jobs: JobHit[]; jobs_present: string[]; jobs_slowed: string[]; lost_gpu_hours: number;
+    starting_gpu_hours: number; slow_gpu_hours: number; out_of_service_gpu_hours: number; total_gpu_hours: number;
+    money: number | null; price_per_gpu_hour: number | null; currency: string; price_assumed: string; replaced: string[];
   };
   findings: { finding: number; kind: string; words: string; severity: string; code: number; confidence: number;
     opened_utc: string; cleared_why: string; }[];
@@ -130,9 +130,12 @@ export interface Headline {
 export function cost_words(affected: Report['affected']): string {
   if (affected.total_gpu_hours === 0 && !affected.node) return 'not counted in the report: it has no node of its own';
   if (affected.total_gpu_hours === 0) return 'no GPU-hours: no work was lost, and no GPU was out of service for it';
-  const money = affected.money === null ? '' : `, ${affected.money.toFixed(2)} at the site's price`;
+  const assumed = affected.price_assumed ? ` (assumed: ${affected.price_assumed})` : '';
+  const worth = affected.money === null ? '' : `, ${money(affected.money, affected.currency)}${assumed}`;
+  const some = (h: number, words: string) => (h > 0 ? `${hours(h)} ${words}, ` : '');
   return `${hours(affected.total_gpu_hours)} GPU-hours: ${hours(affected.lost_gpu_hours)} of work lost since checkpoints, ` +
-    `${hours(affected.out_of_service_gpu_hours)} out of service${money}`;
+    some(affected.starting_gpu_hours, 'of starts in vain') + some(affected.slow_gpu_hours, 'of gangs that were slow') +
+    `${hours(affected.out_of_service_gpu_hours)} out of service${worth}`;
 }
 
 export const kEndUnknown = 'how it ended is not on record';

@@ -4,6 +4,7 @@ import { cost_of, job_waterfall, losses_of, power_of, type JobGoodput } from './
 
 const kAnswer: JobGoodput = {
   from_utc: '', to_utc: '', installed_gpu_h: 100, unsettled_before_gpu_h: 0, goodput: 0.8, price: 2,
+  currency: 'USD', price_assumed: '',
   classes: { useful: 70, unsettled: 10, starting: 2, checkpoint: 5, slow: 3, lost_restart: 10 },
   rows: [
     { name: 'work', gpu_h: 80, classes: { useful: 70, unsettled: 10 } },

@@ -9,6 +9,8 @@ export interface JobGoodput {
   classes: Classes;
   goodput: number | null;
   price: number; // of a GPU-hour; 0: not said
+  currency: string;
+  price_assumed: string; // where a price that no policy names is from
   rows: { name: string; gpu_h: number; losses?: number; classes: Classes }[];
 }
 

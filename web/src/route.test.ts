@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kHome, open_page, parse_view, read_times, render_view, resolve_theme, utc_or_none, type View } from './route.js';
+import {
+  kHome, open_page, parse_view, read_odd, read_times, render_view, resolve_theme, typed_utc, utc_or_none, type View,
+} from './route.js';
 
 function again(view: View): View {
   const url = new URL(render_view(view), 'http://x');
@@ -11,7 +13,7 @@ test('a view survives the way through the URL', () => {
   const view: View = {
     page: 'jobs', id: '17_3', at: '2026-11-15T02:03:04Z', node: 'node 017/&?=', job: '17', incident: '12', leaf: 'l 3',
     jobs: 'queued', form: 'model=a&gpus=8', zoom: '1,2,3',
-    colour: 'temp', q: 'a b', from: '2026-11-14T00:00:00Z', to: '2026-11-15T00:00:00Z', theme: 'light',
+    colour: 'temp', q: 'a b', sort: '-gpus', from: '2026-11-14T00:00:00Z', to: '2026-11-15T00:00:00Z', theme: 'light',
   };
   assert.deepEqual(again(view), view);
   assert.deepEqual(again({ ...kHome, page: 'incidents', id: 'a/b ü' }), { ...kHome, page: 'incidents', id: 'a/b ü' });
@@ -36,6 +38,29 @@ test('times are UTC, and nothing else is one', () => {
   assert.equal(utc_or_none('2026-11-15'), '2026-11-15T00:00:00Z', 'a date alone is its midnight');
   for (const bad of ['2026-02-30', '2026-02-30T00:00']) assert.equal(utc_or_none(bad), '', 'no such day');
   for (const bad of ['', 'now', '2026', '2026-13-45T00:00', '1 Jan 2026']) assert.equal(utc_or_none(bad), '');
+});
+
+test('a typed time is one of 24 hours, in UTC', () => {
+  for (const text of ['2026-11-15 14:03:00', '2026-11-15T14:03', ' 2026-11-15 14:03 UTC ', '2026-11-15T14:03:00Z']) {
+    assert.equal(typed_utc(text), '2026-11-15T14:03:00Z', text);
+  }
+  assert.equal(typed_utc('2026-11-15'), '2026-11-15T00:00:00Z');
+  for (const bad of ['', '02:03 PM', '2026-11-15 02:03 PM', '15/11/2026 14:03', '2026-02-30 00:00']) {
+    assert.equal(typed_utc(bad), '', bad);
+  }
+});
+
+test('what an address says that no page knows is named', () => {
+  assert.deepEqual(read_odd('/map', '?by=temp'), ['“by” is nothing that can be chosen here']);
+  assert.match(read_odd('/map', '?colour=red')[0] ?? '', /^colour is one of state, .*, not “red”$/);
+  assert.deepEqual(read_odd('/nowhere', ''), ['there is no page “nowhere”']);
+  assert.deepEqual(read_odd('/jobs/17', '?jobs=ended&q=a&sort=-gpus&at=yesterday&theme=dark'), [], 'times are told elsewhere');
+  assert.equal(read_odd('/', `?${'abcdefgh'.split('').map((k) => `${k}=1`).join('&')}`).length, 4);
+});
+
+test('the order of a table is a column, and nothing else', () => {
+  assert.equal(parse_view('/jobs', '?sort=-gpus').sort, '-gpus');
+  assert.equal(parse_view('/jobs', '?sort=<b>').sort, '');
 });
 
 test('times of an address that are none are named', () => {

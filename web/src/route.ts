@@ -19,6 +19,7 @@ export interface View {
   jobs: JobsTab;
   colour: Colour;
   q: string; // what a list is filtered by
+  sort: string; // the column that a table is in the order of, with - before it falling; empty: the table's own order
   form: string; // what a page with questions was asked, as a query of its own
   zoom: string; // what part of a picture is shown, as that picture writes it
   from: string; // of a page about a stretch of time, in UTC; empty: its own choice
@@ -28,7 +29,7 @@ export interface View {
 
 export const kHome: View = {
   page: 'now', id: '', at: '', node: '', job: '', incident: '', leaf: '', jobs: 'running', colour: 'state', q: '',
-  form: '', zoom: '', from: '', to: '', theme: 'auto',
+  sort: '', form: '', zoom: '', from: '', to: '', theme: 'auto',
 };
 
 const kNameMax = 256; // a longer "name" is not one of ours
@@ -42,6 +43,11 @@ export function utc_or_none(text: string): string {
   return utc.slice(0, 10) === text.slice(0, 10) ? utc : ''; // 30 February is no day, whatever it would roll over to
 }
 
+// What a person types into a field for a time: "2026-11-15 02:03", with or without T, seconds, Z and UTC.
+export function typed_utc(text: string): string {
+  return utc_or_none(text.trim().replace(/\s*(UTC|Z)$/i, '').replace(/\s+/, 'T'));
+}
+
 const kTimes = ['at', 'from', 'to'] as const;
 
 // Times of an address that are none, as they were written; and whether the address says any in another way than it will be shown.
@@ -52,6 +58,25 @@ export function read_times(search: string): { wrong: string[]; rewritten: boolea
     wrong: written.filter((text) => !utc_or_none(text)),
     rewritten: written.some((text) => text !== utc_or_none(text)),
   };
+}
+
+const kChoices: Partial<Record<string, readonly string[]>> = {
+  jobs: ['running', 'queued', 'ended'], colour: kColours, theme: ['auto', 'dark', 'light'],
+};
+const kSaidMost = 4; // of an address that is wrong all over
+
+// What an address says that this page does not know, in words: names of fields, values of fields, pages. Times are read_times's.
+export function read_odd(path: string, search: string): string[] {
+  const out: string[] = [];
+  const [, name = ''] = path.split('/');
+  if (name && !kPages.some((p) => p === name)) out.push(`there is no page “${name.slice(0, kNameMax)}”`);
+  for (const [key, value] of new URLSearchParams(search)) {
+    const short = value.slice(0, kNameMax);
+    const allowed = kChoices[key];
+    if (!kKeys.some((k) => k === key)) out.push(`“${key.slice(0, kNameMax)}” is nothing that can be chosen here`);
+    else if (allowed && !allowed.includes(value)) out.push(`${key} is one of ${allowed.join(', ')}, not “${short}”`);
+  }
+  return out.slice(0, kSaidMost);
 }
 
 function piece(text: string): string {
@@ -80,6 +105,7 @@ export function parse_view(path: string, search: string): View {
     jobs: one_of('jobs', ['running', 'queued', 'ended'], 'running'),
     colour: one_of('colour', kColours, 'state'),
     q: text('q'),
+    sort: /^-?[a-z_]+$/.test(text('sort')) ? text('sort').slice(0, 40) : '',
     form: (query.get('form') ?? '').slice(0, kFormMax),
     zoom: text('zoom'),
     from: utc_or_none(text('from')),
@@ -89,7 +115,7 @@ export function parse_view(path: string, search: string): View {
 }
 
 const kKeys = [
-  'at', 'node', 'job', 'incident', 'leaf', 'jobs', 'colour', 'q', 'form', 'zoom', 'from', 'to', 'theme',
+  'at', 'node', 'job', 'incident', 'leaf', 'jobs', 'colour', 'q', 'sort', 'form', 'zoom', 'from', 'to', 'theme',
 ] as const;
 
 export function render_view(view: View): string {

@@ -59,6 +59,8 @@ test('a time that is still to come is told from the past', () => {
   assert.equal(is_ahead(reduce(page, { type: 'view', view: kHome })), false);
   assert.equal(time_notice([]), null);
   assert.match(time_notice(['yesterday'])?.what ?? '', /yesterday/);
+  assert.match(time_notice([], ['“by” is nothing'])?.what ?? '', /left aside: “by” is nothing\./);
+  assert.match(time_notice(['noon'], ['“by” is nothing'])?.next ?? '', /Also left aside: “by”/);
 });
 
 test('the same picture is the same object, so nothing is painted', () => {

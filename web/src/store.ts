@@ -69,12 +69,16 @@ export function first_page(view: View): Page {
   };
 }
 
-// What is said of times in the address that were not understood.
-export function time_notice(wrong: readonly string[]): Notice | null {
-  if (wrong.length === 0) return null;
+// What is said of times in the address that were not understood, and of what else no page knows (read_odd).
+export function time_notice(wrong: readonly string[], odd: readonly string[] = []): Notice | null {
+  if (wrong.length === 0) {
+    if (odd.length === 0) return null;
+    return { good: false, what: `Of this address something is left aside: ${odd.join('; ')}.`, next: '' };
+  }
+  const rest = odd.length > 0 ? ` Also left aside: ${odd.join('; ')}.` : '';
   return {
     good: false, what: `“${wrong.join('”, “')}” was not understood as a time, and is left aside.`,
-    next: 'Times are in UTC, such as 2026-11-15T02:03:04Z; a date alone is its midnight.',
+    next: `Times are in UTC, such as 2026-11-15T02:03:04Z; a date alone is its midnight.${rest}`,
   };
 }
 

@@ -38,6 +38,11 @@ test('a window without an end ends now, and without both is the last six hours',
   assert.equal(usual.from, now - kUsualMs);
   assert.ok(usual.to > now && usual.to < now + kUsualMs / 10);
   assert.equal(window_of(utc_of(kStart), '', now).from, kStart);
+  const hour = 3_600_000;
+  assert.equal(window_of('', '', now, now - hour).from, now - hour, 'a younger record is shown from its beginning on');
+  assert.equal(window_of('', '', now, now - 90 * hour).from, now - kUsualMs, 'an older one as usual');
+  assert.equal(window_of('', '', now, now - 1000).from, now - 600_000, 'one that has just begun has some width');
+  assert.equal(window_of(utc_of(now - 2 * hour), '', now, now - hour).from, now - 2 * hour, 'what is asked for is shown');
   assert.deepEqual(window_of('', utc_of(now), now), { from: now - kUsualMs, to: now });
   assert.deepEqual(window_of(utc_of(kStart), utc_of(now), now), { from: kStart, to: now });
   assert.equal(window_of(utc_of(now), utc_of(kStart), now).from, now - kUsualMs, 'backwards is none');

@@ -51,13 +51,17 @@ const kAhead = 0.03; // of a stretch that ends now: room to the right of the lin
 
 export const utc_of = (ms: number): string => new Date(Math.round(ms)).toISOString().replace('.000Z', 'Z');
 
-// What the URL says. Without an end it ends now, without both it is the last six hours.
-export function window_of(from_utc: string, to_utc: string, now: number): Stretch {
+const kLeastMs = 10 * kMinute; // of a record that has just begun
+
+// What the URL says. Without an end it ends now, without both it is the last six hours, or the whole of a younger record, whose
+// beginning is `first` once that is known.
+export function window_of(from_utc: string, to_utc: string, now: number, first = -Infinity): Stretch {
   const from = from_utc ? Date.parse(from_utc) : NaN;
   const to = to_utc ? Date.parse(to_utc) : NaN;
   if (to > from) return { from, to };
   if (Number.isNaN(from) && !Number.isNaN(to)) return { from: to - kUsualMs, to };
-  const begin = from < now ? from : now - kUsualMs;
+  const usual = Math.max(now - kUsualMs, Math.min(first, now - kLeastMs));
+  const begin = from < now ? from : usual;
   return { from: begin, to: now + (now - begin) * kAhead };
 }
 

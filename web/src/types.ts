@@ -10,7 +10,8 @@ export interface Summary {
   paused_by: string;
   policy: { name: string; hash: string };
   gpus: Record<string, number>;
-  losing?: { gpus: number; money_per_h: number | null }; // in an hour, as things stand
+  // In an hour, as things stand; `slow_gpus` of them of gangs that are slow.
+  losing?: { gpus: number; slow_gpus?: number; money_per_h: number | null; currency: string; price_assumed: string };
   jobs_at_risk?: number;
   nodes: { total: number; up: number; drained: number; down: number };
   jobs: Record<string, number>;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  bars_of, changes_something, cli_of, difference_text, duration_text, estimate_text, kNothing, kSettings, number_text,
-  other_lines, parse_form, parse_lines, parse_setting, render_form, setting_now, titles, tool_input, with_setting, type Estimate,
-  type Metric,
+  bars_of, case_words, changes_something, cli_of, difference_text, duration_text, estimate_text, kNothing, kSettings, no_change,
+  number_text, other_lines, parse_form, parse_lines, parse_setting, render_form, setting_now, titles, tool_input, with_setting,
+  type Estimate, type Metric,
 } from './whatif.js';
 
 const estimate = (mean: number | null, half = 0): Estimate =>
@@ -47,6 +47,25 @@ test('the command asks the same', () => {
   assert.equal(cli_of(form),
     "muster whatif --set limits.out_cluster_pct=20 --add-nodes 8 --remove 'node[1-2]' --days 3 --jobs mix:llm");
   assert.equal(cli_of(kNothing), 'muster whatif --help');
+});
+
+test('what is so already is no change', () => {
+  const policy = { limits: { out_cluster_pct: 10, out_rack_pct: 30 }, silent_after: 180e9, scheduling: { backfill: true } };
+  const same = with_setting(kNothing, 'limits.out_cluster_pct', '10');
+  assert.equal(no_change(same, policy), 'limits.out_cluster_pct 10 instead of 10: nothing changes.');
+  assert.notEqual(no_change(with_setting(same, 'scheduling.backfill', 'true'), policy), '');
+  assert.notEqual(no_change(with_setting(kNothing, 'silent_after', '3m'), policy), '');
+  assert.equal(no_change(with_setting(same, 'limits.out_rack_pct', '31'), policy), '', 'one of two changes');
+  assert.equal(no_change({ ...same, add: '4' }, policy), '');
+  assert.equal(no_change(same, null), '', 'the server knows better');
+  assert.equal(no_change(kNothing, policy), '');
+});
+
+test('two of the same change are told apart', () => {
+  const one = { id: 'a', state: 'done', done: 1, command: '', cpu_s_about: 1, changes: ['8 more nodes'] } as const;
+  assert.equal(case_words({ ...one, changes: [], days: 3, seeds: 8, weather: 1, asked_utc: '2026-11-15T14:03:04Z' }),
+    '3 days, 8 seeds, faults at x1, asked at 2026-11-15 14:03 UTC');
+  assert.equal(case_words({ ...one, changes: [] }), '', 'an older server does not say');
 });
 
 test('settings are read from the policy in force', () => {

@@ -114,6 +114,17 @@ export function setting_now(policy: unknown, key: string, kind: Kind): string {
   return kind === 'time' ? duration_text(at) : String(at);
 }
 
+// Why there would be nothing to try: all that is set is so already. Empty: something changes, as far as is known here.
+export function no_change(form: Form, policy: unknown): string {
+  if (form.set.length === 0 || changes_something({ ...form, set: [] })) return '';
+  const same = form.set.map(([key, value]) => {
+    const now = setting_now(policy, key, kSettings.find((s) => s.key === key)?.kind ?? 'number');
+    return now !== '' && (now === value || (Number(now) === Number(value) && value.trim() !== '')) ? now : '';
+  });
+  if (same.some((now) => now === '')) return '';
+  return `${form.set.map(([key, value], i) => `${key} ${value} instead of ${same[i]}`).join(', ')}: nothing changes.`;
+}
+
 // The form with one setting given, or with "" taken back.
 export function with_setting(form: Form, key: string, value: string): Form {
   const others = form.set.filter(([k]) => k !== key);
@@ -151,6 +162,7 @@ export interface Metric {
   decimals: number;
   better: string;
   first: boolean; // what a person asks first
+  part?: boolean; // of the nearest one above that is none
   base: Estimate;
   changed: Estimate;
   difference: Estimate;
@@ -172,13 +184,14 @@ export interface Case {
   done: number;
   command: string;
   cpu_s_about: number;
+  asked_utc?: string;
   changes: string[];
   error?: { what: string; next: string };
-  // once it is done
-  from_utc?: string;
   days?: number;
   seeds?: number;
   weather?: number;
+  // once it is done
+  from_utc?: string;
   price?: number | null;
   base?: Side;
   changed?: Side;
@@ -187,6 +200,17 @@ export interface Case {
   method?: string;
   metrics?: Metric[];
 }
+
+// "3 days, 8 seeds, faults at x1, asked at 2026-11-15 14:03 UTC": what tells two of the same change apart.
+export function case_words(c: Case): string {
+  const known = (value: number | undefined, words: (n: number) => string) => (value === undefined ? [] : [words(value)]);
+  return [
+    ...known(c.days, (n) => count_days(n)), ...known(c.seeds, (n) => `${n} seed${n === 1 ? '' : 's'}`),
+    ...known(c.weather, (n) => `faults at x${n}`),
+    ...(c.asked_utc ? [`asked at ${c.asked_utc.slice(0, 16).replace('T', ' ')} UTC`] : []),
+  ].join(', ');
+}
+const count_days = (n: number): string => `${n} day${n === 1 ? '' : 's'}`;
 
 export const kOutcomes: Record<Outcome, string> = {
   better: 'better', worse: 'worse', differs: 'differs', not_shown: 'no difference shown', same: 'the same',

@@ -117,23 +117,6 @@ export const kWaste: { name: string; label: string; what: string }[] = [
   { name: 'idle', label: 'idle', what: 'healthy, in service, no job' },
 ];
 
-// Faults the twin can be given, with what a real cluster would show.
-export const kFaults: { name: string; label: string; what: string; per_gpu: boolean }[] = [
-  { name: 'gpu_off_bus', label: 'GPU falls off the bus', what: 'Xid 79, the GPU vanishes, its job dies', per_gpu: true },
-  { name: 'ecc_uncorrectable', label: 'Uncorrectable memory error', what: 'Xid 94/95, the job dies', per_gpu: true },
-  { name: 'row_remap', label: 'Row remap pending', what: 'Xid 63, needs a reset at the next chance', per_gpu: true },
-  { name: 'nvlink_degraded', label: 'NVLink degrades', what: 'Xid 74, link errors rise', per_gpu: true },
-  { name: 'pcie_degraded', label: 'PCIe degrades', what: 'narrower link, steps slow down', per_gpu: true },
-  { name: 'thermal', label: 'GPU overheats', what: 'clocks drop, temperature rises', per_gpu: true },
-  { name: 'gsp_hang', label: 'GPU firmware hangs', what: 'Xid 119, the GPU stops answering', per_gpu: true },
-  { name: 'nic_flap', label: 'NIC link flaps', what: 'link down and up again', per_gpu: true },
-  { name: 'cable_down', label: 'Cable goes down', what: 'link down and stays down', per_gpu: true },
-  { name: 'node_hang', label: 'Node hangs', what: 'nothing is heard from it', per_gpu: false },
-  { name: 'host_crash', label: 'Host crashes', what: 'node goes down and comes back', per_gpu: false },
-  { name: 'slow_gpu', label: 'GPU silently slow', what: 'no error: only step times tell', per_gpu: true },
-  { name: 'storage_stall', label: 'Storage stalls', what: 'checkpoints crawl on every node', per_gpu: false },
-];
-
 // The phase that a list of jobs is asked for by while nothing is in it.
 export const kFirstPhase = { running: 'running', queued: 'queued', ended: 'completed' } as const;
 

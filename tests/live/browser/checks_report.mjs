@@ -30,6 +30,14 @@ async function parts_are_seen(page, report, view, check) {
   const black = await page.locator('svg rect, svg circle').evaluateAll((all) =>
     all.filter((e) => getComputedStyle(e).fill === 'rgb(0, 0, 0)').length);
   check(black === 0, `${view}: everything that is drawn has its colour`);
+  const own = page.viewportSize().width < 700 ? '_narrow' : '';
+  const small = await page.locator(`#trend${own} text, #fall${own} text`).evaluateAll((all) =>
+    all.filter((t) => t.getBoundingClientRect().height < 10).length);
+  check(small === 0, `${view}: what is written in the drawings can be read`);
+  const labels = await page.locator('#trend circle title').allTextContents();
+  const different = new Set(labels.map((l) => l.slice(0, l.lastIndexOf(':'))));
+  check(different.size === labels.length, `${view}: no two bars have one label`);
+  check(!(await page.textContent('main')).includes('`'), `${view}: commands are shown as such`);
   const rows = await page.locator('#incidents tbody tr').count();
   check(rows === Math.min(60, report.incidents.length), `${view}: a row for each of ${rows} incidents`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

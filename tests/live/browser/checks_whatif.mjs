@@ -86,12 +86,32 @@ async function wrong_questions(page, origin, check) {
   check(true, 'an answer that is not kept any more is said to be gone');
 }
 
-async function viewers_are_told(browser, origin, check) {
+async function nothing_new(page, origin, check) {
+  await page.goto(`${origin}/whatif`);
+  await page.waitForSelector('[data-ready="true"]');
+  const now = await wait_for('the policy in force', 10, async () =>
+    /^now (\d+)/.exec(await page.locator('input[name="limits.out_cluster_pct"]').getAttribute('placeholder') ?? '')?.[1]);
+  await page.fill('input[name="limits.out_cluster_pct"]', now);
+  await wait_for('the word', 5, async () => /nothing changes/.test(await page.textContent('[data-idle]')));
+  check(await page.isDisabled('button[type="submit"]'), `${now} instead of ${now} is no change, and cannot be tried`);
+  const refused = await api(page, kTool, { policy: { 'limits.out_cluster_pct': Number(now) } });
+  check(/nothing changes/.test(refused.error?.what ?? ''), 'nor may it be asked of the server');
+  const earlier = await page.textContent('.whatif-earlier');
+  const told = /days?, \d+ seeds?, faults at x[\d.]+, asked at \d{4}-/.test(earlier);
+  check(told, 'what was asked before is told with its days and time');
+}
+
+async function viewers_are_told(browser, origin, id, check) {
   const stranger = await browser.newContext();
   const page = await stranger.newPage();
   await page.goto(`${origin}/whatif?form=${encodeURIComponent('add=4')}`);
   await wait_for('why not', 20, async () => /Operators may ask/.test(await page.textContent('main')));
   check(await page.isDisabled('button[type="submit"]'), 'a viewer is told why, and cannot ask');
+  await page.goto(`${origin}/whatif?form=${encodeURIComponent(`id=${id}`)}`);
+  await page.waitForSelector('[data-whatif][data-state="done"]');
+  check(await page.locator('tr[data-metric="lost_pct"]').count() === 1, 'but reads an answer by its link');
+  const denied = await api(page, kTool, { cancel: id });
+  check(denied.error !== undefined, 'and may stop nothing');
   await stranger.close();
 }
 
@@ -99,8 +119,10 @@ async function viewers_are_told(browser, origin, check) {
 export async function whatif_checks({ page, browser, demo, check, pictures = '' }) {
   await the_form_asks(page, demo.origin, check);
   if (pictures) await page.screenshot({ path: join(pictures, 'whatif.png') });
+  const id = await page.getAttribute('[data-whatif]', 'data-whatif');
   await the_answer_stays(page, check);
   await one_is_cancelled(page, demo.origin, check);
   await wrong_questions(page, demo.origin, check);
-  await viewers_are_told(browser, demo.origin, check);
+  await nothing_new(page, demo.origin, check);
+  await viewers_are_told(browser, demo.origin, id, check);
 }

@@ -13,6 +13,8 @@ import {
   api, browser_or_skip, checker, kChromium, kEveryPage, kQuiet, kRoot, page_name, picture, ready, run_test, start_demo, wait_for, watch,
 } from './browser.mjs';
 import { map_checks } from './checks_map.mjs';
+import { money_checks } from './checks_money.mjs';
+import { room_checks } from './checks_room.mjs';
 import { times_checks } from './checks_times.mjs';
 
 const chromium = browser_or_skip('browser_pages');
@@ -215,6 +217,8 @@ async function main() {
   await filters_and_links(page);
   await keys_alone(page);
   await map_checks({ page, origin: demo.origin, check, picture });
+  await money_checks({ page, origin: demo.origin, check });
+  await room_checks({ page, context, demo, check });
   check(seen.foreign.length === 0, `no request left for another host ${seen.foreign}`);
   check(seen.errors.length === 0, `the console has no errors ${seen.errors.join(' | ')}`);
   // Of a time before the record the server knows nothing, which the browser logs as an error of its own.

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
+import { GoKeys } from '../keys.js';
 import type { Live } from '../live.js';
-import { resolve_theme, type Theme } from '../route.js';
+import { resolve_theme, type PageName, type Theme } from '../route.js';
 import { unknown_time, wanted_by, type Page, type Store } from '../store.js';
 import type { Trouble } from '../types.js';
 import { Panel, TroubleBox } from './bits.js';
@@ -12,7 +13,7 @@ import { IncidentsPage } from './incidents_page.js';
 import { JobPage } from './job_page.js';
 import { JobsPage } from './jobs_page.js';
 import { MapPage } from './map_page.js';
-import { Here, kGoKeys } from './nav.js';
+import { Here } from './nav.js';
 import { NowPage } from './now_page.js';
 import { PlanPage } from './plan_page.js';
 import { PolicyPage } from './policy_page.js';
@@ -57,8 +58,7 @@ function use_theme(theme: Theme): 'dark' | 'light' {
   return resolved;
 }
 
-const kGoMs = 1500; // within which the key after `g` counts
-let going = -Infinity; // when `g` was pressed
+const go_keys = new GoKeys();
 
 function on_key(event: KeyboardEvent, page: Page, live: Live): void {
   const target = event.target as HTMLElement;
@@ -69,9 +69,7 @@ function on_key(event: KeyboardEvent, page: Page, live: Live): void {
     return;
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const now = performance.now();
-  const to = now - going < kGoMs ? kGoKeys[event.key] : undefined;
-  going = event.key === 'g' && !to ? now : -Infinity;
+  const to = go_keys.press(event.key, performance.now());
   if (to) live.open(to);
   else if (event.key === '/') document.getElementById('search')?.focus();
   else if (event.key === '[' || event.key === '{') later(page, event.key === '[' ? -kMinute : -60 * kMinute, live);
@@ -95,10 +93,27 @@ function Body({ page, theme, live }: { page: Page; theme: string; live: Live }) 
   }
 }
 
+// The first stop of the Tab key: past the links of the header, seen while it has the focus. The address stays what it is.
+function SkipLinks({ page }: { page: PageName }) {
+  const skip = (id: string) => (event: MouseEvent) => {
+    const to = document.getElementById(id);
+    if (!to) return;
+    event.preventDefault();
+    to.focus();
+    to.scrollIntoView({ block: 'start' });
+  };
+  return (
+    <div class="skip">
+      {page === 'now' && <a href="#title-incidents" onClick={skip('title-incidents')}>Skip to the incidents</a>}
+      <a href="#content" onClick={skip('content')}>Skip to the main content</a>
+    </div>
+  );
+}
+
 // Instead of a page of empty lists, which would read as if all had been well.
 function Unknown({ trouble }: { trouble: Trouble }) {
   return (
-    <main class="main-wide" data-unknown-time>
+    <main id="content" tabIndex={-1} class="main-wide" data-unknown-time>
       <Panel name="unknown" title="Nothing is known of that time"><TroubleBox trouble={trouble} /></Panel>
     </main>
   );
@@ -124,6 +139,7 @@ export function App({ store, live }: { store: Store; live: Live }) {
   return (
     <Here.Provider value={{ view, live }}>
       <div class={`page page-${view.page}`} data-ready={String(ready)} data-page={view.page}>
+        <SkipLinks page={view.page} />
         <Header page={page} live={live} />
         <SimBanner text={summary?.simulation ?? page.present?.simulation ?? ''} />
         <TimeBar page={page} live={live} />

@@ -28,7 +28,7 @@ export function Words({ text }: { text: string }) {
 }
 
 // Commands that know the past.
-const kOfThePast = /^muster (get|describe|explain|diagnose job) /;
+const kOfThePast = /^muster (get|describe|explain|diagnose job|audit)\b/;
 
 // The command that gives the same answer in a terminal; a click copies it.
 export function Cli({ command: plain }: { command: string }) {
@@ -67,7 +67,7 @@ export function Panel({ name, title, cli, aside, children }: PanelProps) {
   return (
     <section class={`panel panel-${name}`} aria-labelledby={`title-${name}`}>
       <header class="panel-head">
-        <h2 id={`title-${name}`}>{title}</h2>
+        <h2 id={`title-${name}`} tabIndex={-1}>{title}</h2>
         {aside}
         {cli && <Cli command={cli} />}
       </header>

@@ -4,6 +4,7 @@ import { chart_of, kBottom, kLeft, kRight, labels_of, money, step_to, type Point
 import { cli_of, show_cli, tool_input, type Form } from '../plan_form.js';
 import { Empty, Panel, TroubleBox } from './bits.js';
 import { use_slow_tool } from './plan_result.js';
+import { ScrollBox } from './scroll_box.js';
 
 interface Design {
   number: number;
@@ -105,7 +106,7 @@ function Scatter({ answer, pick, show }: { answer: Designs; pick: number; show: 
 function DesignTable({ answer, pick, show }: { answer: Designs; pick: number; show: (change: Partial<Form>) => void }) {
   const timed = answer.designs.some((d) => d.days !== undefined);
   return (
-    <div class="plan-scroll" tabIndex={0} role="region" aria-label="Designs, the cheapest first">
+    <ScrollBox class="plan-scroll" label="Designs, the cheapest first">
       <table class="plan-table">
         <thead>
           <tr>
@@ -138,7 +139,7 @@ function DesignTable({ answer, pick, show }: { answer: Designs; pick: number; sh
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   );
 }
 

@@ -351,7 +351,7 @@ export function FabricPage({ page, live }: { page: Page; theme: string; live: Li
   const leaves = fabric?.leaves.filter((leaf) => leaf_fits(leaf, view.q)) ?? [];
   const rows = matrix_rows(leaves, view.job ? job.answer?.leaves ?? null : null, view.job);
   return (
-    <main class={view.leaf || view.job ? 'fabric-main with-side' : 'fabric-main'}>
+    <main id="content" tabIndex={-1} class={view.leaf || view.job ? 'fabric-main with-side' : 'fabric-main'}>
       <div class="fabric-column">
         <Panel name="fabric-links" title={<>Bad links <b>{fabric ? integer(fabric.items.length + fabric.left_out) : ''}</b></>}
           cli="muster get links">

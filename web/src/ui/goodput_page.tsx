@@ -1,8 +1,7 @@
 import './goodput_page.css';
 import { useRef } from 'preact/hooks';
-import { clock, count, hours, integer, percent, span } from '../format.js';
+import { clock, count, hours, integer, money, percent, span } from '../format.js';
 import type { Live } from '../live.js';
-import { utc_or_none } from '../route.js';
 import type { Page } from '../store.js';
 import {
   kBy, kStretches, looked_for, of_class, parse_question, render_question, stretch_before, stretch_name, waste_of, waterfall,
@@ -12,6 +11,7 @@ import { cause_words, kWaste } from '../words.js';
 import { use_tool } from './ask.js';
 import { Empty, Panel, Swatch, TroubleBox, Words } from './bits.js';
 import { To } from './nav.js';
+import { UtcInput } from './utc_input.js';
 
 const kEveryMs = 15_000; // the present is asked for again
 const kNotWaste = ['useful', 'unsettled'];
@@ -41,6 +41,8 @@ interface Goodput {
   classes: Classes;
   goodput: number | null;
   price: number; // of a GPU-hour; 0: not said
+  currency: string;
+  price_assumed: string; // where a price that no policy names is from
   rows: Row[];
   rows_left_out: number;
   nobody: { gpu_h: number; classes: Classes };
@@ -132,7 +134,7 @@ function Fall({ answer, question, ask }: { answer: Goodput; question: Question; 
         <span class="step-name" />
         <span class="step-axis"><span>{hours(fall.begin_h)}</span><span>{hours(fall.end_h)} GPU-hours</span></span>
         <span class="step-hours">GPU-hours</span><span class="step-share">share</span>
-        {price > 0 && <span class="step-money">money</span>}
+        {price > 0 && <span class="step-money">{answer.currency}</span>}
       </div>
       {fall.steps.map((step, i) => (
         <StepRow key={step.name} step={step} before={fall.steps[i - 1]} fall={fall} price={price} question={question} ask={ask} />
@@ -153,7 +155,11 @@ function Headline({ answer }: { answer: Goodput }) {
       </span> goodput
       <span class="pair"><b>{hours(of_class(classes, 'useful'))}</b> useful</span>
       <span class="pair"><b>{hours(waste)}</b> not useful</span>
-      {price > 0 && <span class="pair"><b>{hours(waste * price)}</b> at {hours(price)} a GPU-hour</span>}
+      {price > 0 && (
+        <span class="pair" data-money={waste * price}>
+          <b>{money(waste * price, answer.currency)}</b> at {money(price, answer.currency)} a GPU-hour
+        </span>
+      )}
       <span class="muted">
         {clock(answer.from_utc)} to {clock(answer.to_utc)}, {span(Date.parse(answer.to_utc) - Date.parse(answer.from_utc))}
       </span>
@@ -175,6 +181,7 @@ function Meaning({ answer, question }: { answer: Goodput; question: Question }) 
       <p><b>Goodput</b>: useful over what was neither idle nor unsettled.</p>
       {question.close_up && <p>The scale does not begin at 0: a bar with a torn edge is longer than it is drawn.</p>}
       {answer.price === 0 && <p><Words text="No money is shown: the policy names no `gpu_hour_price`." /></p>}
+      {answer.price_assumed && <p>The price of a GPU-hour is <b>assumed</b>: {answer.price_assumed}.</p>}
     </div>
   );
 }
@@ -187,7 +194,6 @@ function Ask({ page, live }: { page: Page; live: Live }) {
     const stretch = stretch_before(view.at || (summary?.now_utc ?? ''), ms);
     if (stretch) live.go(view.at ? { from: stretch.from } : stretch);
   };
-  const typed = (event: Event) => utc_or_none((event.currentTarget as HTMLInputElement).value);
   return (
     <div class="goodput-ask">
       <div class="row" role="group" aria-label="Stretch of time">
@@ -199,11 +205,9 @@ function Ask({ page, live }: { page: Page; live: Live }) {
           onClick={() => live.go({ from: '', to: '' })}>all</button>
       </div>
       <div class="row">
-        <label>from <input type="datetime-local" step="1" value={view.from.slice(0, 19)}
-          onChange={(event) => live.go({ from: typed(event) })} /></label>
-        <label>to <input type="datetime-local" step="1" value={to.slice(0, 19)} disabled={Boolean(view.at)}
-          title={view.at ? 'The moment that is shown' : 'Empty: now'}
-          onChange={(event) => live.go({ to: typed(event) })} /></label>
+        <label>from <UtcInput value={view.from} empty put={(from) => live.go({ from })} /></label>
+        <label>to <UtcInput value={to} empty disabled={Boolean(view.at)} put={(until) => live.go({ to: until })}
+          title={view.at ? 'The moment that is shown' : 'Empty: now'} /></label>
         <span class="muted">UTC{!to && ', up to now'}</span>
       </div>
     </div>
@@ -259,7 +263,7 @@ function RowsPanel({ shown, ask }: { shown: Shown; ask: (q: Partial<Question>) =
                 <th class="left">{question.by}</th><th title="That had a part in it, where it is known">jobs</th>
                 {question.by === 'cause' && <th title="That lost the steps since their last checkpoint">attempts lost</th>}
                 <th>GPU-hours</th><th>{word}</th><th title="Of the whole cluster's">share</th>
-                {answer.price > 0 && <th>money</th>}
+                {answer.price > 0 && <th>{answer.currency}</th>}
                 <th class="left wide">by class</th>
               </tr>
             </thead>
@@ -315,7 +319,7 @@ function JobsPanel({ shown }: { shown: Shown }) {
             <tr>
               <th>id</th><th class="left">name</th><th class="left">account</th><th class="left">queue</th>
               <th>GPU-hours</th><th>useful</th><th>{word}</th>
-              {answer.price > 0 && <th>money</th>}<th class="left wide">by class</th>
+              {answer.price > 0 && <th>{answer.currency}</th>}<th class="left wide">by class</th>
             </tr>
           </thead>
           <tbody>{jobs.map((job) => <JobLine key={job.id} job={job} shown={shown} largest={largest} />)}</tbody>
@@ -350,7 +354,7 @@ export function GoodputPage({ page, live }: { page: Page; live: Live }) {
   const ask = (change: Partial<Question>) => live.go({ q: render_question({ ...question, ...change }) });
   const more = question.most ? waste_word(question.most) : undefined;
   return (
-    <main class={answer || trouble ? 'goodput' : 'goodput reading'} aria-busy={!answer && !trouble}>
+    <main id="content" tabIndex={-1} class={answer || trouble ? 'goodput' : 'goodput reading'} aria-busy={!answer && !trouble}>
       <Panel name="goodput" title="Where the GPU-hours went" cli={cli} aside={
         <button type="button" class="button" aria-pressed={question.close_up}
           onClick={() => ask({ close_up: !question.close_up })}

@@ -358,7 +358,7 @@ export function IncidentPage({ page, live }: { page: Page; live: Live }) {
   const waiting = page.approvals.filter((a) => id_text(a.incident) === id);
   const cli = `muster incident ${shell_word(id)}`;
   return (
-    <main class="story" data-report={report ? 'read' : 'none'} data-incident={id}>
+    <main id="content" tabIndex={-1} class="story" data-report={report ? 'read' : 'none'} data-incident={id}>
       <p class="links"><To page="incidents">◀ all incidents</To></p>
       <Panel name="story" title={`Incident ${id}`} cli={cli} aside={<Exports report={report} />}>
         <TroubleBox trouble={told.trouble ?? undefined} />

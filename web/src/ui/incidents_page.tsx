@@ -207,7 +207,7 @@ export function IncidentsPage({ page, live }: { page: Page; live: Live }) {
   const forgotten = (summary?.incidents.total ?? 0) - known.size;
   const ready = page.incidents !== null;
   return (
-    <main class="incidents-main">
+    <main id="content" tabIndex={-1} class="incidents-main">
       <div class="incidents-open">
         <ApprovalsPanel approvals={page.approvals} busy={page.busy} now_utc={now_utc} trouble={troubles.guard} live={live} />
         <Panel name="incidents-open" title={<>Open <b>{integer(open.length)}</b></>} cli="muster get incidents --open">

@@ -1,4 +1,4 @@
-import { clock, hours, integer, percent, shell_word } from '../format.js';
+import { clock, hours, integer, money, percent, shell_word } from '../format.js';
 import { cost_of, job_waterfall, losses_of, power_of, type JobGoodput } from '../job_cost.js';
 import type { Step } from '../waterfall.js';
 import { kWaste } from '../words.js';
@@ -47,15 +47,15 @@ function CostLine({ answer, left_gpu_h, draw }: { answer: JobGoodput; left_gpu_h
   const { price } = answer;
   const cost = cost_of(answer, left_gpu_h);
   const power = draw && power_of(draw.power_w, draw.power_known, draw.ranks);
-  const money = (h: number) => (price > 0 ? `, ${hours(h * price)} in money` : '');
+  const worth = (h: number) => (price > 0 ? `, ${money(h * price, answer.currency)}` : '');
   return (
     <dl class="facts job-cost">
-      <dt>used so far</dt><dd><b data-used={cost.used_h}>{hours(cost.used_h)}</b> GPU-hours{money(cost.used_h)}</dd>
-      <dt>of that not useful</dt><dd>{hours(cost.lost_h)} GPU-hours ({percent(cost.lost_share)}){money(cost.lost_h)}</dd>
+      <dt>used so far</dt><dd><b data-used={cost.used_h}>{hours(cost.used_h)}</b> GPU-hours{worth(cost.used_h)}</dd>
+      <dt>of that not useful</dt><dd>{hours(cost.lost_h)} GPU-hours ({percent(cost.lost_share)}){worth(cost.lost_h)}</dd>
       <dt>expected in all</dt>
       <dd>
         {cost.all_h === null ? <span class="muted">not known: steps to go or their pace are not told</span>
-          : <>{hours(cost.all_h)} GPU-hours{money(cost.all_h)}, {hours(cost.left_h ?? 0)} still to come at its present pace</>}
+          : <>{hours(cost.all_h)} GPU-hours{worth(cost.all_h)}, {hours(cost.left_h ?? 0)} still to come at its present pace</>}
       </dd>
       <dt>draws now</dt>
       <dd>
@@ -75,7 +75,7 @@ function Losses({ answer }: { answer: JobGoodput }) {
       <thead>
         <tr>
           <th class="left">lost to</th><th title="That lost the steps since their last checkpoint">attempts</th><th>GPU-hours</th>
-          {answer.price > 0 && <th>money</th>}
+          {answer.price > 0 && <th>{answer.currency}</th>}
         </tr>
       </thead>
       <tbody>
@@ -113,6 +113,7 @@ export function JobGoodputPanel({ id, moment, left_gpu_h, draw }: {
           {answer.price === 0 && (
             <p class="job-meaning"><Words text="No money is shown: the policy names no `gpu_hour_price`." /></p>
           )}
+          {answer.price_assumed && <p class="job-meaning">The price of a GPU-hour is assumed: {answer.price_assumed}.</p>}
         </>
       )}
     </Panel>

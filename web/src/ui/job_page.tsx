@@ -131,7 +131,7 @@ export function JobPage({ page, theme, live }: { page: Page; theme: string; live
   const job = asked.answer;
   const members = (job as unknown as { members?: string[] } | null)?.members;
   return (
-    <main class="job-whole" data-job-page={id}>
+    <main id="content" tabIndex={-1} class="job-whole" data-job-page={id}>
       <div class="main job-main">
         <div class="column-main">
           <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} node={view.node} job={id} theme={theme}

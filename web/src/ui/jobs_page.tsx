@@ -1,6 +1,6 @@
 import './jobs_page.css';
 import { age, clock, count, id_text, integer, percent, span } from '../format.js';
-import { fits, jobs_command, why_waits } from '../jobs_list.js';
+import { fits, jobs_command, sort_jobs, sorted_command, why_waits } from '../jobs_list.js';
 import { kEndedShown, type Live } from '../live.js';
 import type { JobsTab } from '../route.js';
 import { split_jobs, type Page } from '../store.js';
@@ -10,6 +10,7 @@ import { use_answer } from './ask.js';
 import { Empty, Panel, TroubleBox, Words } from './bits.js';
 import { Progress } from './jobs_panel.js';
 import { To } from './nav.js';
+import { SortHead } from './sort_head.js';
 
 const kRowsMax = 500;
 const kForecastMs = 5000;
@@ -62,15 +63,16 @@ export function JobsPage({ page, live }: { page: Page; live: Live }) {
   const asked = use_answer<{ items: QueueForecast[] }>('/api/v1/forecast', view.at, tab === 'queued' ? kForecastMs : 0);
   const forecasts = new Map((asked.answer?.items ?? []).map((f) => [f.job, f]));
   const fitting = groups[tab].filter((job) => !view.q || fits(job, view.q));
-  const shown = tab === 'queued'
+  const in_line = tab === 'queued'
     ? [...fitting].sort((a, b) => (forecasts.get(id_text(a.id))?.place ?? 1e9) - (forecasts.get(id_text(b.id))?.place ?? 1e9))
     : fitting;
+  const shown = sort_jobs(in_line, view.sort, forecasts);
   // The queue in its order, with what is expected, has a command of its own.
-  const cli = tab === 'queued' && !view.q ? 'muster explain queue'
-    : jobs_command(shown, kFirstPhase[tab], view.q !== '', tab === 'ended' ? kEndedShown : 0);
+  const cli = tab === 'queued' && !view.q && !view.sort ? 'muster explain queue'
+    : sorted_command(jobs_command(shown, kFirstPhase[tab], view.q !== '', tab === 'ended' ? kEndedShown : 0), view.sort);
   const ended = ['completed', 'failed', 'cancelled'].reduce((n, phase) => n + (summary?.jobs[phase] ?? 0), 0);
   return (
-    <main class="main-wide">
+    <main id="content" tabIndex={-1} class="main-wide">
       <Panel name="all-jobs" title="Jobs" cli={cli}
         aside={<>
           <div class="tabs" role="tablist" aria-label="Phase">
@@ -95,14 +97,23 @@ export function JobsPage({ page, live }: { page: Page; live: Live }) {
           <table class="jobs all-jobs">
             <thead>
               <tr>
-                <th>id</th><th class="left">name</th><th class="left">user</th><th class="left">queue</th><th>GPUs</th>
-                <th class="left">phase</th>
+                <SortHead by="id" sort={view.sort} live={live}>id</SortHead>
+                <SortHead by="name" sort={view.sort} live={live} left>name</SortHead>
+                <SortHead by="user" sort={view.sort} live={live} left>user</SortHead>
+                <SortHead by="queue" sort={view.sort} live={live} left>queue</SortHead>
+                <SortHead by="gpus" sort={view.sort} live={live}>GPUs</SortHead>
+                <SortHead by="phase" sort={view.sort} live={live} left>phase</SortHead>
                 {tab === 'queued' ? (
-                  <><th>place</th><th class="left">expected to start</th><th>waits</th><th class="left">why not yet</th></>
+                  <>
+                    <SortHead by="place" sort={view.sort} live={live}>place</SortHead>
+                    <SortHead by="starts" sort={view.sort} live={live} left>expected to start</SortHead>
+                    <SortHead by="time" sort={view.sort} live={live}>waits</SortHead><th class="left">why not yet</th>
+                  </>
                 ) : (
                   <>
-                    <th class="left wide">progress</th><th>done</th>
-                    <th>{tab === 'running' ? 'runs for' : 'ended'}</th><th class="left">note</th>
+                    <SortHead by="progress" sort={view.sort} live={live} left wide>progress</SortHead><th>done</th>
+                    <SortHead by="time" sort={view.sort} live={live}>{tab === 'running' ? 'runs for' : 'ended'}</SortHead>
+                    <th class="left">note</th>
                   </>
                 )}
               </tr>

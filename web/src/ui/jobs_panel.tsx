@@ -1,5 +1,5 @@
 import { age, id_text, integer, percent, shell_word } from '../format.js';
-import { jobs_command } from '../jobs_list.js';
+import { jobs_command, sort_jobs, sorted_command } from '../jobs_list.js';
 import { kEndedShown, type Live } from '../live.js';
 import type { JobsTab } from '../route.js';
 import { split_jobs } from '../store.js';
@@ -7,6 +7,7 @@ import type { Job, Trouble } from '../types.js';
 import { kFirstPhase, kNoJobs, plain } from '../words.js';
 import { Empty, memo, Panel, TroubleBox, Words } from './bits.js';
 import { To } from './nav.js';
+import { SortHead } from './sort_head.js';
 
 interface Props {
   jobs: Job[] | null;
@@ -14,6 +15,7 @@ interface Props {
   ended: number; // in all; only the last ones are listed
   tab: JobsTab;
   job: string;
+  sort: string;
   trouble: Trouble | undefined;
   live: Live;
 }
@@ -60,12 +62,12 @@ function Row({ job, props }: { job: Job; props: Props }) {
 }
 
 export const JobsPanel = memo((props: Props) => {
-  const { jobs, tab, live, trouble } = props;
+  const { jobs, tab, sort, live, trouble } = props;
   const groups = split_jobs(jobs ?? []);
-  const shown = groups[tab];
+  const shown = sort_jobs(groups[tab], sort);
   const tabs: [JobsTab, string][] = [['running', 'Running'], ['queued', 'Queued'], ['ended', 'Ended']];
   const cli = props.job ? `muster explain job ${shell_word(props.job)}`
-    : jobs_command(shown, kFirstPhase[tab], false, tab === 'ended' ? kEndedShown : 0);
+    : sorted_command(jobs_command(shown, kFirstPhase[tab], false, tab === 'ended' ? kEndedShown : 0), sort);
   return (
     <Panel name="jobs" title="Jobs" cli={cli} aside={
       <div class="tabs" role="tablist">
@@ -83,11 +85,18 @@ export const JobsPanel = memo((props: Props) => {
         <table class="jobs">
           <thead>
             <tr>
-              <th>id</th><th class="left">name</th><th class="left">user</th><th>nodes</th><th class="left">phase</th>
-              <th class="left wide" title="Solid: safe in a checkpoint. Hatched: would be lost by a failure now.">progress</th>
-              <th />
-              <th title="Starts so far; ↻ restarts after failures">attempt</th>
-              <th>{tab === 'queued' ? 'waits' : tab === 'running' ? 'runs for' : 'ended'}</th>
+              <SortHead by="id" sort={sort} live={live}>id</SortHead>
+              <SortHead by="name" sort={sort} live={live} left>name</SortHead>
+              <SortHead by="user" sort={sort} live={live} left>user</SortHead>
+              <SortHead by="gpus" sort={sort} live={live} title="Nodes; in the order of their GPUs">nodes</SortHead>
+              <SortHead by="phase" sort={sort} live={live} left>phase</SortHead>
+              <SortHead by="progress" sort={sort} live={live} left wide
+                title="Solid: safe in a checkpoint. Hatched: would be lost by a failure now.">progress</SortHead>
+              <th>done</th>
+              <SortHead by="attempt" sort={sort} live={live} title="Starts so far; ↻ restarts after failures">attempt</SortHead>
+              <SortHead by="time" sort={sort} live={live}>
+                {tab === 'queued' ? 'waits' : tab === 'running' ? 'runs for' : 'ended'}
+              </SortHead>
             </tr>
           </thead>
           <tbody>{shown.slice(0, kRowsMax).map((job) => <Row key={id_text(job.id)} job={job} props={props} />)}</tbody>

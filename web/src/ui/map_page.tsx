@@ -1,8 +1,8 @@
 import './map_page.css';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import {
-  bright_nodes, count_unknown, css, figure, Hands, scale_colour, tip_place, unit_at, value_of, wheel_factor, type MapValues,
-  type Place,
+  bright_nodes, count_unknown, css, figure, Hands, map_command, scale_colour, tip_place, unit_at, value_of, wheel_factor,
+  type MapValues, type Place,
 } from '../atlas.js';
 import { kSite, parse_focus, render_focus, trail_of, type Crumb, type Where } from '../atlas_focus.js';
 import { count, id_text, integer } from '../format.js';
@@ -316,7 +316,7 @@ function Filter({ page, map, live }: { page: Page; map: ClusterMap; live: Live }
   return (
     <form class="search atlas-filter" onSubmit={submit} role="search">
       <input id="search" type="text" class={bright && found === 0 ? 'bad' : ''} placeholder="find node or job  /"
-        aria-label="Find nodes by their name or job" autocomplete="off" spellcheck={false} value={q}
+        aria-label="Find nodes by their name or job, or by state:suspect" autocomplete="off" spellcheck={false} value={q}
         onInput={(e) => live.go({ q: e.currentTarget.value })} />
       {bright && <span class="muted" role="status">{count(found, 'node')}</span>}
     </form>
@@ -360,8 +360,8 @@ export function MapPage({ page, theme, live }: { page: Page; theme: string; live
   const trouble = troubles.map ?? (colour !== 'state' ? asked.trouble : null) ?? undefined;
   const some = map !== null && map.names.length > 0;
   return (
-    <main class={view.node ? 'atlas with-side' : 'atlas'}>
-      <Panel name="atlas" title="Map" cli={colour === 'state' ? 'muster get nodes' : 'muster get gpus'}
+    <main id="content" tabIndex={-1} class={view.node ? 'atlas with-side' : 'atlas'}>
+      <Panel name="atlas" title="Map" cli={map_command(colour, view.q)}
         aside={some && <Head page={page} map={map} live={live} />}>
         {colour !== 'state' && <Values colour={colour} at={view.at} tell={tell} />}
         <TroubleBox trouble={trouble} />

@@ -1,5 +1,6 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
+import { kGoKeys } from '../keys.js';
 import type { Live } from '../live.js';
 import { kHome, kPages, open_page, render_view, type PageName, type View } from '../route.js';
 
@@ -9,10 +10,6 @@ export const Here = createContext<{ view: View; live: Live } | null>(null);
 const kTitles: Record<PageName, string> = {
   now: 'Now', map: 'Map', fabric: 'Fabric', jobs: 'Jobs', incidents: 'Incidents', timeline: 'Timeline', goodput: 'Goodput',
   plan: 'Plan', whatif: 'What if', policy: 'Policy',
-};
-// After `g`.
-export const kGoKeys: Record<string, PageName> = {
-  n: 'now', m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', d: 'plan', w: 'whatif', p: 'policy',
 };
 const key_of = (page: PageName) => Object.keys(kGoKeys).find((k) => kGoKeys[k] === page);
 

@@ -1,9 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { fault_menu, has_slot, injection, kUsualFaults, type KnownFault } from '../faults.js';
 import { age, count, id_text, shell_word } from '../format.js';
 import type { Live } from '../live.js';
 import { find_job, type Page } from '../store.js';
 import type { Gpu, Incident, NodeDetail } from '../types.js';
-import { cause_words, kFaults, stage_words } from '../words.js';
+import { cause_words, stage_words } from '../words.js';
+import { use_tool } from './ask.js';
 import { Empty, Panel, Swatch, TroubleBox, Words } from './bits.js';
 
 const reading = (value: number | null, unit: string) =>
@@ -61,21 +63,29 @@ function Holding({ node, page, live }: { node: NodeDetail; page: Page; live: Liv
 }
 
 function Inject({ node, page, live }: { node: NodeDetail; page: Page; live: Live }) {
-  const [fault, set_fault] = useState(kFaults[0]!);
+  const { answer } = use_tool<{ faults?: KnownFault[] }>('inject', {}, 0);
+  const menu = useMemo(() => fault_menu(answer?.faults ?? kUsualFaults), [answer]);
+  const [name, set_name] = useState('gpu_off_bus');
   const [slot, set_slot] = useState(0);
+  const all = menu.flatMap((group) => group.faults);
+  const fault = all.find((f) => f.name === name) ?? all[0]!;
   const inject = () => {
-    const body = { fault: fault.name, node: node.name, slot: fault.per_gpu ? slot : -1 };
-    void live.act('/api/v1/tools/inject', body, `Injected on ${node.name}: ${fault.label}. Watch the incidents.`);
+    const where = fault.needs_node ? `on ${node.name}` : 'into the site';
+    void live.act('/api/v1/tools/inject', injection(fault, node.name, slot),
+      `Injected ${where}: ${fault.label}. Watch the incidents.`);
   };
   return (
     <div class="inject">
       <h3>Break something <span class="muted">(simulation only)</span></h3>
       <div class="row">
-        <select aria-label="Fault" value={fault.name} data-inject="fault"
-          onChange={(e) => set_fault(kFaults.find((f) => f.name === e.currentTarget.value) ?? kFaults[0]!)}>
-          {kFaults.map((f) => <option key={f.name} value={f.name}>{f.label}</option>)}
+        <select aria-label="Fault" value={fault.name} data-inject="fault" onChange={(e) => set_name(e.currentTarget.value)}>
+          {menu.map((group) => (
+            <optgroup key={group.label} label={group.label}>
+              {group.faults.map((f) => <option key={f.name} value={f.name}>{f.label}</option>)}
+            </optgroup>
+          ))}
         </select>
-        {fault.per_gpu && (
+        {has_slot(fault) && (
           <select aria-label="GPU" value={String(slot)} data-inject="slot"
             onChange={(e) => set_slot(Number(e.currentTarget.value))}>
             {node.gpus.map((g) => <option key={g.slot} value={String(g.slot)}>GPU {g.slot}</option>)}
@@ -125,12 +135,14 @@ function Facts({ node, page, live }: { node: NodeDetail; page: Page; live: Live 
 
 export function NodePanel({ page, live }: { page: Page; live: Live }) {
   const { view, node, explain, incidents } = page;
-  // On a narrow screen it stands above or below the map: without a move a tap would seem to do nothing.
+  // On a narrow screen it stands above or below the map: without a move a tap would seem to do nothing. Once more when it has
+  // its whole height.
+  const known = node !== null && node.name === view.node;
   useEffect(() => {
     if (view.node && matchMedia('(max-width: 1099px)').matches) {
-      document.querySelector('.panel-node')?.scrollIntoView({ block: 'nearest' });
+      document.querySelector('.panel-node')?.scrollIntoView({ block: 'start' });
     }
-  }, [view.node]);
+  }, [view.node, known]);
   if (!view.node) {
     return (
       <Panel name="node" title="Node" cli="muster get nodes">

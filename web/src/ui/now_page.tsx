@@ -20,12 +20,12 @@ export function NowPage({ page, theme, live }: { page: Page; theme: string; live
   return (
     <>
       <Tiles summary={summary} gpu_state={page.map?.gpu_state ?? ''} at_risk={at_risk.slice(0, kRiskMost).join()} />
-      <main class={view.node ? 'main with-node' : 'main'}>
+      <main id="content" tabIndex={-1} class={view.node ? 'main with-node' : 'main'}>
         <div class="column-main">
           <RackMap map={page.map} jobs={page.jobs} incidents={page.incidents} node={view.node} job={view.job}
             theme={theme} trouble={troubles.map} live={live} />
-          <JobsPanel jobs={page.jobs} now_utc={now_utc} ended={ended} tab={view.jobs} job={view.job} trouble={troubles.jobs}
-            live={live} />
+          <JobsPanel jobs={page.jobs} now_utc={now_utc} ended={ended} tab={view.jobs} job={view.job} sort={view.sort}
+            trouble={troubles.jobs} live={live} />
         </div>
         <div class="column-side">
           <NodePanel page={page} live={live} />

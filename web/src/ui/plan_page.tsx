@@ -154,7 +154,7 @@ export function PlanPage({ page, live }: { page: Page; live: Live }) {
   const shown = { ...draft, tab: asked.tab };
   const question = JSON.stringify(tool_input(asked));
   return (
-    <main class="plan">
+    <main id="content" tabIndex={-1} class="plan">
       <Panel name="plan-form" title={kTabWords[asked.tab]} cli={cli_of(shown)} aside={
         <div class="tabs" role="group" aria-label="Question">
           {kTabs.map((tab) => (
@@ -163,6 +163,12 @@ export function PlanPage({ page, live }: { page: Page; live: Live }) {
           ))}
         </div>
       }>
+        {page.view.at && (
+          <p class="plan-note warn" role="status" data-of-now>
+            {asked.tab === 'plan' ? 'Plans are of the cluster as it is now, not of the past that is shown.'
+              : 'Designs are made by what is known now, not by the past that is shown.'}
+          </p>
+        )}
         <form class="plan-form" onSubmit={submit} aria-label={kTabWords[asked.tab]}>
           {asked.tab === 'plan' ? (
             <PlanFields form={draft} choices={choices}

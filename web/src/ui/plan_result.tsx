@@ -6,6 +6,7 @@ import { cli_of, launch_cli, launch_input, tool_input, type Form, type Input } f
 import type { Trouble } from '../types.js';
 import { use_tool } from './ask.js';
 import { Empty, Panel, TroubleBox } from './bits.js';
+import { ScrollBox } from './scroll_box.js';
 
 const kAgainMs = 700; // while the server still works on it
 
@@ -107,7 +108,7 @@ function PlanTable({ answer, pick, show }: { answer: PlanAnswer; pick: number; s
   const slowest = Math.max(...answer.plans.map((p) => p.step_s));
   const experts = answer.plans.some((p) => p.split.expert > 1);
   return (
-    <div class="plan-scroll" tabIndex={0} role="region" aria-label="Plans, the fastest first">
+    <ScrollBox class="plan-scroll" label="Plans, the fastest first">
       <table class="plan-table">
         <thead>
           <tr>
@@ -143,7 +144,7 @@ function PlanTable({ answer, pick, show }: { answer: PlanAnswer; pick: number; s
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   );
 }
 

@@ -1,6 +1,6 @@
 import './policy_page.css';
 import type { ComponentChildren } from 'preact';
-import { age, clock, count, id_text, integer, span, time_of_day } from '../format.js';
+import { age, clock, count, id_text, integer, money, shell_word, span, time_of_day } from '../format.js';
 import type { Runbook } from '../incident_story.js';
 import type { Live } from '../live.js';
 import type { Page } from '../store.js';
@@ -39,6 +39,8 @@ interface Policy {
   windows: { days: number; from_min: number; to_min: number; zone: string }[];
   groups: { name: string; nodes: string; shadow: boolean; runbooks: Runbook[] }[];
   gpu_hour_price: number;
+  currency: string;
+  price_assumed: string;
   silent_after: number;
   requeue_after: number;
   job_restarts_max: number;
@@ -261,7 +263,8 @@ function PolicyWords({ policy, hash }: { policy: Policy; hash: string }) {
         </Fact>
         <Fact name="silence">a node not heard for {length(policy.silent_after)} counts as silent</Fact>
         <Fact name="price">
-          {policy.gpu_hour_price > 0 ? `${policy.gpu_hour_price} a GPU-hour` : 'none named: costs are told in GPU-hours'}
+          {policy.gpu_hour_price > 0 ? `${money(policy.gpu_hour_price, policy.currency)} a GPU-hour`
+            : 'none named: costs are told in GPU-hours'}{policy.price_assumed && `, assumed: ${policy.price_assumed}`}
         </Fact>
         <Fact name="queues">
           {policy.queues.map((queue) => queue.name).join(', ') || 'none: every account is a queue of equal weight'}
@@ -366,7 +369,7 @@ function AuditTable({ audit, q }: { audit: Audit; q: string }) {
 
 function AuditPanel({ asked, q, live }: { asked: Asked<Audit>; q: string; live: Live }) {
   return (
-    <Panel name="audit" title="Audit: who did what" cli="muster get actions"
+    <Panel name="audit" title="Audit: who did what" cli={`muster audit${q ? ` --filter ${shell_word(q)}` : ''}`}
       aside={<input id="search" class="audit-filter" type="search" value={q} placeholder="filter  /" aria-label="Filter the audit"
         onInput={(e) => live.go({ q: e.currentTarget.value })} />}>
       <TroubleBox trouble={asked.trouble ?? undefined} />
@@ -385,7 +388,7 @@ export function PolicyPage({ page, live }: { page: Page; live: Live }) {
   const audit = use_tool<Audit>('audit', at ? { at } : {}, at ? 0 : kAuditMs);
   const waiting = guard.answer?.approvals.filter((a) => a.state === 'waiting') ?? [];
   return (
-    <main class="policy-main">
+    <main id="content" tabIndex={-1} class="policy-main">
       <div class="policy-columns">
         <div class="policy-column">
           <ApprovalsPanel approvals={waiting} busy={page.busy} now_utc={now_utc} trouble={undefined} live={live} />

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { count, hours, integer, percent } from '../format.js';
+import { count, hours, integer, money, percent } from '../format.js';
 import { count_states } from '../store.js';
 import type { Summary } from '../types.js';
 import type { PageName } from '../route.js';
@@ -36,7 +36,7 @@ function GpuTile({ summary, gpu_state }: { summary: Summary; gpu_state: string }
   const shown = kGpuStates.filter((s) => s.name !== 'lost' || (gpus[s.name] ?? 0) > 0);
   return (
     <Tile name="gpus" page="map" label="GPUs" value={<>
-      <span data-value={gpus['installed'] ?? 0}>{integer(gpus['installed'] ?? 0)}</span>
+      <To page="map"><span data-value={gpus['installed'] ?? 0}>{integer(gpus['installed'] ?? 0)}</span></To>
       <span class="unit"> on {count(summary.nodes.total, 'node')}</span>
     </>}>
       <div class="bar" role="img" aria-label={shown.map((s) => `${integer(gpus[s.name] ?? 0)} ${s.name}`).join(', ')}>
@@ -44,7 +44,11 @@ function GpuTile({ summary, gpu_state }: { summary: Summary; gpu_state: string }
       </div>
       <p class="line">
         {shown.filter((s) => (gpus[s.name] ?? 0) > 0).map((s) => (
-          <span key={s.name} class="pair"><b>{integer(gpus[s.name] ?? 0)}</b> {s.name}</span>
+          <span key={s.name} class="pair">
+            <ViewLink page="map" change={{ q: `state:${s.name}` }} title={`On the map: nodes with a GPU that is ${s.name}`}>
+              <b>{integer(gpus[s.name] ?? 0)}</b> {s.name}
+            </ViewLink>
+          </span>
         ))}
       </p>
     </Tile>
@@ -56,16 +60,18 @@ function UsefulTile({ summary }: { summary: Summary }) {
   const { useful = 0, lost_restart = 0, unsettled = 0 } = summary.gpu_hours;
   const early = useful === 0 && lost_restart < unsettled;
   return (
-    <Tile name="useful" page="goodput" label="Useful share" value={early ? '–' : percent(summary.useful_share)}
+    <Tile name="useful" page="goodput" label="Useful share"
+      value={early ? '–' : <To page="goodput">{percent(summary.useful_share)}</To>}
       title="Useful GPU-hours over installed GPU-hours">
       {early ? <p class="line">until the first checkpoint</p> : (
         <p class="line" title="Useful over what was neither idle nor unsettled"><b>{percent(summary.goodput)}</b> goodput</p>
       )}
       {summary.losing && (
         <p class="line" data-losing
-          title="GPUs out of service or suspect, idle while jobs wait, or of jobs that start or are broken">
-          losing <b>{summary.losing.money_per_h === null
-            ? `${integer(summary.losing.gpus)} GPU-h` : integer(summary.losing.money_per_h)}</b> an hour
+          title={`GPUs out of service or suspect, idle while jobs wait, or of jobs that start, are broken or are slow${
+            summary.losing.price_assumed ? `; assumed: ${summary.losing.price_assumed}` : ''}`}>
+          <To page="goodput">losing</To> <b>{summary.losing.money_per_h === null
+            ? `${integer(summary.losing.gpus)} GPU-h` : money(summary.losing.money_per_h, summary.losing.currency)}</b> an hour
         </p>
       )}
     </Tile>
@@ -83,10 +89,12 @@ function JobTile({ summary, at_risk }: { summary: Summary; at_risk: string }) {
   const { jobs } = summary;
   return (
     <Tile name="jobs" page="jobs" label="Jobs" value={<>
-      {integer((jobs['running'] ?? 0) + (jobs['starting'] ?? 0))}<span class="unit"> running</span>
+      <To page="jobs">{integer((jobs['running'] ?? 0) + (jobs['starting'] ?? 0))}</To><span class="unit"> running</span>
     </>}>
       <p class="line">
-        <span class="pair"><b>{integer(jobs['queued'] ?? 0)}</b> queued</span>
+        <span class="pair">
+          <ViewLink page="jobs" change={{ jobs: 'queued' }}><b>{integer(jobs['queued'] ?? 0)}</b> queued</ViewLink>
+        </span>
         {(summary.jobs_at_risk ?? 0) > 0 && (
           <span class="pair warn" title="Something is wrong on a node of theirs">
             <RiskLink many={summary.jobs_at_risk ?? 0} at_risk={at_risk} />
@@ -94,7 +102,9 @@ function JobTile({ summary, at_risk }: { summary: Summary; at_risk: string }) {
         )}
       </p>
       <p class="line">
-        <span class="pair"><b>{integer(jobs['completed'] ?? 0)}</b> completed</span>
+        <span class="pair">
+          <ViewLink page="jobs" change={{ jobs: 'ended' }}><b>{integer(jobs['completed'] ?? 0)}</b> completed</ViewLink>
+        </span>
         <span class="pair"><b>{integer(jobs['requeues'] ?? 0)}</b> requeued</span>
         {(jobs['failed'] ?? 0) > 0 && <span class="pair"><b>{integer(jobs['failed'] ?? 0)}</b> failed</span>}
       </p>
@@ -108,9 +118,10 @@ function HoursTile({ summary }: { summary: Summary }) {
   const text = kWaste.map((w) => `${w.label} ${hours(of(w.name))}`).join(', ');
   return (
     <Tile name="hours" page="goodput" label="GPU-hours so far" value={<>
-      {hours(installed)}<span class="unit"> installed</span>
+      <To page="goodput">{hours(installed)}</To><span class="unit"> installed</span>
       <span class="split">
-        <b>{hours(of('useful'))}</b> useful <b>{hours(of('idle'))}</b> idle <b>{hours(of('lost_restart'))}</b> lost
+        <b>{hours(of('useful'))}</b> useful <b>{hours(of('idle'))}</b> idle{' '}
+        <To page="goodput"><b>{hours(of('lost_restart'))}</b> lost</To>
       </span>
     </>}>
       <div class="bar tall" role="img" aria-label={`GPU-hours: ${text}`}>
@@ -142,7 +153,8 @@ export const Tiles = memo(({ summary, gpu_state, at_risk }: { summary: Summary |
       <UsefulTile summary={summary} />
       <JobTile summary={summary} at_risk={at_risk} />
       <Tile name="incidents" page="incidents" label="Incidents" alarm={summary.incidents.open > 0} value={<>
-        <span data-value={summary.incidents.open}>{integer(summary.incidents.open)}</span><span class="unit"> open</span>
+        <To page="incidents"><span data-value={summary.incidents.open}>{integer(summary.incidents.open)}</span></To>
+        <span class="unit"> open</span>
       </>}>
         <p class="line"><b>{integer(summary.incidents.total)}</b> so far</p>
         <p class="line">

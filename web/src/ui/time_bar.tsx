@@ -2,6 +2,7 @@ import { clock } from '../format.js';
 import type { Live } from '../live.js';
 import { utc_or_none } from '../route.js';
 import { is_ahead, unknown_time, type Page } from '../store.js';
+import { UtcInput } from './utc_input.js';
 
 export const kMinute = 60_000;
 const kSteps: [string, number][] = [['1 h', 60 * kMinute], ['10 min', 10 * kMinute], ['1 min', kMinute]];
@@ -18,14 +19,10 @@ export function TimeBar({ page, live }: { page: Page; live: Live }) {
   const { at } = page.view;
   if (!at) return null;
   const words = is_ahead(page) ? 'The newest that is known, for' : unknown_time(page) ? 'Nothing is known of' : 'As it was at';
-  const pick = (event: Event) => {
-    const chosen = utc_or_none((event.currentTarget as HTMLInputElement).value);
-    if (chosen) live.go({ at: chosen });
-  };
   return (
     <div class="time-bar" role="region" aria-label="The past" data-at={at}>
       <strong>{words}</strong>
-      <input type="datetime-local" step="1" value={at.slice(0, 19)} onChange={pick} aria-label="The moment shown, in UTC" /> UTC
+      <UtcInput value={at} put={(chosen) => live.go({ at: chosen })} label="The moment shown, in UTC" /> UTC
       {kSteps.map(([label, ms]) => (
         <button key={label} type="button" class="button" onClick={() => later(page, -ms, live)}>◀ {label}</button>
       ))}

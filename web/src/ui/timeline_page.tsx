@@ -369,28 +369,33 @@ function Tables({ scene, list }: { scene: Scene; list: Listed }) {
   );
 }
 
-// The nearest that a terminal has: which jobs the time of the nodes went to.
 function command_of({ from, to }: Stretch, first: number, now: number): string {
   const utc = (ms: number) => `${utc_of(ms).slice(0, 19)}Z`;
-  return `muster goodput --from ${utc(Math.max(from, first))}${to < now ? ` --to ${utc(to)}` : ''} --by job`;
+  return `muster timeline --from ${utc(Math.max(from, first))}${to < now ? ` --to ${utc(to)}` : ''}`;
 }
 
 function Timeline({ page, theme, live, now }: { page: Page; theme: string; live: Live; now: number }) {
   const { view } = page;
-  const stretch = window_of(view.from, view.to, now);
+  const [first, set_first] = useState(-Infinity); // of the record, as far as is known
+  const stretch = window_of(view.from, view.to, now, first);
   const grows = !view.at && stretch.to >= now;
   const { answer, trouble } = use_tool<TimelineAnswer>('timeline', asked_of(stretch), grows ? kEveryMs : 0);
   const kept = useRef<TimelineAnswer | null>(null); // until the next one is there
   kept.current = answer ?? kept.current;
   const known = kept.current;
+  const begun = Date.parse(known?.first_utc ?? '');
+  useEffect(() => {
+    if (!Number.isNaN(begun)) set_first(begun);
+  }, [begun]);
   const scene = useMemo(() => known && scene_of(known, view.q), [known, view.q]);
   const list = useMemo(() => scene && listed(scene, stretch), [scene, stretch.from, stretch.to]);
   const [open, set_open] = useState(false);
   const nobody = scene?.rows.count === 0;
+  const cli = command_of(stretch, scene?.first ?? stretch.from, now);
   const notes = scene && notes_of(scene, !answer && !trouble, Boolean(view.at));
   return (
     <>
-      <Panel name="timeline" title="Timeline" cli={command_of(stretch, scene?.first ?? stretch.from, now)} aside={<>
+      <Panel name="timeline" title="Timeline" cli={cli} aside={<>
         <Choices scene={scene} view={view} now={now} live={live} />
         <input id="search" class="timeline-filter" type="search" value={view.q} placeholder="filter  /" autocomplete="off"
           spellcheck={false} aria-label="Show only nodes and jobs whose name contains"
@@ -405,7 +410,7 @@ function Timeline({ page, theme, live, now }: { page: Page; theme: string; live:
             at={Date.parse(view.at)} theme={theme} list={list} live={live} />
         )}
       </Panel>
-      <Panel name="timeline-text" title="The same as text" cli="muster get incidents">
+      <Panel name="timeline-text" title="The same as text" cli={cli}>
         <details onToggle={(e) => set_open(e.currentTarget.open)}>
           <summary>incidents and ends of jobs in this stretch</summary>
           {open && scene && list && <Tables scene={scene} list={list} />}
@@ -418,6 +423,10 @@ function Timeline({ page, theme, live, now }: { page: Page; theme: string; live:
 // What happened on each node, when.
 export function TimelinePage({ page, theme, live }: { page: Page; theme: string; live: Live }) {
   const now = Date.parse(page.view.at || (page.summary?.now_utc ?? ''));
-  if (Number.isNaN(now)) return <main class="timeline"><Empty>Asking for the cluster's clock…</Empty></main>;
-  return <main class="timeline"><Timeline page={page} theme={theme} live={live} now={now} /></main>;
+  return (
+    <main id="content" tabIndex={-1} class="timeline">
+      {Number.isNaN(now) ? <Empty>Asking for the cluster's clock…</Empty>
+        : <Timeline page={page} theme={theme} live={live} now={now} />}
+    </main>
+  );
 }

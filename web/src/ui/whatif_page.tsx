@@ -6,12 +6,14 @@ import type { Live } from '../live.js';
 import type { Page } from '../store.js';
 import type { Trouble } from '../types.js';
 import {
-  bars_of, changes_something, cli_of, difference_text, estimate_text, kNothing, kOutcomes, kSettings, number_text,
-  other_lines, parse_form, parse_lines, render_form, setting_now, titles, tool_input, with_setting, type Bar, type Case,
+  bars_of, case_words, changes_something, cli_of, difference_text, estimate_text, kNothing, kOutcomes, kSettings, no_change,
+  number_text, other_lines, parse_form, parse_lines, render_form, setting_now, titles, tool_input, with_setting, type Bar,
+  type Case,
   type Estimate, type Field, type Form, type Metric, type Side,
 } from '../whatif.js';
 import { use_answer, use_tool } from './ask.js';
 import { Empty, Panel, TroubleBox, Words } from './bits.js';
+import { ScrollBox } from './scroll_box.js';
 
 const kLookMs = 400; // at one that is under way
 const kPolicyMs = 30_000;
@@ -23,12 +25,12 @@ interface Applied {
 }
 
 // What became of the one that the address names; asked for until it is over.
-function use_case(id: string, allowed: boolean): { found: Case | null; trouble: Trouble | null; look: () => void } {
+function use_case(id: string): { found: Case | null; trouble: Trouble | null; look: () => void } {
   const [state, set_state] = useState<{ of: string; found: Case | null; trouble: Trouble | null }>(
     { of: '', found: null, trouble: null });
   const again = useRef<() => void>(() => undefined);
   useEffect(() => {
-    if (!id || !allowed) return;
+    if (!id) return;
     let current = true;
     let timer = 0;
     const ask = () => {
@@ -54,7 +56,7 @@ function use_case(id: string, allowed: boolean): { found: Case | null; trouble: 
       current = false;
       clearTimeout(timer);
     };
-  }, [id, allowed]);
+  }, [id]);
   const own = state.of === id ? state : { found: null, trouble: null };
   return { found: own.found, trouble: own.trouble, look: () => again.current() };
 }
@@ -152,6 +154,7 @@ function Ask({ draft, set_draft, policy, running, disabled, run }: AskProps) {
     if (!disabled && !running) run();
   };
   const name = policy?.policy.name ?? '';
+  const idle = changes_something(draft) ? no_change(draft, policy?.policy ?? null) : 'Change something first.';
   return (
     <form class="whatif-form" onSubmit={submit} aria-label="What is changed">
       <fieldset>
@@ -175,10 +178,10 @@ function Ask({ draft, set_draft, policy, running, disabled, run }: AskProps) {
         <Input name="load" label="their work, over what it can do" value={draft.load} put={put('load')} hint="as now" />
       </fieldset>
       <div class="row whatif-run">
-        <button type="submit" class="button strong" disabled={disabled || running || !changes_something(draft)}>
+        <button type="submit" class="button strong" disabled={disabled || running || idle !== ''}>
           Try it on the twin
         </button>
-        {!changes_something(draft) && <span class="muted">Change something first.</span>}
+        {idle && <span class="muted" role="status" data-idle>{idle}</span>}
       </div>
     </form>
   );
@@ -214,18 +217,18 @@ function Bars({ metric, seeds }: { metric: Metric; seeds: number }) {
 
 function Rows({ metrics, seeds }: { metrics: Metric[]; seeds: number }) {
   return (
-    <div class="whatif-scroll" tabIndex={0} role="region" aria-labelledby="title-whatif-answer">
+    <ScrollBox class="whatif-scroll" labelled="title-whatif-answer">
       <table class="whatif-table">
         <thead>
           <tr>
             <th class="left">metric</th><th class="left">verdict</th><th>as it is</th><th>the change</th>
-            <th class="left wide">beside each other</th><th>difference</th><th class="left whatif-words">in words</th>
+            <th class="left wide">beside each other, from 0</th><th>difference</th><th class="left whatif-words">in words</th>
           </tr>
         </thead>
         <tbody>
           {metrics.map((m) => (
             <tr key={m.name} data-metric={m.name} data-outcome={m.outcome}>
-              <td class="left">{m.title}{m.unit && <span class="muted">, {m.unit}</span>}</td>
+              <td class={m.part ? 'left whatif-part' : 'left'}>{m.title}{m.unit && <span class="muted">, {m.unit}</span>}</td>
               <td class="left"><span class={`whatif-verdict is-${m.outcome}`}>{kOutcomes[m.outcome] ?? m.outcome}</span></td>
               <td>{estimate_text(m.base, m.decimals, seeds)}</td>
               <td>{estimate_text(m.changed, m.decimals, seeds)}</td>
@@ -236,7 +239,7 @@ function Rows({ metrics, seeds }: { metrics: Metric[]; seeds: number }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   );
 }
 
@@ -291,18 +294,18 @@ function Answer({ found }: { found: Case }) {
   );
 }
 
-function Running({ found, cancel }: { found: Case; cancel: () => void }) {
+function Running({ found, cancel }: { found: Case; cancel: (() => void) | null }) {
   return (
     <div class="whatif-running" data-whatif={found.id} data-state="running">
       <p>Trying {found.changes.join(', ')}: <b data-done={found.done}>{percent(found.done)}</b>{' '}
         <span class="muted">about {integer(Math.max(1, found.cpu_s_about))} s of a processor, at the lowest priority</span></p>
       <progress value={found.done} max={1} aria-label="How far the trial is" />
-      <button type="button" class="button" onClick={cancel}>Cancel</button>
+      {cancel && <button type="button" class="button" onClick={cancel}>Cancel</button>}
     </div>
   );
 }
 
-function Outcome({ found, trouble, cancel }: { found: Case | null; trouble: Trouble | null; cancel: () => void }) {
+function Outcome({ found, trouble, cancel }: { found: Case | null; trouble: Trouble | null; cancel: (() => void) | null }) {
   return (
     <>
       <TroubleBox trouble={trouble ?? undefined} />
@@ -322,7 +325,7 @@ function Earlier({ shown, live }: { shown: string; live: Live }) {
   const others = (answer?.items ?? []).filter((c) => c.id !== shown);
   if (others.length === 0) return null;
   return (
-    <Panel name="whatif-earlier" title="Asked before">
+    <Panel name="whatif-earlier" title="Asked before" cli="muster whatif --list">
       <ul class="whatif-earlier">
         {others.map((c) => (
           <li key={c.id}>
@@ -330,7 +333,9 @@ function Earlier({ shown, live }: { shown: string; live: Live }) {
               onClick={() => live.go({ form: render_form({ ...kNothing, id: c.id }) })}>
               {c.changes.join(', ')}
             </button>{' '}
-            <span class="muted">{c.state === 'running' ? percent(c.done) : c.state}</span>
+            <span class="muted">
+              {[c.state === 'running' ? percent(c.done) : c.state, case_words(c)].filter(Boolean).join('; ')}
+            </span>
           </li>
         ))}
       </ul>
@@ -347,7 +352,7 @@ export function WhatIfPage({ page, live }: { page: Page; live: Live }) {
   const [refused, set_refused] = useState<Trouble | null>(null);
   const allowed = page.acting === 'allowed';
   const { answer: policy } = use_answer<Applied>('/api/v1/policy', view.at, kPolicyMs);
-  const { found, trouble, look } = use_case(asked.id, allowed);
+  const { found, trouble, look } = use_case(asked.id);
   const running = found?.state === 'running';
   const run = () => {
     set_refused(null);
@@ -358,7 +363,7 @@ export function WhatIfPage({ page, live }: { page: Page; live: Live }) {
   };
   const cancel = () => void post(kTool, { cancel: asked.id }).then(look, (error: unknown) => set_refused(as_trouble(error)));
   return (
-    <main class="whatif">
+    <main id="content" tabIndex={-1} class="whatif">
       <Panel name="whatif" title="What if" cli={cli_of(draft)}>
         <p class="whatif-note">
           The cluster as it is now goes on in a twin, once as it is and once with the change: the same jobs arrive, faults strike
@@ -366,7 +371,8 @@ export function WhatIfPage({ page, live }: { page: Page; live: Live }) {
         </p>
         {page.acting === 'refused' && (
           <p class="whatif-note warn" role="status">
-            <Words text="Operators may ask: it takes minutes of a processor. `muster login` prints a link that lets you." />
+            <Words text={'Operators may ask: it takes minutes of a processor. `muster login` prints a link that lets you. ' +
+              'What came of those that were asked is for all to read.'} />
           </p>
         )}
         {view.at && <p class="whatif-note warn" role="status">A trial begins now, not in the past that is shown.</p>}
@@ -375,12 +381,12 @@ export function WhatIfPage({ page, live }: { page: Page; live: Live }) {
           run={run} />
       </Panel>
       <div class="whatif-side">
-        {asked.id && allowed && (
+        {asked.id && (
           <Panel name="whatif-answer" title="What would come of it" {...(found?.command && { cli: found.command })}>
-            <Outcome found={found} trouble={trouble} cancel={cancel} />
+            <Outcome found={found} trouble={trouble} cancel={allowed ? cancel : null} />
           </Panel>
         )}
-        {allowed && <Earlier shown={asked.id} live={live} />}
+        <Earlier shown={asked.id} live={live} />
       </div>
     </main>
   );
