@@ -63,6 +63,7 @@ test('places name the GPU only where there is one', () => {
   assert.equal(place('node017', -1), 'node017');
   assert.equal(place('node017', null), 'node017');
   assert.equal(place('', -1), 'whole site');
+  assert.equal(place('', 1), 'row 2');
 });
 
 test('a copied command cannot be more than one command', () => {

@@ -69,9 +69,11 @@ export function id_text(id: number | string | null | undefined): string {
   return id === null || id === undefined || id === 0 || id === '0' ? '' : String(id);
 }
 
+// Of what is about no node the slot is a row of racks, counted from 0.
 export function place(node: string, slot: number | null | undefined): string {
-  const where = node || 'whole site';
-  return slot === null || slot === undefined || slot < 0 ? where : `${where} GPU ${slot}`;
+  const known = slot !== null && slot !== undefined && slot >= 0;
+  if (!node) return known ? `row ${slot + 1}` : 'whole site';
+  return known ? `${node} GPU ${slot}` : node;
 }
 
 export function count(n: number, one: string, many = `${one}s`): string {

@@ -139,7 +139,7 @@ export function cost_words(affected: Report['affected']): string {
 }
 
 export const kEndUnknown = 'how it ended is not on record';
-const where_words = (node: string, slot: number | null) => (node ? place(node, slot) : 'the whole site');
+const where_words = (node: string, slot: number | null) => (node || (slot ?? -1) >= 0 ? place(node, slot) : 'the whole site');
 
 export function headline(report: Report): Headline {
   const { affected } = report;

@@ -130,6 +130,7 @@ function Head({ name, label, filter, q, live, left }: {
 function Row({ incident, now_utc }: { incident: Incident; now_utc: string }) {
   const id = id_text(incident.id);
   const job = id_text(incident.job);
+  const where = place(incident.node, incident.gpu_slot);
   return (
     <tr data-incident={id} data-cause={incident.cause}>
       <td><To page="incidents" id={id}>#{id}</To></td>
@@ -137,7 +138,7 @@ function Row({ incident, now_utc }: { incident: Incident; now_utc: string }) {
         {incident.code && incident.cause !== 'common_cause' ? <span class="muted"> Xid {incident.code}</span> : null}
       </td>
       <td class="left">
-        {incident.node ? <NodeLink node={incident.node}>{place(incident.node, incident.gpu_slot)}</NodeLink> : 'whole site'}
+        {incident.node ? <NodeLink node={incident.node}>{where}</NodeLink> : where}
       </td>
       <td class="left">{job ? <To page="jobs" id={job}>{job}</To> : '–'}</td>
       <td class="left">{clock(incident.opened_utc)}</td>
