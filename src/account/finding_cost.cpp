@@ -46,15 +46,26 @@ std::uint32_t told_slow_pct(const Job& j) {
   return static_cast<std::uint32_t>(std::min(kMost, 100 * j.progress.slow_ms / ran));
 }
 
-// What an open finding takes from the gang on its node, in percent; what is found of the gang itself says it best.
-std::uint32_t slows_by(const State& s, const Finding& f, JobId gang) {
+// What an open finding takes from the gang on its node, in percent; what is found of the gang itself (`of_gang`) says it best.
+std::uint32_t slows_by(const State& s, const Finding& f, JobId gang, std::uint32_t of_gang) {
   const Job* j = find_job(s, gang);
   if (j == nullptr || j->phase != JobPhase::running || !slows_gangs(f.kind)) return 0;
-  std::uint32_t pct = f.loss_pct;
-  for (const auto& [id, x] : s.findings) {
-    if (open(x) && x.job == gang) pct = std::max(pct, x.loss_pct);
-  }
+  const std::uint32_t pct = std::max(f.loss_pct, of_gang);
   return pct > 0 ? pct : told_slow_pct(*j);
+}
+
+// Found of each gang itself, in percent.
+std::map<JobId, std::uint32_t> losses_of_gangs(const State& s) {
+  std::map<JobId, std::uint32_t> out;
+  for (const auto& [id, x] : s.findings) {
+    if (open(x) && x.job.some() && x.loss_pct > 0) out[x.job] = std::max(out[x.job], x.loss_pct);
+  }
+  return out;
+}
+
+std::uint32_t loss_of(const std::map<JobId, std::uint32_t>& losses, JobId gang) {
+  const auto it = losses.find(gang);
+  return it == losses.end() ? 0 : it->second;
 }
 
 std::int64_t of_one(const State& s, const Finding& f, Time utc) {
@@ -71,7 +82,7 @@ std::int64_t of_one(const State& s, const Finding& f, Time utc) {
   if (open(f) && slows_gangs(f.kind)) {
     const JobId gang = gang_at(s, f);
     const Job* j = find_job(s, gang);
-    if (const std::uint32_t pct = slows_by(s, f, gang); pct > 0) {
+    if (const std::uint32_t pct = slows_by(s, f, gang, loss_of(losses_of_gangs(s), gang)); pct > 0) {
       const std::int64_t with_it = std::max<std::int64_t>(0, (utc - std::max(f.began(), j->started)).ns / 1'000'000);
       return with_it * gpus_of_job(s, gang) * pct / 100;
     }
@@ -97,10 +108,11 @@ bool slows_gangs(FindingKind k) {
 
 std::map<JobId, double> slow_shares(const State& s) {
   std::map<JobId, double> out;
+  const std::map<JobId, std::uint32_t> losses = losses_of_gangs(s);  // once: a storm has thousands of findings
   for (const auto& [id, f] : s.findings) {
     if (!open(f)) continue;
     const JobId gang = f.job.some() ? f.job : f.node.v < s.nodes.size() ? gang_at(s, f) : JobId{};
-    const std::uint32_t pct = slows_by(s, f, gang);
+    const std::uint32_t pct = slows_by(s, f, gang, loss_of(losses, gang));
     if (pct > 0) out[gang] = std::max(out[gang], std::min(1.0, pct / 100.0));
   }
   return out;

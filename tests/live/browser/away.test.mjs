@@ -141,7 +141,13 @@ function resumed({ seen, sent }, kills) {
   check(unsaid.length === 0, `where there is a gap it is said ${unsaid.slice(0, 3)}`);
 }
 
+// A life in which a page was told nothing has no stream to look at.
+async function have_events(pages) {
+  for (const one of pages) await wait_for(`events for ${one.path}`, 30, () => one.streams().at(-1)?.ids.length > 0);
+}
+
 async function crash_and_return(port, pages) {
+  await have_events(pages);
   const before = await Promise.all(pages.map(async ({ page }) => ({
     now_utc: await shown_of(page), words: (await page.innerText('main')).trim().length,
   })));
@@ -166,7 +172,7 @@ async function main() {
   const bare = await bare_stream();
   await crash_and_return(port, pages);
   await crash_and_return(port, pages);
-  for (const one of pages) await wait_for(`events for ${one.path}`, 30, () => one.streams().at(-1)?.ids.length > 0);
+  await have_events(pages);
   for (const one of pages) whole(one, 3);
   await wait_for('the bare stream to go on', 30, () => typeof bare.seen.at(-1) === 'number');
   resumed(bare, 2);

@@ -308,7 +308,16 @@ async function api_of_a_viewer() {
   const { items } = JSON.parse((await ask(demo.origin, '/api/v1/tools')).text);
   const acts = items.filter((tool) => tool.role !== 'viewer').map((tool) => tool.name);
   check(acts.includes('inject'), `tools that act or cost are known as such: ${acts.join(', ')}`);
-  for (const name of acts) check((await post(`/api/v1/tools/${name}`, {})).status === 401, `nor the tool ${name}`);
+  const node = JSON.parse((await ask(demo.origin, '/api/v1/map')).text).names[0];
+  const wishes = { inject: [{ fault: 'thermal', node, slot: 1 }, { fault: 'thermal' }], whatif: [{ add_nodes: 1 }, { cancel: 'x' }] };
+  for (const name of acts) {
+    for (const wish of wishes[name] ?? [{}]) {
+      const { status } = await post(`/api/v1/tools/${name}`, wish);
+      check(status === 401, `nor the tool ${name} with ${JSON.stringify(wish)} (${status})`);
+    }
+  }
+  const list = await post('/api/v1/tools/inject', {});
+  check(list.status === 200 && JSON.parse(list.text).faults.length > 20, 'what could be injected may be read');
   const [, agent] = kSecrets();
   const with_agent = { ...kJson, Authorization: `Bearer ${agent}` };
   check((await post('/api/v1/commands', { verb: 'pause' }, with_agent)).status === 403, "an agent's token acts on nothing");
