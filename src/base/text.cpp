@@ -49,6 +49,12 @@ bool valid_utf8(std::string_view s) {
   return true;
 }
 
+std::string_view clipped(std::string_view s, std::size_t most) {
+  if (s.size() <= most) return s;
+  while (most > 0 && (static_cast<unsigned char>(s[most]) & 0xC0) == 0x80) --most;
+  return s.substr(0, most);
+}
+
 std::string to_valid_utf8(std::string_view s) {
   std::string out;
   std::uint32_t cp = 0;

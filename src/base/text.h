@@ -13,6 +13,8 @@ bool valid_utf8(std::string_view s);
 std::string to_valid_utf8(std::string_view s);
 // Control characters (C0, C1), bidirectional overrides and invalid bytes shown as \xNN or \u{NNNN}.
 std::string printable(std::string_view s);
+// Its first `most` bytes at most; no character of well-formed text is cut in two.
+std::string_view clipped(std::string_view s, std::size_t most);
 // Shortest decimal that reads back as the same double; "3" rather than "3.0"; the same on every platform.
 std::string render_number(double d);
 

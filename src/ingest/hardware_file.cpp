@@ -149,6 +149,7 @@ Result<HardwarePrices> priced(std::string_view text, std::string_view where, Har
       {"switch", &HardwarePrices::switch_usd},
       {"transceiver", &HardwarePrices::transceiver},
       {"copper cable", &HardwarePrices::copper_cable},
+      {"active copper cable", &HardwarePrices::active_copper_cable},
       {"active cable", &HardwarePrices::active_cable},
       {"fibre", &HardwarePrices::fibre},
       {"storage switch", &HardwarePrices::storage_switch},
@@ -162,6 +163,7 @@ Result<HardwarePrices> priced(std::string_view text, std::string_view where, Har
     const std::string& item = r.text("item");
     const double usd = r.number("usd");
     if (r.wrong()) return fail(Code::bad_input, *r.wrong(), "a price in USD, 0 or more");
+    out.sources[item] = fmt::format("{}:{}: {}", where, csv->lines[i], printable(r.text("source")));
     if (item.starts_with("gpu ")) {
       out.gpu[item.substr(4)] = usd;
       continue;

@@ -96,6 +96,7 @@ class Reader {
   }
 
   void summary(std::string_view s) {
+    if (const std::size_t at = s.find("Thresholds:"); at != npos) thresholds(s.substr(at + 11));
     const bool nodes = has(s, "nodes checked");
     if (!nodes && !has(s, "ports checked")) return;  // thresholds, what is suppressed
     const auto [checked, bad] = two_numbers(s);
@@ -106,6 +107,17 @@ class Reader {
     (nodes ? out_.nodes_checked : out_.ports_checked) = checked;
     (nodes ? out_.nodes_bad : out_.ports_bad) = bad;
     out_.complete = out_.nodes_checked >= 0 && out_.ports_checked >= 0;
+  }
+
+  // "SymbolErrorCounter=10 LinkDownedCounter=10"
+  void thresholds(std::string_view s) {
+    for (std::string_view item = word(s); !item.empty(); item = word(s)) {
+      if (item.back() == ',') item.remove_suffix(1);
+      const std::size_t equals = item.find('=');
+      const auto value = equals == npos ? std::nullopt : parse_uint(item.substr(equals + 1));
+      if (value && equals > 0 && equals <= 64 && out_.thresholds.size() < kIbCountersMax)
+        out_.thresholds[kept(item.substr(0, equals))] = *value;
+    }
   }
 
   IbErrors& out_;
@@ -127,6 +139,52 @@ IbErrors parse_ib_errors(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
+}
+
+CounterReading counter_reading(const IbErrors& errors) {
+  CounterReading out;
+  // A node that did not answer is silent for another reason than having no errors.
+  out.complete = errors.complete && errors.warnings.empty() && errors.left_out == 0;
+  out.floors = errors.thresholds;
+  for (const IbPortErrors& p : errors.ports) {
+    if (p.port >= 0) out.ports.push_back({{p.guid, p.node, p.port}, p.counters});
+  }
+  return out;
+}
+
+// # Port counters: Lid 2 port 1 (CapMask: 0x1300)
+// SymbolErrorCounter:..............0
+CounterReading parse_perfquery(std::string_view text) {
+  CounterReading out;
+  bool of_port = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view s = trim(text.substr(0, std::min(end, kIbLineMax)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t lid_at = s.find("Lid ");
+    if (!s.empty() && s.front() == '#' && lid_at != npos) {
+      std::string_view rest = s.substr(lid_at + 4);
+      const auto lid = parse_uint(word(rest));
+      const auto port = parse_uint(word(rest) == "port" ? word(rest) : std::string_view());
+      of_port = lid && *lid <= 0xFFFF && port && *port <= 254 && out.ports.size() < kIbPortsMax;
+      if (of_port) out.ports.push_back({{0, "lid " + std::to_string(*lid), static_cast<int>(*port)}, {}});
+      continue;
+    }
+    const std::size_t colon = s.find(":.");
+    if (!of_port || colon == npos || colon == 0 || colon > 64) continue;
+    const std::string_view name = s.substr(0, colon), value = s.substr(std::min(s.find_first_not_of('.', colon + 1), s.size()));
+    if (name == "PortSelect" || name.substr(0, 13) == "CounterSelect") continue;
+    const auto number = parse_uint(value);
+    auto& values = out.ports.back().values;
+    if (number && values.size() < kIbCountersMax) values.emplace_back(kept(name), *number);
+  }
+  out.complete = !out.ports.empty();
+  return out;
+}
+
+CounterReading parse_counters(std::string_view text) {
+  const std::size_t heading = std::min(text.find("# Port counters: "), text.find("# Port extended counters: "));
+  return heading == npos ? counter_reading(parse_ib_errors(text)) : parse_perfquery(text);
 }
 
 }  // namespace muster

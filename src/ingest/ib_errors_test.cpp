@@ -69,6 +69,39 @@ TEST(IbErrors, a_broken_summary_does_not_undo_a_whole_one) {
   EXPECT_EQ(e.not_understood, 1u);
 }
 
+TEST(IbErrors, what_the_tool_does_not_mention_is_known_from_its_thresholds) {
+  const IbErrors e = parse_ib_errors(std::string(kText) + "## Thresholds: SymbolErrorCounter=10 LinkDownedCounter=3 x=y =4\n");
+  EXPECT_EQ(e.thresholds.size(), 2u);
+  const CounterReading r = counter_reading(e);
+  EXPECT_TRUE(r.complete);
+  EXPECT_EQ(r.floors.at("SymbolErrorCounter"), 10u);
+  ASSERT_EQ(r.ports.size(), 1u);  // the sum over the node is none
+  EXPECT_EQ(r.ports[0].port.say(), "leaf-000[9]");
+}
+
+TEST(IbErrors, a_reading_in_which_a_node_did_not_answer_is_not_complete) {
+  EXPECT_FALSE(
+      counter_reading(parse_ib_errors("ibwarn: [77] mad_rpc: _do_madrpc failed; dport (Lid 4)\n" + std::string(kText))).complete);
+}
+
+TEST(IbErrors, reads_perfquery_port_by_port) {
+  const CounterReading r = parse_perfquery(
+      "# Port counters: Lid 2 port 1 (CapMask: "
+      "0x1300)\nPortSelect:......................1\nCounterSelect:...................0x0000\n"
+      "SymbolErrorCounter:..............0\nPortRcvErrors:...................123\nPortXmitWait:....................0\n"
+      "# Port extended counters: Lid 2 port 9 (CapMask: 0x1300 CapMask2: 0x0000000)\n"
+      "PortXmitData:....................123456789013569\n");
+  ASSERT_EQ(r.ports.size(), 2u);
+  EXPECT_EQ(r.ports[0].port.say(), "lid 2[1]");
+  ASSERT_EQ(r.ports[0].values.size(), 3u);
+  EXPECT_EQ(r.ports[0].values[1], (std::pair<std::string, std::uint64_t>{"PortRcvErrors", 123}));
+  EXPECT_EQ(r.ports[1].port.port, 9);
+  EXPECT_EQ(r.ports[1].values[0].second, 123456789013569u);
+  EXPECT_TRUE(parse_perfquery("PortRcvErrors:...1\n").ports.empty());
+  EXPECT_EQ(parse_counters("# Port counters: Lid 2 port 1\nPortRcvErrors:...1\n").ports.at(0).port.say(), "lid 2[1]");
+  EXPECT_EQ(parse_counters(kText).ports.at(0).port.say(), "leaf-000[9]");
+}
+
 TEST(IbErrors, reads_a_fabric_with_injected_errors) {
   const char* data = std::getenv("MUSTER_DATA");
   std::ifstream in(std::string(data != nullptr ? data : "/nowhere") + "/fabric/faults_ft2_64/ibqueryerrors_data.out");

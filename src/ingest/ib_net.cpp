@@ -5,44 +5,13 @@
 #include <optional>
 
 #include "base/text.h"
+#include "ingest/ib_words.h"
 
 namespace muster {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
 constexpr int kLidMax = 0xBFFF;  // above are those of multicast
-
-// Gigabits a second of one lane, of data.
-struct Speed {
-  std::string_view name;
-  double gbit_s;
-};
-constexpr Speed kSpeeds[] = {{"SDR", 2},  {"DDR", 4},  {"QDR", 8},   {"FDR10", 10}, {"FDR", 13.64},
-                             {"EDR", 25}, {"HDR", 50}, {"NDR", 100}, {"XDR", 200}};
-
-// What stands between `open` and `close`, from the first `open` on; moves past it.
-std::optional<std::string_view> between(std::string_view& s, char open, char close) {
-  const std::size_t a = s.find(open);
-  if (a == npos) return {};
-  const std::size_t b = s.find(close, a + 1);
-  if (b == npos) return {};
-  const std::string_view inside = s.substr(a + 1, b - a - 1);
-  s.remove_prefix(b + 1);
-  return inside;
-}
-
-// "4xHDR" at the end of a line; 0: not told.
-double rate_gb_s(std::string_view line) {
-  const std::size_t x = line.rfind('x');
-  if (x == npos) return 0;
-  const std::size_t space = line.find_last_of(" \t", x);
-  const auto lanes = parse_uint(line.substr(space == npos ? 0 : space + 1, x - (space == npos ? 0 : space + 1)));
-  const std::string_view name = trim(line.substr(x + 1));
-  for (const Speed& s : kSpeeds) {
-    if (lanes && s.name == name) return static_cast<double>(*lanes) * s.gbit_s / 8;
-  }
-  return 0;
-}
 
 // The end of a cable as a file names it: "S-0002c90300004100" and a port.
 struct End {
@@ -76,14 +45,15 @@ class NetReader {
                     "take the dump again: the fabric changed while it was read");
       }
       if (back != cables_.end() && cable.far < here) continue;  // was plugged in from its other end
-      const double rate = cable.gb_s > 0 ? cable.gb_s : back == cables_.end() ? 0 : back->second.gb_s;
-      if (rate <= 0) {
+      const IbRate rate = cable.rate.gb_s > 0 || back == cables_.end() ? cable.rate : back->second.rate;
+      if (rate.gb_s <= 0) {
         return fail(Code::bad_input, fmt::format("{}:{}: the rate of this port is not told", file_, cable.line),
                     "a line of ibnetdiscover ends with width and speed, as 4xNDR");
       }
       const std::uint32_t a = node(here), b = node(cable.far);
       // An endpoint is one port of its card.
-      fabric_.connect(a, here.is_switch ? here.port : 1, b, cable.far.is_switch ? cable.far.port : 1, rate);
+      fabric_.connect(a, here.is_switch ? here.port : 1, b, cable.far.is_switch ? cable.far.port : 1, rate.gb_s,
+                      rate.lanes);
     }
     if (fabric_.links.empty()) {
       return fail(Code::bad_input, fmt::format("{}: no cable of an InfiniBand fabric is in it", file_),
@@ -95,7 +65,7 @@ class NetReader {
  private:
   struct Cable {
     End far;
-    double gb_s;
+    IbRate rate;
     int line;
   };
 
@@ -112,11 +82,11 @@ class NetReader {
 
   // Switch	16 "S-0002c90300040100"		# "leaf-p00-00" enhanced port 0 lid 0 lmc 0
   Result<void> head(std::string_view s) {
-    const auto id = between(s, '"', '"');
+    const auto id = take_between(s, '"', '"');
     const auto here = id ? end(*id) : std::nullopt;
     if (!here) return bad("this node has no id such as \"S-0002c90300040100\"");
     here_ = *here;
-    const auto name = between(s, '"', '"');
+    const auto name = take_between(s, '"', '"');
     name_ = printable(name && !name->empty() ? *name : *id);
     if (here_->is_switch) names_[{here_->guid, 0, true}] = name_;
     return {};
@@ -125,21 +95,21 @@ class NetReader {
   // [1](2c90300000101)	"S-0002c90300004100"[1]		# lid 0 lmc 0 "leaf-000" lid 0 4xHDR
   Result<void> port(std::string_view s) {
     if (!here_) return bad("a port of no node");
-    const double rate = rate_gb_s(s);
-    const auto number = between(s, '[', ']');
+    const IbRate rate = rate_at_end(s);
+    const auto number = take_between(s, '[', ']');
     const auto n = number ? parse_uint(*number) : std::nullopt;
     if (!n || *n == 0 || *n > 254) return bad("a port's number is 1 to 254");
     End from = *here_;
     from.port = static_cast<std::uint16_t>(*n);
     std::string_view own = s.substr(0, s.find('"'));
-    const auto own_guid = between(own, '(', ')');
+    const auto own_guid = take_between(own, '(', ')');
     if (!from.is_switch) {
       names_[from] = name_;
       if (const auto g = own_guid ? parse_hex(*own_guid) : std::nullopt) port_guids_[from] = *g;
     }
-    const auto far_id = between(s, '"', '"');
+    const auto far_id = take_between(s, '"', '"');
     auto far = far_id ? end(*far_id) : std::nullopt;
-    const auto far_port = between(s, '[', ']');
+    const auto far_port = take_between(s, '[', ']');
     const auto f = far_port ? parse_uint(*far_port) : std::nullopt;
     if (!far || !f || *f == 0 || *f > 254) return bad("where this port is cabled to cannot be read");
     far->port = static_cast<std::uint16_t>(*f);
@@ -154,8 +124,9 @@ class NetReader {
     if (known != ids_.end()) return known->second;
     const auto name = names_.find(key);
     const auto guid = port_guids_.find(key);
-    const std::uint32_t id = fabric_.add(
-        {name == names_.end() ? say(e) : name->second, guid == port_guids_.end() ? e.guid : guid->second, e.is_switch, {}});
+    const std::uint32_t id = fabric_.add({name == names_.end() ? say(e) : name->second,
+                                          guid == port_guids_.end() ? e.guid : guid->second, e.is_switch, {},
+                                          e.is_switch ? std::uint16_t{1} : e.port});
     return ids_[key] = id;
   }
 
@@ -206,7 +177,7 @@ Result<ForwardingTables> parse_ib_routes(std::string_view text, std::string_view
     if (s.substr(0, 2) != "0x") continue;  // headings, sums
     if (table == nullptr) return bad("a route of no switch");
     const std::size_t space = s.find(' ');
-    const auto lid = space == npos ? std::nullopt : parse_hex(s.substr(0, space));
+    const auto lid = parse_hex(s.substr(0, space == npos ? 0 : space));
     const std::string_view rest = space == npos ? std::string_view() : trim(s.substr(space));
     const auto port = parse_uint(rest.substr(0, rest.find(' ')));
     if (!lid || *lid > kLidMax) return bad("this is no lid");

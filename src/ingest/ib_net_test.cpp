@@ -45,6 +45,17 @@ TEST(IbNet, AFabricIsReadWithItsRates) {
   EXPECT_EQ(f->links[f->nodes[e[1]].out[1]].gb_s, 25);
 }
 
+TEST(IbNet, RatesAreReadBeforeTheDetailsOfTheFullForm) {
+  std::string full = kNet;
+  for (std::size_t at = full.find("NDR\n"); at != std::string::npos; at = full.find("NDR\n"))
+    full.insert(at + 3, " s=4 w=2 v=4 e=8");
+  const auto f = parse_ib_net(full, "f.net");
+  ASSERT_TRUE(f) << f.error().what;
+  const auto e = f->endpoints();
+  EXPECT_EQ(f->links[f->nodes[e[0]].out[1]].gb_s, 50);
+  EXPECT_EQ(f->links[f->nodes[e[1]].out[1]].gb_s, 25);
+}
+
 TEST(IbNet, TablesOfBothTools) {
   const auto t = parse_ib_routes(kRoutes, "lfts");
   ASSERT_TRUE(t) << t.error().what;

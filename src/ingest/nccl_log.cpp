@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/text.h"
+#include "ingest/nccl_tuning.h"
 #include "ingest/nccl_words.h"
 #include "ingest/train_log.h"
 
@@ -140,6 +142,8 @@ struct NcclLogReader::Guts {
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> choice_index;
   std::map<std::tuple<std::string, double, std::uint32_t>, std::size_t> calls_index;
   std::map<std::string, std::size_t> trouble_index;
+  std::map<std::pair<std::string, double>, NcclPick> picks;
+  NcclTuningReader tuning;
 
   NcclPlace here() const { return {file, line}; }
 
@@ -344,7 +348,10 @@ struct NcclLogReader::Guts {
     ++c.times;
     const std::string_view range = after(rest, "={");
     const auto low = leading_uint(range, 4096), high = leading_uint(after(range, ".."), 4096);
-    if (low && high && *high >= *low) c.channels = std::max(c.channels, static_cast<int>(*high - *low + 1));
+    const int channels = low && high && *high >= *low ? static_cast<int>(*high - *low + 1) : -1;
+    c.channels = std::max(c.channels, channels);
+    const auto key = std::pair(op, static_cast<double>(*bytes));
+    if (picks.size() < kNcclPicksMax || picks.count(key) != 0) picks[key] = {op, algorithm, protocol, key.second, channels};
   }
 
   // "AllReduce: opCount 1f sendbuff 0x7f recvbuff 0x7f count 1048576 datatype 7 op 0 root 0 comm 0x55 [nranks=16] stream 0x55"
@@ -404,6 +411,18 @@ struct NcclLogReader::Guts {
     t.last_completed = e.last_completed;
     t.at = here();
     out.troubles.push_back(std::move(t));
+  }
+
+  // Where a rank stood is told after an error as well as after a timeout: without one in its group it is an error's.
+  void settle_standings() {
+    std::set<std::string> timed_out;
+    for (const NcclTrouble& t : out.troubles) {
+      if (t.kind == NcclTroubleKind::timeout) timed_out.insert(t.group);
+    }
+    if (timed_out.count("") != 0) return;  // older lines name no group
+    for (NcclTrouble& t : out.troubles) {
+      if (t.kind == NcclTroubleKind::standing && timed_out.count(t.group) == 0) t.kind = NcclTroubleKind::error;
+    }
   }
 
   void version_words(std::string_view s, std::uint32_t host) {
@@ -475,6 +494,8 @@ struct NcclLogReader::Guts {
       choice_line(s);
     } else if (const std::size_t op = s.find(": opCount "); op != npos) {
       call_line(s, op);
+    } else if (s.find('|') != npos && tuning.message(who.thread, s)) {
+      return;
     } else {
       if (s.find("CCL version ") != npos) version_words(s, host);
       if (host != UINT32_MAX) network_words(out.hosts[host], s);
@@ -588,7 +609,10 @@ void NcclLogReader::feed(std::string_view text) {
 
 NcclLog NcclLogReader::finish() {
   guts_->end_line();
+  guts_->settle_standings();
   NcclLog out = std::move(guts_->out);
+  for (auto& [key, pick] : guts_->picks) out.picks.push_back(std::move(pick));
+  out.beliefs = guts_->tuning.finish();
   guts_ = std::make_unique<Guts>();
   // Settings name hosts by their place, which is that of their names from here on.
   std::vector<std::uint32_t> order(out.hosts.size()), place(out.hosts.size());

@@ -18,6 +18,7 @@ constexpr std::size_t kNcclDevicesMax = 64;  // of one node
 constexpr std::size_t kNcclSettingsMax = 1024;
 constexpr std::size_t kNcclChoicesMax = 1024;
 constexpr std::size_t kNcclCallsMax = 4096;
+constexpr std::size_t kNcclPicksMax = 4096;
 constexpr std::size_t kNcclTroublesMax = 4096;
 constexpr std::size_t kNcclFilesMax = 65536;
 

@@ -201,5 +201,20 @@ TEST(NcclLog, MemoryIsBounded) {
   EXPECT_EQ(log.left_out, 20000 - kNcclHostsMax);
 }
 
+TEST(NcclLog, WhereARankStoodIsOfATimeoutOnlyWhereOneIsLogged) {
+  constexpr const char* kStanding =
+      "[rank0]:[E ProcessGroupNCCL.cpp:2303] [PG ID 7 PG GUID 7 Rank 0]  failure detected by watchdog at work sequence id: 372 "
+      "PG status: last enqueued work: 372, last completed work: 371\n";
+  const auto error = parse_nccl_log(kStanding, "job.log");
+  ASSERT_EQ(error.troubles.size(), 1U);
+  EXPECT_EQ(error.troubles[0].kind, NcclTroubleKind::error);
+  const auto late = parse_nccl_log(std::string(kStanding) +
+                                       "[E ProcessGroupNCCL.cpp:458] [Rank 0] Watchdog caught collective operation timeout: "
+                                       "WorkNCCL(SeqNum=372, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600001 milliseconds\n",
+                                   "job.log");
+  ASSERT_EQ(late.troubles.size(), 2U);
+  EXPECT_EQ(late.troubles[0].kind, NcclTroubleKind::standing);
+}
+
 }  // namespace
 }  // namespace muster

@@ -417,15 +417,35 @@ std::uint32_t count_of(const Value* v) {
   return n && *n >= 0 && *n <= static_cast<double>(kRanksMax) ? static_cast<std::uint32_t>(*n) : 0;
 }
 
-std::optional<NcclTestTiming> timing_of(const Value* v) {
+// With `each` what it says of single iterations.
+std::optional<NcclTestTiming> timing_of(const Value* v, const Value* each) {
   if (v == nullptr || v->object() == nullptr) return {};
   NcclTestTiming t;
+  if (each != nullptr) t.median_us = std::max(0.0, number_of(each->find("p50_us")).value_or(0));
   const Value* time = v->find("time");
   t.time_us = number_of(time != nullptr ? time : v->find("cpu_time")).value_or(0);
   t.alg_gb_s = number_of(v->find("alg_bw")).value_or(0);
   t.bus_gb_s = number_of(v->find("bus_bw")).value_or(0);
   t.wrong = number_of(v->find("nwrong"));
   return t;
+}
+
+// What it was started with: of the environment only what is NCCL's, since the rest may hold secrets.
+void read_start(const Value& v, NcclTestRun& run) {
+  const Value* args = v.find("args");
+  const Value::Array& words = args != nullptr && args->array() != nullptr ? *args->array() : Value::Array{};
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string flag = text_of(&words[i], 32);
+    if (flag == "-R" || flag == "--local_register") run.registered = text_of(&words[i + 1], 8) != "0";
+  }
+  const Value* env = v.find("env");
+  for (const Value& e : env != nullptr && env->array() != nullptr ? *env->array() : Value::Array{}) {
+    const std::string pair = text_of(&e, 512);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || run.settings.size() >= 256) continue;
+    if (pair.starts_with("NCCL_") || pair.starts_with("RCCL_"))
+      run.settings.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+  }
 }
 
 // nccl-tests -J: one object with the arguments, the devices of each process and the results.
@@ -436,6 +456,7 @@ void read_object(const Value& v, NcclTestLog& out, std::string_view file) {
     run.program = program.substr(program.find_last_of('/') + 1).substr(0, 48);
     if (const std::size_t at = run.program.find("_perf"); at != std::string::npos) run.program.resize(at + 5);
   }
+  read_start(v, run);
   std::uint64_t each = 1;
   if (const Value* config = v.find("config")) {
     each = std::uint64_t{std::clamp(count_of(config->find("nthreads")), 1u, 4096u)} *
@@ -462,8 +483,8 @@ void read_object(const Value& v, NcclTestLog& out, std::string_view file) {
     if (row.redop == "none") row.redop.clear();
     const double root = number_of(r.find("root")).value_or(-1);
     row.root = root >= 0 && root < 1e9 ? static_cast<int>(root) : -1;
-    row.out = timing_of(r.find("out_of_place"));
-    row.in = timing_of(r.find("in_place"));
+    row.out = timing_of(r.find("out_of_place"), r.find("out_of_place_per_iter"));
+    row.in = timing_of(r.find("in_place"), r.find("in_place_per_iter"));
     if (row.out || row.in) run.rows.push_back(std::move(row));
   }
   if (const Value* b = v.find("out_of_bounds")) {

@@ -150,6 +150,21 @@ TEST(NcclTests, JsonOfNcclTests) {
   EXPECT_DOUBLE_EQ(*r.average_bus_gb_s, 12.5);
 }
 
+TEST(NcclTests, JsonTellsTheEnvironmentAndTheMedian) {
+  const auto log = parse_nccl_tests(
+      R"({"version":3,"args":["all_reduce_perf","-R","1"],"env":["NCCL_ALGO=Ring","HOME=/root","NCCL_PROTO=LL","TOKEN=x"],)"
+      R"("nccl_version":22803,"results":[{"size":1024,"count":256,"type":"float","redop":"sum","root":"-1",)"
+      R"("out_of_place":{"time":20.5,"alg_bw":0.05,"bus_bw":0.09,"nwrong":0.0},)"
+      R"("out_of_place_per_iter":{"p50_us":19.0,"times_us":[18.0,19.0,24.5]}}]})",
+      "x.json");
+  ASSERT_TRUE(log) << log.error().what;
+  const NcclTestRun& r = log->runs.at(0);
+  ASSERT_EQ(r.settings.size(), 2u);
+  EXPECT_EQ(r.settings[1], (std::pair<std::string, std::string>("NCCL_PROTO", "LL")));
+  EXPECT_TRUE(r.registered);
+  EXPECT_DOUBLE_EQ(r.rows.at(0).out->median_us, 19.0);
+}
+
 TEST(NcclTests, RecordsOfRccl) {
   const std::string json =
       R"([{"numCycle":0,"name":"AllReduce","nodes":1,"ranks":8,"ranksPerNode":8,"gpusPerRank":1,"size":1024,"type":"float",)"

@@ -21,7 +21,7 @@ constexpr std::uint32_t kXidMax = 999;
 bool never_acted_on(FindingKind k) {
   return k == FindingKind::hearsay || k == FindingKind::app_error || k == FindingKind::job_failed ||
          k == FindingKind::common_cause || k == FindingKind::sdc_suspected || k == FindingKind::storage_stall ||
-         k == FindingKind::row_hot;
+         k == FindingKind::row_hot || k == FindingKind::fabric_fault;
 }
 bool about_links(FindingKind k) {
   return k == FindingKind::link_down || k == FindingKind::link_flap || k == FindingKind::ib_degraded;

@@ -110,7 +110,9 @@ TEST(Squeue, WhatIsCutOffIsNoAnswer) {
   EXPECT_EQ(parse_squeue("", "k3")->size(), 0U);
   for (std::size_t n = 1; n < whole.size(); ++n) {
     const auto r = parse_squeue(std::string_view(whole).substr(0, n), "k3");
-    if (r) EXPECT_EQ(r->size(), 1U) << n << ": only where the first row ends";
+    if (r) {
+      EXPECT_EQ(r->size(), 1U) << n << ": only where the first row ends";
+    }
   }
 }
 

@@ -30,11 +30,11 @@ void on_open(void* p, const XML_Char* name, const XML_Char** attributes) {
   if (r.refused != nullptr) return;
   if (r.texts.size() >= kXmlDepthMax) return r.refuse("elements are nested too deeply");
   r.texts.emplace_back();
-  std::string_view id;
-  for (; *attributes != nullptr; attributes += 2) {
-    if (std::string_view(attributes[0]) == "id") id = attributes[1];
-  }
-  r.events.open(name, id.substr(0, kXmlTextMax));
+  XmlAttributes all;
+  for (; *attributes != nullptr; attributes += 2)
+    all.emplace_back(attributes[0], std::string_view(attributes[1]).substr(0, kXmlTextMax));
+  if (r.events.begin) r.events.begin(name, all, XML_GetCurrentLineNumber(r.parser));
+  if (r.events.open) r.events.open(name, attribute(all, "id"));
 }
 
 void on_close(void* p, const XML_Char* name) {
@@ -42,7 +42,7 @@ void on_close(void* p, const XML_Char* name) {
   if (r.refused != nullptr || r.texts.empty()) return;
   const std::string text = std::move(r.texts.back());
   r.texts.pop_back();
-  r.events.close(name, trim(text));
+  if (r.events.close) r.events.close(name, trim(text));
 }
 
 void on_text(void* p, const XML_Char* s, int n) {
@@ -62,6 +62,13 @@ void on_entity(void* p, const XML_Char*, int, const XML_Char*, int, const XML_Ch
 void on_skipped(void* p, const XML_Char*, int) { of(p).refuse("it uses an entity that is not XML's own"); }
 
 }  // namespace
+
+std::string_view attribute(const XmlAttributes& attributes, std::string_view name) {
+  for (const auto& [key, value] : attributes) {
+    if (key == name) return value;
+  }
+  return {};
+}
 
 Result<void> read_xml(std::string_view text, const XmlEvents& events) {
   if (text.size() > kXmlBytesMax) return fail(Code::bad_input, "line 1: longer than 16 MiB");

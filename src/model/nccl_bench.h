@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/collective.h"
@@ -13,6 +14,7 @@ namespace muster {
 struct NcclTestTiming {
   double time_us = 0, alg_gb_s = 0, bus_gb_s = 0;
   std::optional<double> wrong;  // values; none: they were not checked
+  double median_us = 0;         // of its iterations, where each was timed; 0: not told
 };
 
 struct NcclTestRow {
@@ -45,7 +47,9 @@ struct NcclTestRun {
   std::vector<NcclTestRow> rows;
   std::optional<double> average_bus_gb_s;
   std::optional<std::uint64_t> out_of_bounds;
-  std::uint32_t line = 0;  // where it begins
+  std::vector<std::pair<std::string, std::string>> settings;  // NCCL_ and RCCL_ of its environment, where told
+  bool registered = false;                                    // buffers, by its arguments
+  std::uint32_t line = 0;                                     // where it begins
 };
 
 struct NcclTestLog {

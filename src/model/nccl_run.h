@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/nccl_way.h"
+
 namespace muster {
 
 struct NcclPlace {
@@ -86,6 +88,13 @@ struct NcclChoice {
   std::uint64_t times = 0;
 };
 
+// The same for one size: the way that was last taken.
+struct NcclPick {
+  std::string op, algorithm, protocol;
+  double bytes = 0;
+  int channels = -1;
+};
+
 struct NcclCalls {
   std::string op;
   double bytes = 0;  // as nccl-tests counts: of the whole buffer
@@ -129,6 +138,8 @@ struct NcclLog {
   std::map<std::string, std::uint64_t> versions;  // of NCCL: how many lines say so
   std::vector<NcclSetting> settings;              // by name, then value
   std::vector<NcclChoice> choices;
+  std::vector<NcclPick> picks;      // by operation and size
+  std::vector<NcclBelief> beliefs;  // by operation, algorithm, protocol; of the first communicator that told
   std::vector<NcclCalls> calls;
   std::vector<NcclTrouble> troubles;  // in the order of the log
   std::uint64_t lines = 0, nccl_lines = 0;

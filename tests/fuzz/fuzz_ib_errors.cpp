@@ -1,4 +1,4 @@
-// ibqueryerrors: bounded, printable, ports that exist; every line is read or counted.
+// ibqueryerrors and perfquery: bounded, printable, ports that exist; every line is read or counted.
 #include "base/text.h"
 #include "check.h"
 #include "ingest/ib_errors.h"
@@ -16,5 +16,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     text(p.node), text(p.link);
     for (const auto& [name, value] : p.counters) text(name);
   }
+  const CounterReading reading = counter_reading(e);
+  expect(reading.ports.size() <= e.ports.size() && e.thresholds.size() <= kIbCountersMax, "readings are bounded");
+  const CounterReading p = parse_perfquery({reinterpret_cast<const char*>(data), size});
+  for (const PortCounters& c : p.ports) {
+    expect(c.port.port >= 0 && c.port.port <= 254 && c.values.size() <= kIbCountersMax, "ports and counters are in range");
+    for (const auto& [name, value] : c.values) text(name);
+  }
+  for (const CounterGrowth& g : counter_growth(p, reading, 2))
+    expect(g.grew <= g.after && g.per_s >= 0, "growth is what was added");
   return 0;
 }

@@ -1,6 +1,7 @@
 // Fabrics and forwarding tables: what is taken can be walked, what is not has file and line.
 #include "check.h"
 #include "ingest/ib_net.h"
+#include "ingest/ib_survey.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muster;
@@ -14,6 +15,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } else {
     fuzz::expect(!f.error().what.empty(), "an error says why");
+  }
+  if (const auto s = parse_ib_survey(text, "f.net")) {
+    for (std::size_t l = 0; l < s->fabric.links.size(); ++l) {
+      const FabricLink& link = s->fabric.links[l];
+      fuzz::expect(link.from < s->fabric.nodes.size() && link.gb_s > 0, "links of a survey join nodes that are there");
+      fuzz::expect(s->fabric.out(link.from, link.port) == l, "a port has one cable");
+    }
+    for (const SurveyOddity& o : s->oddities) fuzz::expect(o.node < s->fabric.nodes.size(), "marks are of such devices");
+    for (const auto& d : s->duplicates) fuzz::expect(d[0] != d[1], "two devices are two");
+  } else {
+    fuzz::expect(!s.error().what.empty(), "an error says why");
   }
   if (const auto t = parse_ib_routes(text, "lfts")) fuzz::expect(!t->switches.empty(), "there is a table");
   return 0;
