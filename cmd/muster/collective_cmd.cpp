@@ -1,6 +1,8 @@
 // muster predict collective, muster calibrate collectives, muster bench collectives.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "commands.h"
 #include "files.h"
 #include "ingest/collective_rows.h"
@@ -62,6 +64,45 @@ Result<double> fabric_share(const PredictCollectiveOptions& o, const CollectiveS
     sum += std::min(1.0, figures->slowest_mean);
   }
   return sum / draws;
+}
+
+// A table: what one site measured in one set-up, whatever variants it has.
+bool same_table(const CollectiveRow& a, const CollectiveRow& b) { return a.site == b.site && a.setup == b.setup; }
+
+// The third, sixth, ... size of each table, with all its variants: the same size of another would tell it.
+std::vector<bool> third_sizes(const std::vector<CollectiveRow>& rows) {
+  std::vector<bool> out;
+  for (const CollectiveRow& r : rows) {
+    std::set<double> smaller;
+    for (const CollectiveRow& o : rows) {
+      if (same_table(o, r) && o.bytes < r.bytes) smaller.insert(o.bytes);
+    }
+    out.push_back(smaller.size() % 3 == 2);
+  }
+  return out;
+}
+
+// Each table by what all others teach.
+report::Table without_tables(const std::vector<CollectiveRow>& rows) {
+  std::vector<CollectiveRow> kept;
+  std::vector<std::optional<predict::CollectivePrediction>> all;
+  std::vector<bool> done(rows.size(), false);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (done[i]) continue;
+    std::vector<CollectiveRow> others;
+    for (const CollectiveRow& r : rows) {
+      if (!same_table(r, rows[i])) others.push_back(r);
+    }
+    const auto classes = predict::fit_collective_classes(others, gpu_models());
+    const predict::Collectives model(others, classes, gpu_models(), shipped_collective_spread());
+    for (std::size_t k = i; k < rows.size(); ++k) {
+      if (!same_table(rows[k], rows[i])) continue;
+      done[k] = true;
+      kept.push_back(rows[k]);
+      all.push_back(model.predict(rows[k]));
+    }
+  }
+  return report::collective_accuracy(kept, all, kLeastBytes);
 }
 
 }  // namespace
@@ -144,8 +185,13 @@ int run_calibrate_collectives(const CalibrateCollectivesOptions& o) {
 int run_bench_collectives(const BenchCollectivesOptions& o) {
   const auto rows = read_collective_folder(o.data);
   if (!rows) return say_error(rows.error());
+  if (o.hold == CollectiveHold::table) return put_table(without_tables(*rows), o.format);
   std::vector<CollectiveRow> taught, kept;
-  for (const CollectiveRow& r : *rows) (predict::teaches(r) ? taught : kept).push_back(r);
+  const std::vector<bool> third = third_sizes(*rows);
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    const bool keep = o.hold == CollectiveHold::third ? third[i] : !predict::teaches((*rows)[i]);
+    (keep ? kept : taught).push_back((*rows)[i]);
+  }
   const auto classes = predict::fit_collective_classes(taught, gpu_models());
   const predict::Collectives model(taught, classes, gpu_models(), predict::collective_spread(taught, gpu_models()));
   std::vector<std::optional<predict::CollectivePrediction>> all;

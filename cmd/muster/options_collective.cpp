@@ -71,10 +71,13 @@ void Parser::add_calibrate_collectives(CLI::App& calibrate) {
 }
 
 void Parser::add_bench_collectives(CLI::App& bench) {
-  auto* sub = command(bench, "collectives", "How far predicted collectives are off, fitted on two of three rows, on the third",
-                      nullptr, "  muster bench collectives --data measured/");
+  auto* sub = command(bench, "collectives", "How far predicted collectives are off where they were not fitted", nullptr,
+                      "  muster bench collectives --data measured/\n"
+                      "  muster bench collectives --data measured/ --hold table");
   words(sub, "--data", "DIR", "A folder with tables of collectives", bench_collectives_.data, {WordKind::directory, {}});
   sub->get_option("--data")->required();
+  choice(sub, "--hold", "WHAT", "Kept back: a row of three by a hash, every third size of a table, or each table in turn [hash]",
+         words_of<CollectiveHold>(), [this](std::size_t i) { bench_collectives_.hold = static_cast<CollectiveHold>(i); });
   add_format(sub, bench_collectives_.format, {Format::table, Format::csv});
   chosen(sub, bench_collectives_);
 }

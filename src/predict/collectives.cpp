@@ -212,6 +212,12 @@ double CollectiveCurve::at(double bytes) const {
   return start_s + knee * std::sqrt(start_s * carry) + carry;
 }
 
+CollectiveCurve fit_collective_curve(std::span<const std::pair<double, double>> times_s) {
+  std::vector<Point> points;
+  for (const auto& [bytes, s] : times_s) points.push_back({bytes, s});
+  return points.empty() ? CollectiveCurve{} : fitted(points);
+}
+
 CollectivePrediction CollectivePrediction::times(double slower) const {
   CollectivePrediction out = *this;
   out.s *= slower;

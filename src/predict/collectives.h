@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/collective.h"
@@ -20,6 +21,9 @@ struct CollectiveCurve {
 
   double at(double bytes) const;
 };
+
+// Through measured times of one way, seconds by bytes; at least one, in any order.
+CollectiveCurve fit_collective_curve(std::span<const std::pair<double, double>> times_s);
 
 // One way to do it: the algorithm and the protocol, and what the links could carry at most under it, in nccl-tests' bus
 // bandwidth; the slower of the two, when each gets its share of that, is what it gets.
