@@ -26,6 +26,7 @@ struct Finding {
   std::string verify;                 // how to see that it helped; may be empty
   Confidence confidence = Confidence::medium;
   double cost_pct = 0;  // of the step, what this is about: findings come in this order, the largest first
+  std::string cause;    // a short name of what it is about, the same for ever: "shm_too_small"; empty: it has none
 };
 
 }  // namespace muster::diagnose

@@ -102,6 +102,7 @@ class Rules {
     const bool fast = with_cards != log_.hosts.end();
     Finding& f =
         add("nodes talk over TCP sockets and not over RDMA cards", fast || disabled ? Confidence::high : Confidence::medium);
+    f.cause = "tcp_instead_of_rdma";
     f.evidence.push_back(fmt::format("{}: network Socket on {}", at(log_, hosts.front()->network_at), names_of(hosts)));
     if (disabled) f.evidence.push_back(echoed(*disabled));
     if (net) f.evidence.push_back(echoed(*net));
@@ -139,6 +140,7 @@ class Rules {
                                  : fmt::format("{} of {} connections between nodes go without GPUDirect RDMA", all - direct, all),
                      Confidence::high);
     f.evidence.push_back(fmt::format("{}: via NET/{}/{} without /GDRDMA", at(log_, first->at), first->via, first->device));
+    f.cause = "no_gpudirect";
     if (!none.empty()) f.evidence.push_back(fmt::format("on none of the connections of {}", names_of(none)));
     if (!some_of.empty()) f.evidence.push_back(fmt::format("on a part of those of {}", names_of(some_of)));
     std::vector<std::string> refused;
@@ -183,6 +185,7 @@ class Rules {
     const bool sure = disabled != nullptr || (gpu != nullptr && gpu->nvlink_gb_s > 0) || p2p > 0;
     Finding& f =
         add("GPUs of one node exchange through the host's memory and not directly", sure ? Confidence::high : Confidence::medium);
+    f.cause = "p2p_through_host";
     f.evidence.push_back(fmt::format("{}: via SHM: {} connections on {}, {} by P2P", at(log_, first), shm, names_of(hosts), p2p));
     if (disabled) f.evidence.push_back(echoed(*disabled));
     const NcclSetting* level = set("NCCL_P2P_LEVEL");
@@ -256,6 +259,10 @@ class Rules {
       const NcclSetting& s = log_.settings[i];
       if (log_.settings[i + 1].name != s.name || (i > 0 && log_.settings[i - 1].name == s.name)) continue;
       if (!matters_alike(s.name)) continue;
+      // On the same nodes, one after the other: several runs in one log.
+      const bool elsewhere = std::any_of(log_.settings.begin(), log_.settings.end(),
+                                         [&](const NcclSetting& x) { return x.name == s.name && x.hosts != s.hosts; });
+      if (!elsewhere) continue;
       std::vector<std::string> values;
       for (const NcclSetting& x : log_.settings) {
         if (x.name == s.name && !x.hosts.empty())
@@ -263,6 +270,7 @@ class Rules {
                                        x.hosts.size() > 1 ? fmt::format(" and {} more", x.hosts.size() - 1) : ""));
       }
       Finding& f = add(fmt::format("{} is not the same on all ranks", s.name), Confidence::high);
+      f.cause = "rank_mismatch";
       f.evidence.push_back(fmt::format("{}: {}", at(log_, s.at), some(values, kNamed)));
       f.remedy = fmt::format("give all ranks the same {}: where ranks choose differently, NCCL hangs or takes the worst", s.name);
       f.verify = "NCCL_DEBUG=INFO echoes one value on every node";
@@ -298,6 +306,7 @@ class Rules {
     Finding& f = add(fmt::format("nodes with fewer RDMA cards than the {} of most: {}", usual->first, some(fewer, kNamed)),
                      Confidence::high);
     f.evidence.push_back(fmt::format("{}: NET/IB : Using lists fewer", at(log_, first)));
+    f.cause = "fewer_cards";
     f.expected = fmt::format("{} cards", usual->first);
     f.achieved = some(fewer, kNamed);
     f.remedy =
@@ -344,6 +353,7 @@ class Rules {
                                   : fmt::format("NVLink SHARP (NVLS) is not available on {}", names_of(without)),
                      Confidence::high);
     f.evidence.push_back(fmt::format("{}: NVLS multicast support is not available", at(log_, without.front()->nvls_at)));
+    f.cause = "nvls_missing";
     const NcclSetting* off = set("NCCL_NVLS_ENABLE");
     const NcclSetting* cumem = set("NCCL_CUMEM_ENABLE");
     if (off) f.evidence.push_back(echoed(*off));
@@ -374,6 +384,11 @@ class Rules {
     f.verify = "NCCL_DEBUG=INFO: 16 or more coll channels on nodes with NVLink switches";
   }
 
+  // Every communicator began: whatever they met over, they reached each other.
+  bool all_met() const {
+    return !log_.comms.empty() && std::all_of(log_.comms.begin(), log_.comms.end(), [](const NcclComm& c) { return c.complete; });
+  }
+
   void interface() {
     for (const NcclHost& h : log_.hosts) {
       std::vector<std::string> names = h.interfaces;
@@ -381,9 +396,10 @@ class Rules {
       for (const std::string& n : names) {
         if (!n.starts_with("docker") && !n.starts_with("virbr") && !n.starts_with("veth") && !n.starts_with("cni") && n != "lo")
           continue;
-        if (nodes_ <= 1) continue;
+        if (nodes_ <= 1 || all_met()) continue;
         Finding& f = add(fmt::format("NCCL meets over the interface {}, which other nodes do not reach", n), Confidence::medium);
         f.evidence.push_back(fmt::format("{}: on {}", at(log_, h.devices_at), h.name));
+        f.cause = "wrong_interface";
         f.remedy =
             "set NCCL_SOCKET_IFNAME to the interface of the cluster's network (ip -br addr), for instance "
             "NCCL_SOCKET_IFNAME=eth0";
@@ -404,6 +420,7 @@ class Rules {
       words.push_back(v + where);
     }
     Finding& f = add("ranks run different versions of NCCL", Confidence::high);
+    f.cause = "version_mismatch";
     f.evidence.push_back(some(words, kNamed));
     f.remedy =
         "use the same container image on all nodes, and look for a second library: LD_LIBRARY_PATH, LD_PRELOAD, the nvidia-nccl "

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "diagnose/fabric_doctor_signs.h"
 
 namespace muster::diagnose {
 namespace {
@@ -20,6 +21,7 @@ std::string words_or(const std::string& s, std::string_view otherwise) { return 
 // Statuses of ibverbs that mean the link or the other end, by number.
 std::string_view status_words(int status) {
   switch (status) {
+    case 4: return "the card may not reach that memory";
     case 5: return "flushed, after another failure";
     case 9: return "refused by the other end";
     case 10: return "the other end has no right to that memory";
@@ -78,6 +80,18 @@ std::string completion_remedy(const NcclLog& log, const Links& links, const std:
          "short interruptions";
 }
 
+// What failed transfers mean by their statuses, and by what else the log says.
+std::string completion_cause(const NcclLog& log, const Links& links) {
+  const auto any = [&](int status) {
+    return std::any_of(links.begin(), links.end(), [&](const auto& l) { return l.second.status == status; });
+  };
+  if (any(4)) return "pcie_acs";
+  const bool fell = std::any_of(log.troubles.begin(), log.troubles.end(),
+                                [](const NcclTrouble& t) { return t.kind == NcclTroubleKind::port_down; });
+  if (fell) return "link_flap";
+  return any(9) || any(10) ? "rdma_refused" : "rdma_unreachable";
+}
+
 Finding completions(const NcclLog& log) {
   Links links;
   bool only_flushed = true;
@@ -121,7 +135,11 @@ Finding completions(const NcclLog& log) {
   const std::string& suspect = shared ? most->first : one_peer;
   if (const NcclTrouble* t = unreachable(log, suspect); t != nullptr && (shared || links.size() == 1))
     f.evidence.push_back(fmt::format("{}: names {} as well: {}", at(log, t->at), suspect, t->text));
+  f.cause = completion_cause(log, links);
   f.remedy = completion_remedy(log, links, shared ? most->first : "");
+  // A card that may not reach memory, or one that never reached the other, is told by how the nodes are set up.
+  if (const Cause* c = cause_named(f.cause); c != nullptr && f.cause != "link_flap")
+    f.remedy += fmt::format(". Where it fails at once: {}", c->remedy);
   f.verify = "ib_write_bw between the two nodes over that card for ten minutes, with no growth of port_rcv_errors or link_downed";
   f.confidence = only_flushed ? Confidence::low : Confidence::high;
   return f;
@@ -146,6 +164,7 @@ Finding ports(const NcclLog& log) {
   }
   f.evidence.insert(f.evidence.begin(), fmt::format("{}: the first", at(log, first)));
   f.title = fmt::format("ports of RDMA cards went down under the job: {}", some(names, 4));
+  f.cause = "link_flap";
   f.remedy = "replace the cable or transceiver of these ports; until then drain the nodes (muster get findings names them too)";
   f.verify = "link_downed of the port does not grow any more";
   f.confidence = Confidence::high;
@@ -202,6 +221,7 @@ Finding timeout_of(const NcclLog& log, const std::string& group, const std::vect
         "muster diagnose: they tell who is missing";
     f.confidence = Confidence::medium;
   }
+  f.cause = "collective_timeout";
   f.expected = first->timeout_ms >= 0 ? fmt::format("done within {} s", first->timeout_ms / 1000) : "";
   f.achieved = first->ran_ms >= 0 ? fmt::format("not done after {} s", first->ran_ms / 1000) : "";
   f.verify = "the job passes that step; muster diagnose of its new dumps finds nothing that hangs";
@@ -261,6 +281,7 @@ void incomplete(const NcclLog& log, std::vector<Finding>& out) {
         "(NCCL_SOCKET_IFNAME)",
         some(missing, kNamed));
     f.verify = "Init COMPLETE on all ranks";
+    f.cause = "init_hang";
     f.confidence = Confidence::medium;
     out.push_back(std::move(f));
   }
@@ -270,12 +291,13 @@ struct Plain {
   NcclTroubleKind kind;
   std::string_view title, remedy;
   Confidence confidence;
+  std::string_view cause = {};
 };
 constexpr Plain kPlain[] = {
     {NcclTroubleKind::wrong_result, "results that cannot be right",
      "drain the node and test its GPUs (dcgmi diag -r 3), then "
      "restart from the last checkpoint before it",
-     Confidence::high},
+     Confidence::high, "wrong_result"},
     {NcclTroubleKind::cuda, "NCCL met an error of CUDA",
      "look at the node's kernel log for an Xid of that GPU and at memory that "
      "runs out; the first rank to say so is the one to look at",
@@ -283,13 +305,13 @@ constexpr Plain kPlain[] = {
     {NcclTroubleKind::mismatch, "ranks do not call the same collective",
      "compare the code path of these ranks: a condition that is "
      "not the same on all; TORCH_DISTRIBUTED_DEBUG=DETAIL names the call",
-     Confidence::high},
+     Confidence::high, "rank_mismatch"},
     {NcclTroubleKind::device_event, "RDMA cards reported errors",
      "look at the card: dmesg (mlx5_core), mlxfwmanager, its PCIe link", Confidence::medium},
     {NcclTroubleKind::peer_closed, "connections were closed by the other end: somebody else died first",
      "look for the first rank "
      "that failed, at the address named here; these lines only follow",
-     Confidence::medium},
+     Confidence::medium, "peer_closed"},
     {NcclTroubleKind::watchdog, "PyTorch's watchdog hung or was told to dump",
      "look at the ranks that timed out first; a watchdog "
      "that hangs waits for the driver or the interpreter's lock (py-spy dump)",
@@ -301,12 +323,33 @@ constexpr Plain kPlain[] = {
     {NcclTroubleKind::warning, "NCCL warns", "", Confidence::low},
 };
 
-void plain(const NcclLog& log, std::vector<Finding>& out) {
+using Told = std::set<const NcclTrouble*>;
+
+// Warnings, exceptions and errors of CUDA that tell their cause by themselves.
+Told signs(const NcclLog& log, std::vector<Finding>& out) {
+  Told told;
+  std::map<std::string_view, std::size_t> at_cause;
+  for (const NcclTrouble& t : log.troubles) {
+    if (t.kind != NcclTroubleKind::warning && t.kind != NcclTroubleKind::cuda && t.kind != NcclTroubleKind::error) continue;
+    const SignMatch m = sign_of(t.text);
+    const Cause* c = m.cause.empty() ? nullptr : cause_named(m.cause);
+    if (c == nullptr) continue;
+    told.insert(&t);
+    const auto [it, fresh] = at_cause.emplace(m.cause, out.size());
+    if (fresh) out.push_back(finding_of(*c, m.confidence));
+    Finding& f = out[it->second];
+    if (f.evidence.size() < kNamed)
+      f.evidence.push_back(fmt::format("{}: {}{}", at(log, t.at), t.host.empty() ? "" : t.host + ": ", t.text));
+  }
+  return told;
+}
+
+void plain(const NcclLog& log, const Told& told, std::vector<Finding>& out) {
   for (const Plain& p : kPlain) {
     std::vector<const NcclTrouble*> all;
     std::uint64_t times = 0;
     for (const NcclTrouble& t : log.troubles) {
-      if (t.kind != p.kind) continue;
+      if (t.kind != p.kind || told.count(&t) != 0) continue;
       all.push_back(&t);
       times += t.times;
     }
@@ -321,6 +364,7 @@ void plain(const NcclLog& log, std::vector<Finding>& out) {
     f.remedy = std::string(p.remedy);
     f.verify = p.remedy.empty() ? "" : "no such line in the log of the next run";
     f.confidence = p.confidence;
+    f.cause = std::string(p.cause);
     out.push_back(std::move(f));
   }
 }
@@ -346,7 +390,8 @@ std::vector<Finding> find_troubles(const NcclLog& log) {
   }
   for (Finding& f : timeouts(log)) out.push_back(std::move(f));
   incomplete(log, out);
-  plain(log, out);
+  const Told told = signs(log, out);
+  plain(log, told, out);
   return out;
 }
 
