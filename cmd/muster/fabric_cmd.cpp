@@ -22,14 +22,14 @@ int run_design_fabric(const DesignFabricOptions& o) {
 }
 
 int run_predict_fabric(const PredictFabricOptions& o) {
-  const auto net = read_file(o.net);
+  const auto net = read_fabric_file(o.net);
   if (!net) return say_error(net.error());
   auto fabric = parse_ib_net(*net, o.net);
   if (!fabric) return say_error(fabric.error());
   if (auto ok = predict::cut_cables(*fabric, o.cut, o.seed); !ok) return say_error(ok.error());
   ForwardingTables tables;
   if (!o.routes.empty()) {
-    const auto text = read_file(o.routes);
+    const auto text = read_fabric_file(o.routes);
     if (!text) return say_error(text.error());
     auto read = parse_ib_routes(*text, o.routes);
     if (!read) return say_error(read.error());

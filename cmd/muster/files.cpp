@@ -8,13 +8,9 @@
 #include <cstring>
 #include <fstream>
 
+#include "ingest/gunzip.h"
+
 namespace muster::cmd {
-namespace {
-
-constexpr std::size_t kFileMax = 64 << 20;
-
-}  // namespace
-
 Error file_error(std::string_view doing, const std::string& path, int why) {
   const std::string what = fmt::format("cannot {} {}: {}", doing, path, why != 0 ? std::strerror(why) : "no reason is known");
   switch (why) {
@@ -30,7 +26,11 @@ Error file_error(std::string_view doing, const std::string& path, int why) {
   }
 }
 
-Result<std::string> read_file(const std::string& path) {
+namespace {
+
+constexpr std::size_t kFileMax = std::size_t{64} << 20, kFabricFileMax = std::size_t{4} << 30;
+
+Result<std::string> read_at_most(std::size_t most, const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) return tl::unexpected(file_error("read", path, errno));
@@ -38,9 +38,21 @@ Result<std::string> read_file(const std::string& path) {
   char block[1 << 16];
   while (in.read(block, sizeof block) || in.gcount() > 0) {
     text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kFileMax) return fail(Code::bad_input, fmt::format("{} is larger than 64 MiB", path));
+    if (text.size() > most) return fail(Code::bad_input, fmt::format("{} is larger than {} MiB", path, most >> 20));
   }
   if (in.bad()) return tl::unexpected(file_error("read", path, errno));
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) { return read_at_most(kFileMax, path); }
+
+Result<std::string> read_fabric_file(const std::string& path) {
+  auto bytes = read_at_most(kFabricFileMax, path);
+  if (!bytes || !is_gzip(*bytes)) return bytes;
+  auto text = gunzip(*bytes, kFabricFileMax);
+  if (!text) return fail(text.error().code, fmt::format("{}: {}", path, text.error().what), text.error().next);
   return text;
 }
 

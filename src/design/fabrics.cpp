@@ -23,6 +23,11 @@ class Builder {
   std::uint32_t add_switch(std::string name) { return fabric_.add({std::move(name), next_guid(), true, {}}); }
   // On the next free port of each.
   void cable(std::uint32_t a, std::uint32_t b) { fabric_.connect(a, free_port(a), b, free_port(b), ask_.gb_s); }
+  // The next free port comes after these, whether they are all used or not: a leaf that is filled later keeps its uplinks.
+  void keep_free(std::uint32_t node, std::uint32_t ports) {
+    std::vector<std::uint32_t>& out = fabric_.nodes[node].out;
+    if (out.size() <= ports) out.resize(ports + 1, Fabric::kNoLink);
+  }
   Fabric take() { return std::move(fabric_); }
 
  private:
@@ -47,15 +52,48 @@ std::optional<std::uint32_t> fewest_above(std::uint32_t up, std::uint32_t below,
 
 struct Shape {
   std::uint32_t down = 0, up = 0;  // ports of a leaf
-  std::uint32_t leaves = 0;
+  std::uint32_t leaves = 0, levels = 2;
+  std::uint32_t spines = 0;                         // of two levels; 0: they do not reach
+  std::uint32_t per_pod = 0, pod_up = 0, pods = 0;  // leaves of a pod, and ports up of each of its spines
+  std::uint32_t cores = 0;                          // of three levels, above spines of one number; 0: they do not reach
+  bool whole() const { return levels == 2 ? spines > 0 : cores > 0 && leaves > 1; }
+  std::uint64_t switches() const {
+    if (leaves == 1) return 1;
+    return levels == 2 ? leaves + spines : leaves + static_cast<std::uint64_t>(up) * (pods + cores);
+  }
 };
 
-Shape shape(const FabricAsk& a) {
+Shape shape_with(const FabricAsk& a, std::uint32_t down, std::uint32_t per_pod, std::uint32_t pod_up) {
   Shape s;
-  s.down = static_cast<std::uint32_t>(a.radix * a.oversubscription / (1 + a.oversubscription));
-  s.up = std::min(a.radix - s.down, static_cast<std::uint32_t>(std::ceil(s.down / a.oversubscription)));
+  s.down = down;
+  s.up = std::min(a.radix - down, static_cast<std::uint32_t>(std::ceil(down / a.oversubscription)));
+  if (s.down == 0 || s.up == 0) return s;
   s.leaves = a.kind == FabricKind::rail ? divide_up(a.nodes, s.down) * a.nics : divide_up(a.nodes * a.nics, s.down);
+  s.per_pod = per_pod;
+  s.pod_up = pod_up;
+  s.pods = divide_up(s.leaves, std::max(per_pod, 1U));
+  s.spines = fewest_above(s.up, s.leaves, a.radix).value_or(0);
+  s.cores = per_pod > 0 ? fewest_above(pod_up, s.pods, a.radix).value_or(0) : 0;
+  s.levels = a.levels != 0 ? a.levels : s.leaves == 1 || s.spines > 0 ? 2 : 3;
   return s;
+}
+
+// Leaves use all their ports, and pods all of their spines'. But 31 uplinks go evenly over one switch or over 31: where leaves
+// (or pods) of a few ports fewer are no more of them and save a quarter of all switches, those are taken.
+Shape shape(const FabricAsk& a) {
+  const auto down = static_cast<std::uint32_t>(a.radix * a.oversubscription / (1 + a.oversubscription));
+  const std::uint32_t per_pod = a.radix / 2;
+  const Shape all = shape_with(a, down, per_pod, a.radix - per_pod);
+  if (!all.whole()) return all;
+  Shape best = all;
+  for (std::uint32_t d = down; d >= 1 && d + down / 8 >= down; --d) {
+    for (std::uint32_t q = per_pod; q >= 1 && q + per_pod / 8 >= per_pod; --q) {
+      const Shape s = shape_with(a, d, q, q);
+      const bool alike = s.whole() && s.leaves == all.leaves && s.pods == all.pods;
+      if (alike && s.switches() < best.switches()) best = s;
+    }
+  }
+  return 4 * best.switches() <= 3 * all.switches() ? best : all;
 }
 
 std::vector<std::uint32_t> leaves(Builder& b, const FabricAsk& a, const Shape& s) {
@@ -92,12 +130,8 @@ Result<Fabric> tree(const FabricAsk& a) {
                 fmt::format("switches of {} ports cannot be leaves with {:g} ports down for one up", a.radix, a.oversubscription),
                 "a larger radix, or an oversubscription nearer to 1");
   }
-  const auto two = fewest_above(s.up, s.leaves, a.radix);
-  const std::uint32_t per_pod = a.radix / 2, pods = divide_up(s.leaves, std::max(per_pod, 1U));
-  const auto cores = per_pod > 0 ? fewest_above(a.radix - per_pod, pods, a.radix) : std::nullopt;
-  const std::uint32_t levels = a.levels != 0 ? a.levels : s.leaves == 1 || two ? 2 : 3;
-  const std::uint32_t reach = levels == 2 ? a.radix * s.down : a.radix * per_pod * s.down;
-  if (levels == 2 ? !two : !cores || s.leaves <= 1) {
+  if (!s.whole()) {
+    const std::uint32_t levels = s.levels, reach = levels == 2 ? a.radix * s.down : a.radix * (a.radix / 2) * s.down;
     if (levels == 3 && s.leaves <= 1)
       return fail(Code::bad_input, "one leaf reaches them all: three levels are too many", "levels 2");
     return fail(Code::bad_input,
@@ -109,25 +143,27 @@ Result<Fabric> tree(const FabricAsk& a) {
   Builder b(a);
   const std::vector<std::uint32_t> low = leaves(b, a, s);
   if (low.size() == 1) return b.take();
-  if (levels == 2) {
+  for (const std::uint32_t leaf : low) b.keep_free(leaf, s.down);
+  if (s.levels == 2) {
     std::vector<std::uint32_t> spines;
-    for (std::uint32_t i = 0; i < *two; ++i) spines.push_back(b.add_switch(fmt::format("spine-{:03}", i)));
-    join(b, low, spines, s.up / *two);
+    for (std::uint32_t i = 0; i < s.spines; ++i) spines.push_back(b.add_switch(fmt::format("spine-{:03}", i)));
+    join(b, low, spines, s.up / s.spines);
     return b.take();
   }
   std::vector<std::vector<std::uint32_t>> planes(s.up);  // the spines with the same number in each pod
-  for (std::uint32_t p = 0; p < pods; ++p) {
-    const auto begin = low.begin() + p * per_pod;
-    const std::vector<std::uint32_t> own(begin, begin + std::min<std::ptrdiff_t>(per_pod, low.end() - begin));
+  for (std::uint32_t p = 0; p < s.pods; ++p) {
+    const auto begin = low.begin() + p * s.per_pod;
+    const std::vector<std::uint32_t> own(begin, begin + std::min<std::ptrdiff_t>(s.per_pod, low.end() - begin));
     for (std::uint32_t i = 0; i < s.up; ++i) {
       planes[i].push_back(b.add_switch(fmt::format("spine-p{:02}-{:02}", p, i)));
       join(b, own, {planes[i].back()}, 1);
+      b.keep_free(planes[i].back(), s.per_pod);
     }
   }
   for (std::uint32_t i = 0; i < s.up; ++i) {
     std::vector<std::uint32_t> own;
-    for (std::uint32_t c = 0; c < *cores; ++c) own.push_back(b.add_switch(fmt::format("core-{:02}-{:02}", i, c)));
-    join(b, planes[i], own, (a.radix - per_pod) / *cores);
+    for (std::uint32_t c = 0; c < s.cores; ++c) own.push_back(b.add_switch(fmt::format("core-{:02}-{:02}", i, c)));
+    join(b, planes[i], own, s.pod_up / s.cores);
   }
   return b.take();
 }
@@ -172,6 +208,13 @@ Result<Fabric> dragonfly(const FabricAsk& a) {
 }
 
 }  // namespace
+
+std::uint32_t leaf_ports_down(const FabricAsk& a) { return shape(a).down; }
+
+std::uint64_t tree_switches(const FabricAsk& a) {
+  const Shape s = shape(a);
+  return s.whole() ? s.switches() : 0;
+}
 
 Result<Fabric> build_fabric(const FabricAsk& a) {
   if (a.nodes == 0 || a.nics == 0)

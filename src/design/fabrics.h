@@ -29,4 +29,9 @@ struct FabricAsk {
 // Endpoints are named "node00012 mlx5_3", so that their order by name is by node and then by card.
 Result<Fabric> build_fabric(const FabricAsk& ask);
 
+// Network cards that a leaf of a tree has ports for.
+std::uint32_t leaf_ports_down(const FabricAsk& ask);
+// How many switches a tree takes; 0: it cannot be built.
+std::uint64_t tree_switches(const FabricAsk& ask);
+
 }  // namespace muster::design

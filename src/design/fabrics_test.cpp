@@ -30,6 +30,29 @@ TEST(Fabrics, KnownOnesHaveAsManySwitchesAndCables) {
   EXPECT_EQ(tree.links.size() / 2, 3072U);
 }
 
+// 31 uplinks go evenly over 31 spines alone, which would use 9 of their 62 ports; 30 go over five.
+TEST(Fabrics, ALeafGivesUpAPortWhereThatSavesSpines) {
+  for (const std::uint32_t radix : {62U, 63U}) {
+    const FabricAsk a{.nodes = 32, .nics = 8, .radix = radix};
+    const Fabric f = build_fabric(a).value();
+    EXPECT_EQ(switches(f), 14U) << radix;
+    EXPECT_EQ(tree_switches(a), 14U);
+    EXPECT_EQ(leaf_ports_down(a), 30U);
+    EXPECT_NEAR(shifts(f, predict::Routing::adaptive), 1, 1e-9);
+    for (const FabricNode& n : f.nodes) EXPECT_LE(n.out.size(), n.is_switch ? radix + 1 : 2U);
+  }
+  EXPECT_EQ(switches(build_fabric({.nodes = 32, .nics = 8, .radix = 64}).value()), 12U) << "8 and 4";
+  EXPECT_EQ(leaf_ports_down({.nodes = 32, .nics = 8, .radix = 64}), 32U);
+  // Leaves that are full have no port to give up: it takes what it takes.
+  EXPECT_EQ(tree_switches({.nodes = 279, .nics = 1, .radix = 62}), 40U);
+  // Three pods, and cores above 31 planes: 30 leaves of a pod instead of 31.
+  const FabricAsk three{.nodes = 250, .nics = 8, .radix = 62, .levels = 3};
+  const Fabric f = build_fabric(three).value();
+  EXPECT_EQ(switches(f), tree_switches(three));
+  EXPECT_LT(switches(f), 500U);
+  EXPECT_NEAR(shifts(f, predict::Routing::adaptive), 1, 1e-9);
+}
+
 TEST(Fabrics, CutCablesOtherJobsAndPausesCostWhatIsLeftToShare) {
   Fabric tree = build_fabric({.nodes = 64, .nics = 1, .radix = 16, .levels = 2}).value();
   const auto mean = [&](const predict::Conditions& c, predict::Routing routing = predict::Routing::hashed) {

@@ -33,7 +33,12 @@ Router::Router(const Fabric& fabric, const ForwardingTables& tables) : fabric_(f
   }
 }
 
-Router::Router(const Fabric& fabric, Routing routing, std::uint64_t seed) : fabric_(fabric), routing_(routing), seed_(seed) {}
+Router::Router(const Fabric& fabric, Routing routing, std::uint64_t seed) : fabric_(fabric), routing_(routing), seed_(seed) {
+  switch_index_.resize(fabric.nodes.size(), UINT32_MAX);
+  for (std::uint32_t i = 0; i < fabric.nodes.size(); ++i) {
+    if (fabric.nodes[i].is_switch) switch_index_[i] = switches_++;
+  }
+}
 
 Result<std::vector<Flows::Use>> Router::way(std::uint32_t from, std::uint32_t to) {
   if (from == to) return std::vector<Flows::Use>{};
@@ -67,8 +72,8 @@ const Router::Hops& Router::hops_to(std::uint32_t target) {
   const auto known = hops_.find(target);
   if (known != hops_.end()) return known->second;
   Hops& hops = hops_[target];
-  hops.assign(fabric_.nodes.size(), kFar);
-  hops[target] = 0;
+  hops.assign(switches_, kFar);
+  hops[switch_index_[target]] = 0;
   std::vector<std::uint32_t> ring{target};
   while (!ring.empty()) {
     std::vector<std::uint32_t> next;
@@ -76,8 +81,9 @@ const Router::Hops& Router::hops_to(std::uint32_t target) {
       for (const std::uint32_t l : fabric_.nodes[n].out) {
         if (l == Fabric::kNoLink) continue;
         const std::uint32_t far = fabric_.links[l].to;
-        if (hops[far] != kFar || !fabric_.nodes[far].is_switch) continue;
-        hops[far] = static_cast<std::uint16_t>(hops[n] + 1);
+        const std::uint32_t at = switch_index_[far];
+        if (at == UINT32_MAX || hops[at] != kFar) continue;
+        hops[at] = static_cast<std::uint16_t>(hops[switch_index_[n]] + 1);
         next.push_back(far);
       }
     }
@@ -90,10 +96,12 @@ Result<std::vector<Flows::Use>> Router::by_hops(std::uint32_t from, std::uint32_
   const auto first = first_link(fabric_, from), last = first_link(fabric_, to);
   if (!first || !last) return lost(from, to, first ? to : from);
   const std::uint32_t target = fabric_.links[*last].to;  // the switch that `to` is plugged into
-  const Hops& hops = hops_to(target);
+  if (!fabric_.nodes[target].is_switch) return lost(from, to, from);
+  const Hops& known = hops_to(target);
+  const auto hops = [&](std::uint32_t node) { return switch_index_[node] == UINT32_MAX ? kFar : known[switch_index_[node]]; };
   std::vector<Flows::Use> out{{*first, 1}};
   const std::uint32_t begin = fabric_.links[*first].to;
-  if (hops[begin] == kFar) return lost(from, to, begin);
+  if (hops(begin) == kFar) return lost(from, to, begin);
   std::vector<std::pair<std::uint32_t, double>> ring{{begin, 1.0}};  // switches as far from the target, each with its part
   std::vector<std::uint32_t> ways;
   while (!ring.empty() && ring.front().first != target) {
@@ -101,7 +109,7 @@ Result<std::vector<Flows::Use>> Router::by_hops(std::uint32_t from, std::uint32_
     for (const auto& [at, part] : ring) {
       ways.clear();
       for (const std::uint32_t l : fabric_.nodes[at].out) {
-        if (l != Fabric::kNoLink && hops[fabric_.links[l].to] + 1 == hops[at]) ways.push_back(l);
+        if (l != Fabric::kNoLink && hops(fabric_.links[l].to) + 1 == hops(at)) ways.push_back(l);
       }
       if (routing_ == Routing::hashed) {
         const std::uint64_t key[] = {from, to, at};

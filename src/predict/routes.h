@@ -28,7 +28,7 @@ class Router {
   Result<std::vector<Flows::Use>> way(std::uint32_t from, std::uint32_t to);
 
  private:
-  using Hops = std::vector<std::uint16_t>;  // to one switch, from each node
+  using Hops = std::vector<std::uint16_t>;  // to one switch, from each switch
 
   Result<std::vector<Flows::Use>> by_tables(std::uint32_t from, std::uint32_t to) const;
   Result<std::vector<Flows::Use>> by_hops(std::uint32_t from, std::uint32_t to);
@@ -40,7 +40,9 @@ class Router {
   std::uint64_t seed_ = 0;
   std::vector<const std::vector<std::uint8_t>*> tables_;  // by node
   std::vector<std::optional<std::uint16_t>> lids_;        // by node
-  std::map<std::uint32_t, Hops> hops_;
+  std::vector<std::uint32_t> switch_index_;               // by node: its place in Hops; endpoints have none
+  std::uint32_t switches_ = 0;
+  std::map<std::uint32_t, Hops> hops_;  // by switch that endpoints are plugged into: two bytes for each pair of switches at most
 };
 
 }  // namespace muster::predict

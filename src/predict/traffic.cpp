@@ -11,6 +11,10 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // sender, receiver
 
+// Links that the flows of one pattern use, all together: three gigabytes. 65,536 endpoints below three levels, spread over all
+// ways, come near; flows with one way each are far below.
+constexpr std::size_t kUsesMax = 150'000'000;
+
 class Measure {
  public:
   Measure(const Fabric& fabric, Router& router, const Conditions& c = {}) : router_(router), paused_(c.paused) {
@@ -22,11 +26,17 @@ class Measure {
     Flows flows;
     std::vector<double> load(capacity_.size(), 0.0);
     std::vector<double> own;  // what each could send alone
+    std::size_t uses = 0;
     for (const Pairs* some : {&pairs, &others}) {
       for (const auto& [from, to] : *some) {
         auto way = router_.way(from, to);
         if (!way) return tl::unexpected(way.error());
         for (const Flows::Use& u : *way) load[u.link] += u.share;
+        uses += way->size();
+        if (uses > kUsesMax) {
+          return fail(Code::refused, fmt::format("the flows of one pattern use more than {} links, all together", kUsesMax),
+                      "ask for ways by tables or by a hash, which are one for each flow, or for a smaller fabric");
+        }
         own.push_back(std::min(capacity_[way->front().link], capacity_[way->back().link]));
         flows.add(*way);
       }

@@ -175,8 +175,7 @@ Value clusters_value(const design::ClusterDesigns& found, double years) {
 
 std::string render_cluster_file(const design::ClusterDesign& d) {
   const bool rack_domain = d.node_gpus < 8;
-  const std::uint32_t down =
-      static_cast<std::uint32_t>(d.fabric.radix * d.fabric.oversubscription / (1 + d.fabric.oversubscription));
+  const std::uint32_t down = design::leaf_ports_down(d.fabric);
   const std::uint32_t per_leaf =
       std::min(d.nodes, rack_domain                                 ? d.nodes_per_rack
                         : d.fabric.kind == design::FabricKind::rail ? down

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
+
+#include "base/text.h"
 
 namespace muster::report {
 namespace {
 
 constexpr int kLanes = 4;
+constexpr double kHdrGbS = 25;
 
 // The speed of a lane, as ibnetdiscover calls it: the first that carries the rate.
 std::string_view speed(double gb_s) {
@@ -30,14 +34,21 @@ std::string port_guid(const FabricNode& n) { return n.is_switch ? std::string() 
 
 }  // namespace
 
-std::string render_ib_net(const Fabric& f) {
+std::string say_ib_rate(double gb_s) { return fmt::format("{}x{}", kLanes, speed(gb_s)); }
+
+std::string render_ib_net(const Fabric& f, const IbNetStyle& style) {
   fmt::memory_buffer out;
   const auto to = std::back_inserter(out);
+  if (!style.heading.empty()) {
+    for (const std::string_view line : split(style.heading, '\n')) fmt::format_to(to, "#{}{}\n", line.empty() ? "" : " ", line);
+    fmt::format_to(to, "\n");
+  }
   for (const FabricNode& n : f.nodes) {
     fmt::format_to(to, "vendid=0x2c9\ndevid=0x{}\nsysimgguid=0x{:x}\n{}guid=0x{:x}\n", n.is_switch ? "d2f2" : "1021", own_guid(n),
                    n.is_switch ? "switch" : "ca", own_guid(n));
     if (n.is_switch) {
-      fmt::format_to(to, "Switch\t{} {}\t\t# \"{}\" enhanced port 0 lid 0 lmc 0\n", n.out.size() - 1, id(n), n.name);
+      const std::size_t ports = std::max<std::size_t>(style.switch_ports, n.out.empty() ? 0 : n.out.size() - 1);
+      fmt::format_to(to, "Switch\t{} {}\t\t# \"{}\" enhanced port 0 lid 0 lmc 0\n", ports, id(n), n.name);
     } else {
       fmt::format_to(to, "Ca\t{} {}\t\t# \"{}\"\n", n.out.size() - 1, id(n), n.name);
     }
@@ -46,7 +57,8 @@ std::string render_ib_net(const Fabric& f) {
       const FabricLink& l = f.links[n.out[p]];
       const FabricNode& far = f.nodes[l.to];
       fmt::format_to(to, "[{}]{}\t{}[{}]{}\t\t# {}\"{}\" lid 0 {}x{}\n", p, port_guid(n), id(far), f.links[n.out[p] ^ 1U].port,
-                     port_guid(far), n.is_switch ? "" : "lid 0 lmc 0 ", far.name, kLanes, speed(l.gb_s));
+                     port_guid(far), n.is_switch ? "" : "lid 0 lmc 0 ", far.name, kLanes,
+                     speed(style.for_ibsim ? std::min(l.gb_s, kHdrGbS) : l.gb_s));
     }
     fmt::format_to(to, "\n");
   }

@@ -41,14 +41,8 @@ std::string numbered(std::string_view word, std::size_t index, std::size_t count
   return fmt::format("{}{:0{}}", word, index + 1, std::to_string(count).size());
 }
 
-struct Switch {
-  std::string name;
-  std::string nodes;     // a list
-  std::string switches;  // a list
-};
-
 // Leaves first. The description has no names for switches.
-std::vector<Switch> switches_of(const Site& site) {
+std::vector<SlurmSwitch> switches_of(const Site& site) {
   std::vector<Names> leaves(site.leaves), pods(site.pods);
   std::vector<bool> known(site.leaves);
   for (const NodeSpec& n : site.nodes) {
@@ -56,7 +50,7 @@ std::vector<Switch> switches_of(const Site& site) {
     if (!known[n.leaf]) pods[n.pod].push_back(numbered("leaf", n.leaf, site.leaves));
     known[n.leaf] = true;
   }
-  std::vector<Switch> out;
+  std::vector<SlurmSwitch> out;
   for (std::size_t i = 0; i < leaves.size(); ++i)
     out.push_back({numbered("leaf", i, leaves.size()), compress_names(std::move(leaves[i])), ""});
   if (leaves.size() < 2) return out;
@@ -144,21 +138,12 @@ std::string gres_conf(const Site& site) {
 }
 
 std::string topology_conf(const Site& site) {
-  std::string out = headline(site, "Beside slurm.conf.");
-  for (const Switch& s : switches_of(site)) {
-    out += s.nodes.empty() ? fmt::format("SwitchName={} Switches={}\n", s.name, s.switches)
-                           : fmt::format("SwitchName={} Nodes={}\n", s.name, s.nodes);
-  }
-  return out;
+  return headline(site, "Beside slurm.conf.") + render_topology_conf(switches_of(site));
 }
 
 std::string topology_yaml(const Site& site) {
   std::string out = headline(site, "Beside slurm.conf; Slurm 25.05 and later.");
-  out += "---\n- topology: fabric\n  cluster_default: true\n  tree:\n    switches:\n";
-  for (const Switch& s : switches_of(site)) {
-    out += fmt::format("      - switch: {}\n        {}: {}\n", s.name, s.nodes.empty() ? "children" : "nodes",
-                       s.nodes.empty() ? s.switches : s.nodes);
-  }
+  out += render_topology_yaml(switches_of(site));
   const std::vector<Names> domains = domains_of(site);
   if (domains.empty()) return out;
   const auto least =
@@ -187,6 +172,24 @@ std::string shipped(std::string_view name, const SlurmWishes& w) {
 }
 
 }  // namespace
+
+std::string render_topology_conf(std::span<const SlurmSwitch> switches) {
+  std::string out;
+  for (const SlurmSwitch& s : switches) {
+    out += s.nodes.empty() ? fmt::format("SwitchName={} Switches={}\n", s.name, s.switches)
+                           : fmt::format("SwitchName={} Nodes={}\n", s.name, s.nodes);
+  }
+  return out;
+}
+
+std::string render_topology_yaml(std::span<const SlurmSwitch> switches) {
+  std::string out = "---\n- topology: fabric\n  cluster_default: true\n  tree:\n    switches:\n";
+  for (const SlurmSwitch& s : switches) {
+    out += fmt::format("      - switch: {}\n        {}: {}\n", s.name, s.nodes.empty() ? "children" : "nodes",
+                       s.nodes.empty() ? s.switches : s.nodes);
+  }
+  return out;
+}
 
 std::vector<TextFile> slurm_files(const Site& site, const SlurmWishes& w) {
   std::vector<TextFile> out = {{"muster.conf", slurm_conf(site, w)},

@@ -1,5 +1,6 @@
 // Files for a Slurm that runs a described cluster: fragments of its configuration, and what lets Muster place its jobs.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,16 @@ struct SlurmWishes {
   std::string folder = "/etc/slurm";
   std::string heartbeat = "/run/muster/heartbeat";
 };
+
+// A switch of the tree that Slurm places jobs by.
+struct SlurmSwitch {
+  std::string name;
+  std::string nodes;     // a list
+  std::string switches;  // a list
+};
+// The lines of topology.conf, and the document of topology.yaml (Slurm 25.05 and later). Leaves first.
+std::string render_topology_conf(std::span<const SlurmSwitch> switches);
+std::string render_topology_yaml(std::span<const SlurmSwitch> switches);
 
 struct TextFile {
   std::string name;

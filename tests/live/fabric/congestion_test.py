@@ -1,7 +1,5 @@
 """What flows get over the forwarding tables of a real OpenSM, against what another program found over the same fabrics."""
-import csv
 import gzip
-import io
 import os
 import re
 import subprocess
@@ -9,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from ground import DIR, MUSTER, check, finish  # noqa: E402
-from simulated import routed  # noqa: E402
+from simulated import first_uplink, routed, shift, without  # noqa: E402
 
 WITHIN = 0.02
 
@@ -26,50 +24,6 @@ def made(name, *args):
     path = os.path.join(DIR, name + '.net')
     with open(path, 'w') as f:
         subprocess.run([MUSTER, 'design', 'fabric', '--rate', '25', *args], stdout=f, stderr=subprocess.DEVNULL, check=True)
-    return path
-
-
-def shift(net, folder):
-    routes = os.path.join(folder, 'opensm-lfts.dump')
-    run = subprocess.run([MUSTER, 'predict', 'fabric', '--net', net, '--routes', routes, '--pairs', '10', '-o', 'csv'],
-                         capture_output=True, text=True)
-    if run.returncode != 0:
-        return None, run.stderr.strip()
-    row = next(csv.DictReader(io.StringIO(run.stdout)))
-    return float(row['share_mean']), run.stderr.strip()
-
-
-def first_uplink(net):
-    """Switch and port of the first cable between two switches."""
-    here = None
-    for line in open(net):
-        if line.startswith('Switch'):
-            here = line.split('"')[1]
-        port = re.match(r'\[(\d+)\]\s+"S-', line)
-        if here and port:
-            return here, port[1]
-
-
-def without(net, cut):
-    """The net file as ibnetdiscover would print it after the cut."""
-    switch, port = cut
-    lines, here, far = [], None, None
-    text = open(net).read().splitlines(True)
-    for line in text:
-        if line.startswith('Switch'):
-            here = line.split('"')[1]
-        if here == switch and line.startswith(f'[{port}]'):
-            far = re.search(r'"(S-[0-9a-f]+)"\[(\d+)\]', line)
-    here = None
-    for line in text:
-        if line.startswith('Switch') or line.startswith('Ca'):
-            here = line.split('"')[1]
-        gone = [(switch, port), (far[1], far[2])]
-        if not any(here == s and line.startswith(f'[{p}]') for s, p in gone):
-            lines.append(line)
-    path = net + '.cut'
-    with open(path, 'w') as f:
-        f.write(''.join(lines))
     return path
 
 
@@ -96,7 +50,7 @@ for source, all_nets in sources:
         net = all_nets[fabric]
         where = first_uplink(net) if cut else None
         folder = routed(name, net, engine, f'"{where[0]}"[{where[1]}]' if cut else None, tops(net) if roots else None)
-        share, why = shift(without(net, where) if cut else net, folder)
+        share, why = shift(without(net, where, net + '.cut') if cut else net, folder)
         held = share is not None and abs(share - expected) <= WITHIN * expected
         check(held, f'{name}: {share} of the line rate over shifts, {expected} measured',
               why or open(os.path.join(folder, 'opensm.out')).read()[-600:])
