@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "adapters/http/server.h"
+#include "agent_token.h"
 #include "commands.h"
 #include "files.h"
 #include "say.h"
@@ -26,32 +27,13 @@ std::string host_name() {
   return name;
 }
 
-Result<std::string> read_agent_token(const AgentOptions& o) {
-  if (!o.token_file.empty()) {
-    auto text = read_file(o.token_file);
-    if (!text) return tl::unexpected(text.error());
-    while (!text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
-    if (text->empty() || text->find_first_of(" \t\r\n") != std::string::npos) {
-      return fail(Code::bad_input, fmt::format("{} holds no token", o.token_file), "it should be one word on one line");
-    }
-    return *text;
-  }
-  const char* from_environment = std::getenv("MUSTER_TOKEN");
-  return std::string(from_environment == nullptr ? "" : from_environment);
-}
-
 Result<agent::Options> make_options(const AgentOptions& o) {
   agent::Options a;
   a.node = o.node.empty() ? host_name() : o.node;
   if (o.kernel_log != "none") a.kernel_log = o.kernel_log;
   a.trust_kernel_log = o.trust_kernel_log;
   a.controller = o.controller;
-  const bool clear_text = o.controller.rfind("http://", 0) == 0 && o.controller.rfind("http://127.", 0) != 0 &&
-                          o.controller.rfind("http://localhost", 0) != 0 && o.controller.rfind("http://[::1]", 0) != 0;
-  if (clear_text) {
-    return fail(Code::bad_input, "the token would cross the network in the clear", "use https://, or a tunnel to 127.0.0.1");
-  }
-  auto token = read_agent_token(o);
+  auto token = agent_token_for(o.controller, o.token_file);
   if (!token) return tl::unexpected(token.error());
   a.token = *token;
   a.folder = o.spool;

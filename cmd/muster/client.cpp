@@ -12,6 +12,7 @@
 #include "adapters/http/client.h"
 #include "adapters/state/state_dir.h"
 #include "address.h"
+#include "agent_token.h"
 #include "base/text.h"
 #include "ingest/json.h"
 #include "report/units.h"
@@ -25,15 +26,6 @@ constexpr std::int64_t kTimeoutMs = 30'000;
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
-}
-
-bool on_this_machine(std::string_view server) {
-  auto host = server.substr(server.find("://") + 3);
-  host = host.substr(0, host.find('/'));
-  for (const std::string_view own : {"127.0.0.1", "localhost", "[::1]"}) {
-    if (host == own || (host.starts_with(own) && host[own.size()] == ':')) return true;
-  }
-  return false;
 }
 
 Result<std::string> read_token(const std::string& file) {
@@ -138,7 +130,7 @@ Result<Client> Client::open(const Connection& connection) {
   auto token = read_token(connection.token_file);
   if (!token) return tl::unexpected(token.error());
   c.token_ = std::move(*token);
-  if (!c.token_.empty() && c.server_.starts_with("http://") && !on_this_machine(c.server_)) {
+  if (!c.token_.empty() && crosses_network_in_clear(c.server_)) {
     return fail(Code::not_allowed, fmt::format("a token would travel to {} in the clear", c.server_),
                 "use https://, or forward the port: ssh -L 7070:127.0.0.1:7070 HOST");
   }

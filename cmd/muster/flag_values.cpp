@@ -129,6 +129,9 @@ Result<std::string> parse_server(std::string_view flag, std::string_view text, b
                        rest.find_first_of(" \t\r\n\"<>\\@?#") == std::string_view::npos;
     if (clean) return std::string(text.ends_with('/') ? text.substr(0, text.size() - 1) : text);
   }
+  // Its token never crosses a network in the clear.
+  if (flag == "--controller")
+    return bad(flag, text, "https://HOST:PORT or unix:PATH", "for example --controller https://head:7443");
   return bad(flag, text, unix_allowed ? "http://HOST:PORT or unix:PATH" : "http://HOST:PORT",
              fmt::format("for example {} http://head:{}", flag,
                          flag == "--alertmanager"                             ? 9093

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "agent_token.h"
 #include "base/text.h"
 #include "files.h"
 #include "say.h"
@@ -11,9 +12,7 @@ namespace {
 
 Result<std::string> read_token(const UpOptions& o) {
   if (o.prometheus_token_file.empty()) return std::string();
-  const bool clear_text = o.prometheus.rfind("http://", 0) == 0 && o.prometheus.rfind("http://127.", 0) != 0 &&
-                          o.prometheus.rfind("http://localhost", 0) != 0 && o.prometheus.rfind("http://[::1]", 0) != 0;
-  if (clear_text) {
+  if (crosses_network_in_clear(o.prometheus)) {
     return fail(Code::bad_input, "the token for Prometheus would cross the network in the clear",
                 "use https://, or a tunnel to 127.0.0.1");
   }

@@ -52,6 +52,11 @@ struct Dispatch {
   int operator()(const PlanPredictOptions& o) const { return run_plan_predict(o); }
   int operator()(const CalibrateRunsOptions& o) const { return run_calibrate_runs(o); }
   int operator()(const DiagnoseOptions& o) const { return run_diagnose(o); }
+  int operator()(const FabricDesignOptions& o) const { return run_fabric_design(o); }
+  int operator()(const FabricTopologyOptions& o) const { return run_fabric_topology(o); }
+  int operator()(const FabricValidateOptions& o) const { return run_fabric_validate(o); }
+  int operator()(const FabricWatchOptions& o) const { return run_fabric_watch(o); }
+  int operator()(const TuneDoctorOptions& o) const { return run_tune_doctor(o); }
   int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
   int operator()(const DesignClusterOptions& o) const { return run_design_cluster(o); }
   int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }
@@ -59,6 +64,9 @@ struct Dispatch {
   int operator()(const PredictCollectiveOptions& o) const { return run_predict_collective(o); }
   int operator()(const CalibrateCollectivesOptions& o) const { return run_calibrate_collectives(o); }
   int operator()(const BenchCollectivesOptions& o) const { return run_bench_collectives(o); }
+  int operator()(const TuneOptions& o) const { return run_tune(o); }
+  int operator()(const TuneSweepOptions& o) const { return run_tune_sweep(o); }
+  int operator()(const TuneShowOptions& o) const { return run_tune_show(o); }
   int operator()(const BenchPriceOptions& o) const { return run_bench_price(o); }
   int operator()(const BenchLlama3Options& o) const { return run_bench_llama3(o); }
   int operator()(const UpgradeOptions& o) const { return run_upgrade(o); }

@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collective_options.h"
 #include "design/cluster.h"
-#include "design/fabrics.h"
+#include "fabric_options.h"
 #include "model/collective.h"
 #include "model/upgrade.h"
-#include "predict/congestion.h"
-#include "predict/traffic.h"
+#include "options_tune_doctor.h"
 #include "report/format.h"
 #include "report/plan_report.h"
+#include "tune_options.h"
 
 namespace muster::cmd {
 
@@ -229,10 +230,6 @@ struct PlanPredictOptions {
   report::Format format = report::Format::table;  // table or csv
 };
 
-struct DesignFabricOptions {
-  design::FabricAsk ask;
-};
-
 enum class ClusterFile : std::uint8_t { cluster, fabric };
 constexpr std::array<std::string_view, 2> names(ClusterFile) { return {"cluster", "fabric"}; }
 struct DesignClusterOptions {
@@ -243,53 +240,6 @@ struct DesignClusterOptions {
   std::uint32_t show = 0;  // number of a design; 0: all as a table
   std::optional<ClusterFile> emit;
   report::Format format = report::Format::table;  // table, wide, json or csv
-};
-
-struct PredictFabricOptions {
-  std::string net;
-  std::string routes;  // empty: by a hash
-  bool adaptive = false;
-  std::uint32_t every = 1;
-  std::uint32_t pairs = 100;
-  std::uint64_t seed = 1;
-  std::uint32_t cut = 0;  // cables between switches
-  predict::Conditions conditions;
-  report::Format format = report::Format::table;  // table or csv
-};
-
-struct PredictCongestionOptions {
-  predict::IncastAsk ask;
-  bool tune = false;
-  report::Format format = report::Format::table;  // table or csv
-};
-
-struct PredictCollectiveOptions {
-  Collective op = Collective::all_reduce;
-  double bytes = 0;  // 0: many sizes
-  std::string gpu;
-  std::uint32_t gpus = 0;
-  std::uint32_t together = 0;  // 0: as many as the GPU's links join
-  double nic_gb_s = 0;         // 0: what is usual beside the GPU
-  std::string network = "infiniband";
-  std::optional<design::FabricKind> fabric;  // none: cards get their whole rate
-  design::FabricAsk ask;
-  bool hashed = false;
-  bool in_network = false;
-  bool all = false;                               // every algorithm
-  std::string batch;                              // instead of all that: a table
-  report::Format format = report::Format::table;  // table or csv
-};
-
-enum class CollectivePart : std::uint8_t { times, classes, spread };
-constexpr std::array<std::string_view, 3> names(CollectivePart) { return {"times", "classes", "spread"}; }
-struct CalibrateCollectivesOptions {
-  std::string data;
-  CollectivePart part = CollectivePart::times;
-};
-
-struct BenchCollectivesOptions {
-  std::string data;
-  report::Format format = report::Format::table;  // table or csv
 };
 
 struct CalibrateRunsOptions {
@@ -657,8 +607,11 @@ using Command =
                  ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,
                  BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions,
                  BenchAccuracyOptions, BenchClaimsOptions, PlanOptions, PlanPredictOptions, CalibrateRunsOptions,
-                 DesignFabricOptions, DesignClusterOptions, PredictFabricOptions, PredictCongestionOptions,
-                 PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions, UpgradeOptions, RunbookOptions,
+                 FabricDesignOptions, FabricTopologyOptions, FabricValidateOptions, FabricWatchOptions, TuneDoctorOptions,
+                 DesignFabricOptions,
+                 DesignClusterOptions, PredictFabricOptions, PredictCongestionOptions,
+                 PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions, TuneOptions,
+                 TuneSweepOptions, TuneShowOptions, UpgradeOptions, RunbookOptions,
                  GuardOptions, ShadowOptions, ApproveOptions, JournalVerifyOptions, JournalExportOptions, VersionOptions,
                  CompletionOptions>;
 

@@ -76,6 +76,7 @@ class Parser {
     add_bench();
     add_plan();
     add_fabric();
+    add_fabric_group();
     add_up();
     add_agent();
     add_check();
@@ -106,6 +107,7 @@ class Parser {
     reject_.reject = true;
     add_approve(reject_);
     add_diagnose();
+    add_tune();
     add_journal();
     add_self();
   }
@@ -272,8 +274,18 @@ class Parser {
   void add_plan();
   void add_plan_flags(CLI::App* sub, PlanOptions& options);
   void add_fabric();
+  void add_fabric_group();
+  void add_fabric_design(CLI::App& fabric);
+  void add_fabric_topology(CLI::App& fabric);
+  void add_fabric_validate(CLI::App& fabric);
+  void add_fabric_watch(CLI::App& fabric);
+  void add_live_fabric(CLI::App* sub, LiveFabric& live, const Words& instead_of);
   void add_design_cluster(CLI::App& design);
   void add_diagnose();
+  void add_tune();
+  void add_tune_sweep(CLI::App& tune);
+  void add_tune_shape(CLI::App* sub, TuneHint& hint);
+  void add_tune_doctor(CLI::App& tune);
   void add_predict_congestion(CLI::App& predict);
   void add_predict_collective(CLI::App& predict);
   void add_calibrate_collectives(CLI::App& calibrate);
@@ -366,12 +378,20 @@ class Parser {
   CalibrateRunsOptions calibrate_runs_;
   DiagnoseOptions diagnose_;
   DesignFabricOptions design_fabric_;
+  FabricDesignOptions fabric_design_;
+  FabricTopologyOptions fabric_topology_;
+  FabricValidateOptions fabric_validate_;
+  FabricWatchOptions fabric_watch_;
+  TuneDoctorOptions tune_doctor_;
   DesignClusterOptions design_cluster_;
   PredictFabricOptions predict_fabric_;
   PredictCongestionOptions predict_congestion_;
   PredictCollectiveOptions predict_collective_;
   CalibrateCollectivesOptions calibrate_collectives_;
   BenchCollectivesOptions bench_collectives_;
+  TuneOptions tune_;
+  TuneSweepOptions tune_sweep_;
+  TuneShowOptions tune_show_;
   UpgradeOptions upgrade_start_, upgrade_status_, upgrade_stop_, upgrade_back_;
   GuardOptions guard_;
   ShadowOptions shadow_;

@@ -26,9 +26,10 @@ void time_field(JsonWriter& w, std::string_view name, Time t) {
   }
 }
 
-void slot_field(JsonWriter& w, std::int16_t slot) {
+// Of what is about no node the slot is no GPU's: `where` says what it is.
+void slot_field(JsonWriter& w, NodeId node, std::int16_t slot) {
   w.key("gpu_slot");
-  if (slot < 0) {
+  if (slot < 0 || !node.some()) {
     w.null();
   } else {
     w.value(static_cast<int>(slot));
@@ -268,14 +269,14 @@ void write_where(JsonWriter& w, const State& s, const Finding& f) {
 void write_finding(JsonWriter& w, const State& s, const Finding& f) {
   w.object().field("id", f.id.v).field("kind", name_of(f.kind)).field("severity", name_of(f.severity));
   w.field("node", node_name(s, f.node));
-  slot_field(w, f.slot);
+  slot_field(w, f.node, f.slot);
   job_field(w, f.job);
   w.field("code", static_cast<std::int64_t>(f.code));
   time_field(w, "opened_utc", f.opened);
   time_field(w, "cleared_utc", f.cleared);
   time_field(w, "since_utc", f.began());
   w.field("subject", f.subject).field("part_of", f.part_of.v).field("confidence", rounded(confidence(f)));
-  w.field("suggestion", suggestion(f.kind)).field("loss_pct", f.loss_pct);
+  w.field("suggestion", report::advice(f)).field("loss_pct", f.loss_pct);
   write_where(w, s, f);
   const account::FindingCost cost = account::cost_of(s, f, s.now.utc);
   w.key("cost")
@@ -287,6 +288,9 @@ void write_finding(JsonWriter& w, const State& s, const Finding& f) {
   if (f.kind == FindingKind::common_cause || f.kind == FindingKind::storage_stall) {
     const report::Members m = report::members_of(s, f.id);
     w.field("members", m.findings.size()).field("member_nodes", compress_node_list(m.nodes));
+    w.key("member_kinds").array();
+    for (const std::string& kind : m.kinds) w.value(kind);
+    w.end_array();
   }
   w.key("evidence").array();
   for (const Evidence& e : f.evidence) {
@@ -322,7 +326,7 @@ void write_act(JsonWriter& w, const State& s, const Act& a) {
   const Reason& reason = a.order != nullptr ? a.order->order.reason : kNone;
   w.object().field("key", a.key != nullptr ? *a.key : std::string()).field("verb", name_of(action.verb));
   w.field("node", node_name(s, action.node));
-  slot_field(w, action.slot);
+  slot_field(w, action.node, action.slot);
   job_field(w, action.job);
   w.key("nodes").array();
   for (const NodeId n : action.nodes) w.value(node_name(s, n));
@@ -354,9 +358,12 @@ ActsByIncident by_incident(const State& s) {
 
 void write_incident(JsonWriter& w, const State& s, const Incident& i, const ActsByIncident& acts) {
   w.object().field("id", i.id.v).field("node", node_name(s, i.node));
-  slot_field(w, i.slot);
+  slot_field(w, i.node, i.slot);
   w.field("cause", name_of(i.cause)).field("code", static_cast<std::int64_t>(i.code)).field("stage", name_of(i.stage));
   w.field("rung", i.rung);
+  const Finding lead = report::leading(s, i);
+  w.field("subject", lead.subject).key("where").object();
+  w.field("words", report::say_briefly(report::whereabouts(s, lead), lead.slot)).end_object();
   job_field(w, i.job);
   time_field(w, "opened_utc", i.opened);
   time_field(w, "closed_utc", i.closed);

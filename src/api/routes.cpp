@@ -126,7 +126,7 @@ const std::array kRoutes = {
     Route{
         command, "GET", "/api/v1/commands/{id}", Role::viewer, 0, kJson, "what has come of a command, and the jobs it made", {}},
     Route{intake, "POST", "/api/v1/intake", Role::agent, kToolBodyMax, kJson,
-          "what the agent on a node saw; answered once it is durable", {}},
+          "what the agent on a node saw, or a watch of the network found; answered once it is durable", {}},
     Route{tools, "GET", "/api/v1/tools", Role::viewer, 0, kJson, "names of the tools", {}},
     Route{tool, "POST", "/api/v1/tools/{name}", Role::viewer, kToolBodyMax, kJson, "asks a tool", {}},
 };

@@ -177,10 +177,11 @@ void ClusterView::weigh(const State& s, std::uint32_t leaf) {
     }
   }
   const std::uint32_t traffic = 2 * spread > leaf_nodes_[leaf].size() ? kCostOfTraffic : 0;
+  const bool suspect = s.suspect_leaves.count(leaf) != 0;
   for (NodeId n : leaf_nodes_[leaf]) {
     const NodeState& node = s.nodes[n.v];
     std::uint32_t cost = traffic + (node.incidents >= kManyIncidents ? kCostOfPast : 0);
-    if (node.incident.some()) cost += kCostOfSuspicion;
+    if (node.incident.some() || suspect) cost += kCostOfSuspicion;
     if (waits_for_upgrade(s, n)) cost += kCostOfUpgrade;
     if (s.policy.heat_aware) cost += heat_cost(s, n);
     tree_->set_cost(n, static_cast<std::uint8_t>(std::min(cost, 255U)));

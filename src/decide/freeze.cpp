@@ -50,7 +50,8 @@ std::string list(const std::set<FindingKind>& kinds) {
 
 bool concerns_site(const Finding& f) {
   if (f.node.some()) return false;
-  return f.kind == FindingKind::storage_stall || f.kind == FindingKind::common_cause || f.kind == FindingKind::row_hot;
+  return f.kind == FindingKind::storage_stall || f.kind == FindingKind::common_cause || f.kind == FindingKind::row_hot ||
+         f.kind == FindingKind::fabric_fault;
 }
 
 void decide_freezes(const State& s, Decisions& out) {

@@ -50,6 +50,69 @@ TEST(Queue, JobsStartInTheOrderTheyCame) {
   EXPECT_FALSE(w[0].reason.sentence.empty());
 }
 
+TEST(Queue, ALeafUnderWhichJobsHangIsTheLastChoice) {
+  Story t(8);
+  const auto hang = [&](std::uint32_t leaf) {
+    Finding f;
+    f.id = FindingId{t.s.next_finding};
+    f.kind = FindingKind::common_cause;
+    f.subject = std::string(kHangsSubject) + std::to_string(leaf);
+    f.opened = t.now().utc;
+    f.evidence = {{Witness::job, t.now().utc, {}, "seen"}};
+    t.tell(FindingOpened{f});
+    return f.id;
+  };
+  t.submit(3);
+  for (const std::uint32_t leaf : {0U, 1U}) {
+    const FindingId id = hang(leaf);
+    const auto w = queue(t.s);
+    ASSERT_EQ(w.size(), 1U);
+    for (const NodeId n : w[0].action.nodes) EXPECT_NE(t.s.site.nodes[n.v].leaf, leaf);
+    t.tell(FindingCleared{id, "over"});
+    EXPECT_TRUE(t.s.suspect_leaves.empty());
+  }
+  hang(0);
+  hang(1);
+  EXPECT_EQ(queue(t.s).size(), 1U) << "where there is no other, it starts all the same";
+}
+
+TEST(Queue, ALeafThatAFaultOfTheNetworkCostsBandwidthIsAvoidedUntilTheLastOneIsMended) {
+  Story t(8);
+  const auto fault = [&](const std::string& subject, std::int16_t leaf, NodeId node = {}) {
+    Finding f;
+    f.id = FindingId{t.s.next_finding};
+    f.kind = FindingKind::fabric_fault;
+    f.node = node;
+    f.slot = leaf;
+    f.subject = subject;
+    f.opened = t.now().utc;
+    f.evidence = {{Witness::scrape, t.now().utc, {}, "seen"}};
+    t.tell(FindingOpened{f});
+    return f.id;
+  };
+  const auto avoided = [&](std::uint32_t leaf) {
+    const auto w = queue(t.s);
+    EXPECT_EQ(w.size(), 1U);
+    return std::none_of(w.at(0).action.nodes.begin(), w.at(0).action.nodes.end(),
+                        [&](NodeId n) { return t.s.site.nodes[n.v].leaf == leaf; });
+  };
+  t.submit(3);
+  const bool first = avoided(0);  // of two leaves that are alike one is taken first
+  const std::int16_t usual = first ? 1 : 0;
+  fault("extra_cable leaf0[9] - leaf1[9]", usual);
+  fault("missing_cable n0 mlx5_0[1] - leaf0[1]", -1, NodeId{0});
+  fault("missing_cable spine0[1] - spine1[1]", -1);
+  EXPECT_FALSE(avoided(static_cast<std::uint32_t>(usual))) << "none of these costs the leaf anything";
+  const FindingId one = fault("missing_cable leaf0[17] - spine0[1]", usual);
+  const FindingId two = fault("rail3: degraded_link leaf0[18] - spine1[1]", usual);
+  EXPECT_TRUE(avoided(static_cast<std::uint32_t>(usual)));
+  t.tell(FindingCleared{one, "over"});
+  EXPECT_TRUE(avoided(static_cast<std::uint32_t>(usual))) << "the other one stands";
+  t.tell(FindingCleared{two, "over"});
+  EXPECT_FALSE(avoided(static_cast<std::uint32_t>(usual)));
+  EXPECT_TRUE(t.s.suspect_leaves.empty());
+}
+
 TEST(Queue, WhatIsBarredIsNeitherStartedNorWaitedFor) {
   for (const bool backfill : {true, false}) {
     Policy p = default_policy();

@@ -69,6 +69,8 @@ Detectors::Detectors(const State& s)
     visible_.take_over(f);
     links_.take_over(f);
     jobs_.take_over(f);
+    leaf_hangs_.take_over(f, s.mono());
+    fabric_.take_over(f);
     if (passing(f.kind)) passing_.emplace_back(s.mono(), Key{f.kind, f.node, f.slot, f.job, f.subject});
   }
 }
@@ -174,6 +176,7 @@ void Detectors::on_log(const JobLogRecord& r, const State& s, Time mono) {
   if (r.slot >= slots || r.gpu >= slots) return;
   if (find_job(s, r.job) != nullptr) {
     collectives_.on_record(r, s, mono, signs_);
+    leaf_hangs_.on_record(r, s, mono);
     return sdc_.on_record(r, s, mono);
   }
   // Where an engine says which jobs there are, a log of none of them may have been made up.
@@ -268,6 +271,8 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
     if (const KernelRecord* r = trusted_record(b)) on_record(*r);
     on_agent(b, utc, signs_);
     jobs_.on_event(b, s, utc, mono, signs_);
+    leaf_hangs_.on_event(b, s, mono);
+    fabric_.on_event(b, s, utc, signs_);
     surroundings_.on_event(b, mono);
     on_engine(b, s, utc, signs_);
     if (const auto* e = std::get_if<JobEnded>(&b)) {
@@ -283,6 +288,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   sdc_.on_turn(s, utc, mono, signs_);
   drift_.on_turn(s, utc, mono, signs_);
   surroundings_.on_turn(s, utc, mono, signs_);
+  leaf_hangs_.on_turn(s, utc, mono, signs_);
   std::vector<Body> measured;
   heat_.on_turn(s, utc, mono, signs_, measured);
   name_strangers();

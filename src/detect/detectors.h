@@ -11,11 +11,13 @@
 #include "detect/drift.h"
 #include "detect/driver.h"
 #include "detect/ecc.h"
+#include "detect/fabric_said.h"
 #include "detect/gauges.h"
 #include "detect/heat_row.h"
 #include "detect/host.h"
 #include "detect/infiniband.h"
 #include "detect/jobs.h"
+#include "detect/leaf_hangs.h"
 #include "detect/links.h"
 #include "detect/nvlink.h"
 #include "detect/outbreaks.h"
@@ -83,6 +85,8 @@ class Detectors {
   Links links_;
   Slow slow_;
   Jobs jobs_;
+  LeafHangs leaf_hangs_;
+  FabricFaults fabric_;
   Outbreaks outbreaks_;
   Surroundings surroundings_;
   Signs signs_;

@@ -40,6 +40,7 @@ bool counts(K k) {
     case K::common_cause:
     case K::storage_stall:
     case K::row_hot:
+    case K::fabric_fault:
     case K::job_failed:
     case K::nccl_hang:
     case K::version_drift:

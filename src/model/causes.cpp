@@ -29,6 +29,22 @@ void forget(State& s, const Finding& f) {
   if (!known) s.new_findings.insert(f.id);
 }
 
+// New work goes elsewhere, or may come back: whoever places it looks at the leaf's nodes again.
+void suspect(State& s, std::uint32_t leaf, bool on) {
+  std::uint32_t& count = s.suspect_leaves[leaf];
+  if (on) {
+    ++count;
+  } else if (count > 0) {
+    --count;
+  }
+  const bool first_or_last = count == (on ? 1U : 0U);
+  if (count == 0) s.suspect_leaves.erase(leaf);
+  if (!first_or_last) return;
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+    if (s.site.nodes[n].leaf == leaf) s.dirty_nodes.insert(NodeId{n});
+  }
+}
+
 }  // namespace
 
 const Finding* cause_of(const State& s, const Finding& f) {
@@ -54,6 +70,7 @@ void index_finding(State& s, FindingId id) {
   if (f == nullptr || !open(*f)) return;
   ++s.open_kinds[f->kind];
   if (f->kind == FindingKind::common_cause && f->subject == kEngineSubject) s.engine_away = id;
+  if (const auto leaf = suspect_leaf(*f)) suspect(s, *leaf, true);
   if (cause_of(s, *f) != nullptr) explain(s, *f);
   if (!explains(*f)) return;
   for (const auto& [other, x] : s.findings) {  // those that opened in the same turn came before it
@@ -65,6 +82,7 @@ void unindex_finding(State& s, FindingId id) {
   const Finding* f = find_finding(s, id);
   if (f == nullptr || !open(*f)) return;
   if (const auto it = s.open_kinds.find(f->kind); it != s.open_kinds.end() && --it->second == 0) s.open_kinds.erase(it);
+  if (const auto leaf = suspect_leaf(*f)) suspect(s, *leaf, false);
   forget(s, *f);
   if (!explains(*f)) return;
   // What is still wrong with its nodes is looked at node by node again.

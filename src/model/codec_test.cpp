@@ -117,7 +117,10 @@ std::vector<Body> one_of_each() {
           AgentSaid{NodeId{2}, AgentWord::dropped, "kernel", 17, "the spool is full"},
           GpuIdentified{NodeId{2}, {3, "GPU-5f", "1652", "96.00", "00000000:1B:00.0"}},
           NodeDescribed{NodeId{2}, {{"driver_version", "580.1"}, {"kernel", "6.1"}}},
-          CablesDeclared{some_cables()}, PoolsDeclared{{{"batch", {NodeId{1}, NodeId{4}}}}}};
+          CablesDeclared{some_cables()}, PoolsDeclared{{{"batch", {NodeId{1}, NodeId{4}}}}},
+          FabricSaid{false,
+                     {{FabricFaultKind::dead_switch, {"leaf03", kNasty}, kNasty, 0.5, {NodeId{1}}}},
+                     3, 2, "rail3", false, false}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {
@@ -140,6 +143,14 @@ TEST(Codec, NoFieldOfABodyIsForgotten) {
     ASSERT_TRUE(bare);
     EXPECT_NE(encode_body(*bare), encode_body(b)) << kBodyNames[b.index()];
   }
+}
+
+TEST(Codec, AWordOfTheNetworkFromBeforeNetworksHadNamesIsRead) {
+  const auto old = decode_body("fabric_said", json(R"({"complete":true,"faults":[],"left_out":0,"unknown_nodes":0})"));
+  ASSERT_TRUE(old) << old.error().what;
+  const auto& said = std::get<FabricSaid>(*old);
+  EXPECT_TRUE(said.name.empty());
+  EXPECT_TRUE(said.rates && said.flaps) << "it ended whatever it did not tell of";
 }
 
 TEST(Codec, AnEventKeepsItsEnvelope) {

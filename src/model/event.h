@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "model/action.h"
+#include "model/fabric_fault.h"
 #include "model/finding.h"
 #include "model/incident.h"
 #include "model/job.h"
@@ -176,6 +177,25 @@ struct NodeDescribed {
   Facts facts;
 };
 
+// ---- what a watch of the network says (docs/fabric.md)
+struct FabricTold {
+  FabricFaultKind kind{};
+  std::vector<std::string> ends;  // untrusted, as is the detail
+  std::string detail;
+  double confidence = 1;      // 0 to 1
+  std::vector<NodeId> nodes;  // that it touches
+  std::string fix = {};       // what to do, and where; untrusted
+};
+struct FabricSaid {  // all faults that stand in one, when they are others than before
+  bool complete = true;  // false: what is not among them may stand all the same
+  std::vector<FabricTold> faults;
+  std::uint32_t left_out = 0;       // of them: more than could be told
+  std::uint32_t unknown_nodes = 0;  // names that the cluster does not have
+  std::string name = {};            // of the network; empty: it has none
+  // False: too little was read to know that an error_rate, or a flapping_link, that is not among them is over.
+  bool rates = true, flaps = true;
+};
+
 // What energy will cost and how dirty it will be, hour by hour: known, or forecast the day before.
 struct PriceAnnounced {
   Time from;  // utc, of the first hour
@@ -274,7 +294,7 @@ using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, Jo
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
                           OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
                           NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved,
-                          JobAmended, NodeHeld, PoolsDeclared>;
+                          JobAmended, NodeHeld, PoolsDeclared, FabricSaid>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
@@ -283,7 +303,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
     "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
     "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved",
-    "job_amended",     "node_held",      "pools_declared"};
+    "job_amended",     "node_held",      "pools_declared",  "fabric_said"};
 
 struct Event {
   std::uint32_t schema = 1;

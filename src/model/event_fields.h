@@ -63,6 +63,14 @@ template <class V> void fields(V& v, GpuIdentity& g) {
 }
 template <class V> void fields(V& v, GpuIdentified& b) { v("node", b.node); v("gpu", b.gpu); }
 template <class V> void fields(V& v, NodeDescribed& b) { v("node", b.node); v("facts", b.facts); }
+template <class V> void fields(V& v, FabricTold& f) {
+  v("kind", f.kind); v("ends", f.ends); v("detail", f.detail); v("confidence", f.confidence); v("nodes", f.nodes);
+  v("fix", f.fix);
+}
+template <class V> void fields(V& v, FabricSaid& b) {
+  v("complete", b.complete); v("faults", b.faults); v("left_out", b.left_out); v("unknown_nodes", b.unknown_nodes);
+  v("name", b.name); v("rates", b.rates); v("flaps", b.flaps);
+}
 template <class V> void fields(V& v, ApprovalAsked& b) {
   v("id", b.id); v("action", b.action); v("reason", b.reason); v("why", b.why); v("until", b.until);
 }

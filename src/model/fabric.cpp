@@ -9,12 +9,13 @@ std::uint32_t Fabric::add(FabricNode node) {
   return static_cast<std::uint32_t>(nodes.size() - 1);
 }
 
-void Fabric::connect(std::uint32_t a, std::uint16_t a_port, std::uint32_t b, std::uint16_t b_port, double gb_s) {
+void Fabric::connect(std::uint32_t a, std::uint16_t a_port, std::uint32_t b, std::uint16_t b_port, double gb_s,
+                     std::uint8_t lanes) {
   const auto plug = [&](std::uint32_t from, std::uint16_t port, std::uint32_t to) {
     std::vector<std::uint32_t>& ports = nodes[from].out;
     if (ports.size() <= port) ports.resize(port + 1U, kNoLink);
     ports[port] = static_cast<std::uint32_t>(links.size());
-    links.push_back({from, to, port, gb_s});
+    links.push_back({from, to, port, lanes, gb_s});
   };
   plug(a, a_port, b);
   plug(b, b_port, a);

@@ -12,12 +12,14 @@ struct FabricNode {
   std::uint64_t guid = 0;  // of an endpoint: its port's
   bool is_switch = false;
   std::vector<std::uint32_t> out;  // by number of port: the link that leaves there; kNoLink: nothing is plugged in
+  std::uint16_t card_port = 1;     // of an endpoint: which port of its card it is
 };
 
 // One direction of a cable. Link i and link i ^ 1 are the two directions of one.
 struct FabricLink {
   std::uint32_t from = 0, to = 0;  // nodes
   std::uint16_t port = 0;          // of `from`
+  std::uint8_t lanes = 0;          // 0: not told
   double gb_s = 0;                 // bytes, one way
 };
 
@@ -28,7 +30,8 @@ struct Fabric {
   std::vector<FabricLink> links;
 
   std::uint32_t add(FabricNode node);
-  void connect(std::uint32_t a, std::uint16_t a_port, std::uint32_t b, std::uint16_t b_port, double gb_s);
+  void connect(std::uint32_t a, std::uint16_t a_port, std::uint32_t b, std::uint16_t b_port, double gb_s,
+               std::uint8_t lanes = 0);
   // Both directions of a link's cable. The links stay in their list, but nothing leads to them.
   void cut(std::uint32_t link);
   std::uint32_t out(std::uint32_t node, std::size_t port) const {

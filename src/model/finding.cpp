@@ -2,10 +2,27 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "model/fabric_fault.h"
+
 namespace muster {
 bool explains(const Finding& f) {
   return f.kind == FindingKind::common_cause && f.subject != kSiteSubject && f.subject != kEngineSubject &&
-         f.subject != kClockSubject;
+         f.subject != kClockSubject && !hanging_leaf(f);
+}
+
+std::optional<std::uint32_t> hanging_leaf(const Finding& f) {
+  if (f.kind != FindingKind::common_cause || !f.subject.starts_with(kHangsSubject)) return std::nullopt;
+  const auto leaf = parse_uint(std::string_view(f.subject).substr(kHangsSubject.size()));
+  if (!leaf || *leaf > UINT32_MAX) return std::nullopt;
+  return static_cast<std::uint32_t>(*leaf);
+}
+
+std::optional<std::uint32_t> suspect_leaf(const Finding& f) {
+  if (const auto leaf = hanging_leaf(f)) return leaf;
+  if (f.kind != FindingKind::fabric_fault || f.node.some() || f.slot < 0) return std::nullopt;
+  const auto what = read_fault_subject(f.subject).kind;
+  return what && costs_bandwidth(*what) ? std::optional(static_cast<std::uint32_t>(f.slot)) : std::nullopt;
 }
 
 bool of_link(const Finding& f) {
@@ -31,6 +48,10 @@ bool leaves_nothing_to_run_on(FindingKind k) {
          k == FindingKind::link_down || k == FindingKind::gsp_timeout;
 }
 
+bool code_is_percent(FindingKind k) {
+  return k == FindingKind::common_cause || k == FindingKind::failure_predicted || k == FindingKind::fabric_fault;
+}
+
 double confidence(const Finding& f) {
   std::uint32_t witnesses = 0;
   for (const Evidence& e : f.evidence) witnesses |= 1U << static_cast<unsigned>(e.witness);
@@ -38,6 +59,7 @@ double confidence(const Finding& f) {
   const bool two = (witnesses & (witnesses - 1)) != 0;
   switch (f.kind) {
     case FindingKind::common_cause:
+    case FindingKind::fabric_fault:
     case FindingKind::failure_predicted: return std::clamp(f.code / 100.0, 0.0, 1.0);
     // Inferred from how it compares with others, not stated by any part.
     case FindingKind::slow_gpu:
@@ -91,6 +113,7 @@ std::string_view suggestion(FindingKind k) {
       return "test the GPU's arithmetic and memory once its job has ended; compare with a replay elsewhere";
     case FindingKind::xid_other: return "look the code up (muster explain xid N); watch the GPU";
     case FindingKind::engine_drained: return "test the node; reboot it where processes could not be ended; read slurmd's log";
+    case FindingKind::fabric_fault: return "go to the ends it names and look at cable and ports; leave the nodes alone";
     case FindingKind::hearsay: return "read /dev/kmsg on the node: a log file can be written by its users";
   }
   return {};

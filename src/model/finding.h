@@ -1,5 +1,6 @@
 // Findings: something is wrong with a GPU, a node, a job or the site, with the evidence for it.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,14 +45,16 @@ enum class FindingKind : std::uint8_t {
   sdc_suspected,      // results that do not repeat: a GPU that computes wrongly without saying so, perhaps
   xid_other,          // an Xid worth knowing that asks for no act by itself, or that nobody knows
   engine_drained,     // the engine took the node out of service by its own rules; `code` is kLeftovers where it said so
+  fabric_fault,       // of the network, by the word of a watch on it: `subject` names it, `code` is how sure, in percent; where
+                      // no node is named `slot` is the leaf that it touches
 };
-constexpr std::array<std::string_view, 34> names(FindingKind) {
+constexpr std::array<std::string_view, 35> names(FindingKind) {
   return {"gpu_lost",         "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap",         "link_down",         "gsp_timeout",      "node_silent",     "host_rebooted",
           "slow_gpu",         "storage_stall",     "app_error",         "job_failed",       "row_hot",         "driver_hang",
           "gpu_fault",        "gpu_suspect",       "ecc_correctable",   "power_brake",      "clock_drop",      "ib_degraded",
           "nccl_hang",        "version_drift",     "failure_predicted", "host_fault",       "mount_stalled",   "hearsay",
-          "common_cause",     "sdc_suspected",     "xid_other",         "engine_drained"};
+          "common_cause",     "sdc_suspected",     "xid_other",         "engine_drained",   "fabric_fault"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };
@@ -73,9 +76,9 @@ struct Finding {
   FindingKind kind = FindingKind::gpu_lost;
   Severity severity = Severity::warning;
   NodeId node;             // none: the site
-  std::int16_t slot = -1;  // GPU slot; of row_hot: the row
+  std::int16_t slot = -1;  // GPU slot; of row_hot: the row; of fabric_fault: the leaf
   JobId job;
-  std::int32_t code = 0;           // Xid number where there is one; of failure_predicted and common_cause: percent
+  std::int32_t code = 0;           // Xid number where there is one; where code_is_percent() says so, how sure it is
   Time opened;                     // utc
   Time cleared;                    // utc; 0 while open
   std::vector<Evidence> evidence;  // at most kEvidenceMax, the first and the newest kept
@@ -94,6 +97,11 @@ constexpr std::int32_t kLeftovers = 1;
 constexpr std::string_view kSiteSubject = "the site: nothing less that they share is known";
 constexpr std::string_view kEngineSubject = "the scheduler engine";
 constexpr std::string_view kClockSubject = "the controller's clock";
+// A common cause that is seen in jobs alone: before the number of the leaf. No node has a fault of its own to point to it.
+constexpr std::string_view kHangsSubject = "jobs hang under leaf switch ";
+std::optional<std::uint32_t> hanging_leaf(const Finding& f);
+// The leaf that new work had better avoid while it is open: jobs hang under it, or a fault of the network costs it bandwidth.
+std::optional<std::uint32_t> suspect_leaf(const Finding& f);
 // A common cause that names what its nodes share: they are not acted on one by one while it stands.
 bool explains(const Finding& f);
 // Subject of what is told of a NIC's link by a kind that is mostly about GPUs.
@@ -101,6 +109,7 @@ constexpr std::string_view kLinkSubject = "network link";
 // The slot is a NIC's: the finding is about its link.
 bool of_link(const Finding& f);
 bool has_witness_beyond_log(const Finding& f);
+bool code_is_percent(FindingKind k);
 // How sure the finding is, 0 to 1: from what kind it is and from who bears witness. Not a probability of failure.
 double confidence(const Finding& f);
 // What a person would do about it, in words of the field.

@@ -670,6 +670,7 @@ struct Folder {
   // Only their place in the agent's stream is kept, by fold(): what they mean is for the detectors to say.
   void operator()(const KernelHeard&) {}
   void operator()(const AgentSaid&) {}
+  void operator()(const FabricSaid&) {}
   void operator()(const GpuIdentified& b) {
     if (NodeState* n = node(b.node)) n->known.put(b.gpu);
   }

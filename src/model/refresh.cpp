@@ -52,6 +52,7 @@ void refresh(State& s) {
   s.explained.clear();
   s.open_kinds.clear();
   s.engine_away = {};
+  s.suspect_leaves.clear();
   for (const auto& [id, f] : s.findings) {
     if (f.cleared.ns == 0) index_finding(s, id);
     if (f.cleared.ns == 0 && in_incident.count(id) == 0) s.new_findings.insert(id);

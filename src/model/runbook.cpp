@@ -78,6 +78,7 @@ std::vector<Runbook> default_runbooks() {
       watch(K::xid_other),
       taken_out,
       of_code("leftover_processes", kLeftovers, leftovers),
+      watch(K::fabric_fault),
   };
 }
 

@@ -209,6 +209,7 @@ struct State {
   std::map<NodeId, std::set<FindingId>> explained;    // open findings that an open common cause explains, by node; derived
   std::map<FindingKind, std::uint32_t> open_kinds;    // how many findings of each kind are open; derived
   FindingId engine_away;                              // the open finding that says so; derived
+  std::map<std::uint32_t, std::uint32_t> suspect_leaves;  // leaf -> how many open findings suspect_leaf() has of it; derived
   Time engine_asked;                                  // mono, of the last order that the engine did not get
   std::map<std::uint32_t, std::uint32_t> ended_members;  // array -> how many of it ended_jobs has; derived
 
@@ -224,7 +225,7 @@ constexpr std::size_t kMembersKept = 200;      // of one array; or a large one w
 // Applies one event. Events must arrive in order; what does not fit (an unknown job, a repeated order) is ignored, never fatal:
 // journals outlive the code that wrote them.
 void fold(State& s, const Event& e);
-// causes.cpp: keep `explained`, `open_kinds` and `engine_away` as findings open (or get a cause) and end.
+// causes.cpp: keep `explained`, `open_kinds`, `engine_away` and `suspect_leaves` as findings open (or get a cause) and end.
 void index_finding(State& s, FindingId id);
 void unindex_finding(State& s, FindingId id);
 void clear_finding(State& s, FindingId id, Time utc);

@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// What the agents on the nodes hand in, a batch at a time.
+// What the agents on the nodes, and a watch of the network, hand in, a batch at a time.
 struct Intake {
   virtual ~Intake() = default;
   // `batch` is the body of POST /api/v1/intake (docs/health/agent.md). `done` is called once, from any thread: when everything

@@ -4,6 +4,7 @@
 
 #include "base/node_list.h"
 #include "base/text.h"
+#include "model/finding.h"
 #include "report/lists.h"
 #include "report/table.h"
 #include "report/units.h"
@@ -58,6 +59,8 @@ std::string where(const Value& item) {
   if (node.empty()) {
     const Value* place = item.find("where");
     const auto words = place == nullptr ? std::string() : text_of(*place, "words");
+    if (words.empty() && slot && *slot >= 0 && text_of(item, "cause") == name_of(FindingKind::fabric_fault))
+      return fmt::format("leaf switch {}", text_of(item, "gpu_slot"));
     return words.empty() ? "the whole site" : words;
   }
   return slot && *slot >= 0 ? fmt::format("{}, GPU {}", node, text_of(item, "gpu_slot")) : node;
@@ -76,10 +79,18 @@ void add_evidence(Writer& w, const Value& finding) {
   }
 }
 
+// Of a finding or an incident; empty where its code is none.
+std::string xid_of(const Value& item, std::string_view kind_key) {
+  FindingKind kind{};
+  const bool percent = parse_name(text_of(item, kind_key), kind) && code_is_percent(kind);
+  return percent ? std::string() : unless_zero(item, "code");
+}
+
 std::string finding_line(const Value& f) {
-  const auto code = unless_zero(f, "code");
-  return fmt::format("finding {}: {} ({}) on {}{}", text_of(f, "id"), text_of(f, "kind"), text_of(f, "severity"), where(f),
-                     code.empty() ? "" : ", Xid " + code);
+  const auto code = xid_of(f, "kind");
+  const auto subject = text_of(f, "subject");
+  return fmt::format("finding {}: {} ({}) on {}{}{}", text_of(f, "id"), text_of(f, "kind"), text_of(f, "severity"), where(f),
+                     code.empty() ? "" : ", Xid " + code, subject.empty() ? "" : ": " + subject);
 }
 
 std::string action_line(const Writer& w, const Value& a) {
@@ -241,7 +252,8 @@ void describe_incident(Writer& w, const Value& i) {
   w.line("Incident", text_of(i, "id"));
   w.line("Where", where(i));
   w.line("Cause", text_of(i, "cause"));
-  w.line("Xid", unless_zero(i, "code"));
+  w.line("What", text_of(i, "subject"));
+  w.line("Xid", xid_of(i, "cause"));
   w.line("Stage", text_of(i, "stage"), open ? Tone::warn : Tone::good);
   w.line("Job", unless_zero(i, "job"));
   w.time("Opened", i, "opened_utc");
@@ -266,8 +278,7 @@ void describe_finding(Writer& w, const Value& f) {
   w.line("Where", place != nullptr && !text_of(*place, "words").empty() ? text_of(*place, "words") : where(f));
   w.line("What", text_of(f, "subject"));
   w.line("Job", unless_zero(f, "job"));
-  const bool percent = text_of(f, "kind") == "failure_predicted" || text_of(f, "kind") == "common_cause";
-  if (!percent) w.line("Xid", unless_zero(f, "code"));
+  w.line("Xid", xid_of(f, "kind"));
   w.time("Since", f, "since_utc");
   w.time("Opened", f, "opened_utc");
   w.time("Cleared", f, "cleared_utc");

@@ -77,10 +77,12 @@ Explanation of_action(const State& s, const OrderRecord& r) {
 Explanation of_incident(const State& s, const Incident& i) {
   Explanation e;
   e.kind = "incident";
-  e.title = fmt::format("incident {}: {} on {}", i.id.v, decide::say(i.cause), node_name(s, i.node));
+  e.title = fmt::format("incident {}: {}", i.id.v, incident_words(s, i, leading(s, i)));
   e.sentences.push_back(
       fmt::format("Opened {}; {}.", ago(s, i.opened),
                   i.closed.ns != 0 ? fmt::format("closed: {}", i.resolution) : fmt::format("stage: {}", name_of(i.stage))));
+  if (i.closed.ns == 0 && i.stage == Stage::watching)
+    e.sentences.push_back(fmt::format("Nothing is done by policy. Suggested: {}.", advice(leading(s, i))));
   if (i.job.some()) e.sentences.push_back(fmt::format("Job {} had the node when it opened.", render(i.job)));
   for (const Note& n : i.notes) e.sentences.push_back(fmt::format("{} {}", render_utc(n.at), n.text));
   add_findings(s, i.findings, e);
@@ -97,6 +99,39 @@ Explanation of_incident(const State& s, const Incident& i) {
       e.alternatives.push_back(fmt::format("{}: {}", name_of(r.order.action.verb), a));
   }
   return e;
+}
+
+// "finding 4 (critical, incident 2), a silent node"
+std::string open_words(const State& s, const Finding& f) {
+  std::string told = fmt::format("finding {} ({}", f.id.v, name_of(f.severity));
+  for (auto i = s.incidents.rbegin(); i != s.incidents.rend(); ++i) {
+    const auto& all = i->second.findings;
+    if (i->second.closed.ns != 0 || std::find(all.begin(), all.end(), f.id) == all.end()) continue;
+    told += fmt::format(", incident {}", i->first.v);
+    break;
+  }
+  if (f.part_of.some()) told += fmt::format(", part of finding {}", f.part_of.v);
+  return fmt::format("{}), {}{}", told, decide::say(f.kind), f.subject.empty() ? "" : ": " + say_subject(s, f));
+}
+
+// What is open about the node beside its incident, and about the leaf that it is under. Whether there was anything.
+bool add_open(const State& s, const std::vector<FindingId>& open, const Incident* incident, std::uint32_t leaf, Explanation& e) {
+  constexpr std::size_t kNamed = 6;
+  std::size_t count = 0;
+  for (const FindingId id : open) {
+    const bool told =
+        incident != nullptr && std::find(incident->findings.begin(), incident->findings.end(), id) != incident->findings.end();
+    if (told || ++count > kNamed) continue;
+    e.sentences.push_back(fmt::format("Open: {}.", open_words(s, *find_finding(s, id))));
+  }
+  if (count > kNamed) e.sentences.push_back(fmt::format("{} more are open: the evidence below has them.", count - kNamed));
+  bool of_leaf = false;
+  for (const auto& [id, f] : s.findings) {
+    if (s.suspect_leaves.count(leaf) == 0 || f.cleared.ns != 0 || suspect_leaf(f) != leaf) continue;
+    of_leaf = true;
+    e.sentences.push_back(fmt::format("Open about leaf switch {}, which it is under: {}.", leaf, open_words(s, f)));
+  }
+  return count > 0 || of_leaf;
 }
 
 std::string_view holder(Hold h) {
@@ -126,7 +161,8 @@ Explanation of_node(const State& s, NodeId id) {
   for (const auto& [fid, f] : s.findings) {
     if (f.node == id && f.cleared.ns == 0) open.push_back(fid);
   }
-  if (const Incident* i = find_incident(s, n.incident)) {
+  const Incident* i = find_incident(s, n.incident);
+  if (i != nullptr) {
     Explanation inner = of_incident(s, *i);
     e.sentences.push_back(fmt::format("Incident {} is open ({}): {}.", i->id.v, name_of(i->stage), decide::say(i->cause)));
     if (s.frozen.count(i->cause) != 0) {
@@ -135,11 +171,15 @@ Explanation of_node(const State& s, NodeId id) {
     }
     e.rule = inner.rule;
     e.alternatives = inner.alternatives;
-    open = i->findings;
-  } else if (n.hold == Hold::none && n.condition == NodeCondition::up) {
-    e.sentences.push_back("Nothing is wrong with it that Muster knows of.");
   }
-  add_findings(s, open, e);
+  const bool more = add_open(s, open, i, s.site.nodes[id.v].leaf, e);
+  if (i == nullptr && !more && n.hold == Hold::none && n.condition == NodeCondition::up)
+    e.sentences.push_back("Nothing is wrong with it that Muster knows of.");
+  std::vector<FindingId> about = i != nullptr ? i->findings : std::vector<FindingId>();
+  for (const FindingId f : open) {
+    if (std::find(about.begin(), about.end(), f) == about.end()) about.push_back(f);
+  }
+  add_findings(s, about, e);
   add_actions(s, e, [&](const OrderRecord& r) { return r.order.action.node == id; });
   for (auto r = s.refusals.rbegin(); r != s.refusals.rend() && e.alternatives.size() < 12; ++r) {
     if (r->action.node == id)
@@ -169,6 +209,27 @@ void add_ends(const Job& j, Explanation& e) {
                   j.last_detail));
 }
 
+// Where a leaf with an open fault had to do with where the job is: it lies under it, or was kept from it when it was placed.
+void add_suspect_leaves(const State& s, const Job& j, Explanation& e) {
+  constexpr std::size_t kNamed = 6;
+  if (s.suspect_leaves.empty()) return;
+  std::set<std::uint32_t> mine;
+  for (const NodeId n : j.nodes) {
+    if (n.v < s.site.nodes.size()) mine.insert(s.site.nodes[n.v].leaf);
+  }
+  std::size_t told = 0;
+  for (const auto& [id, f] : s.findings) {
+    const auto leaf = f.cleared.ns == 0 ? suspect_leaf(f) : std::nullopt;
+    const bool under = leaf && mine.count(*leaf) != 0;
+    const bool kept_from = leaf && !under && f.opened <= j.started;
+    if ((!under && !kept_from) || ++told > kNamed) continue;
+    e.sentences.push_back(under ? fmt::format("Leaf switch {}, which it uses, has an open fault: {}.", *leaf, open_words(s, f))
+                                : fmt::format("Leaf switch {} had an open fault already and is avoided where there is room "
+                                              "elsewhere: {}.",
+                                              *leaf, open_words(s, f)));
+  }
+}
+
 Explanation of_job(const State& s, const Job& j) {
   Explanation e;
   e.kind = "job";
@@ -182,6 +243,7 @@ Explanation of_job(const State& s, const Job& j) {
     e.sentences.push_back(fmt::format("Placed on {} leaf switch{}, the least possible is {}. {}", j.placement.leaves,
                                       j.placement.leaves == 1 ? "" : "es", j.placement.leaves_min, j.placement.why));
   }
+  if (j.phase == JobPhase::running) add_suspect_leaves(s, j, e);
   add_ends(j, e);
   if (j.spec.deadline.ns != 0) {
     const std::string late = decide::why_late(s, j, decide::expected_start(s, j.id));
@@ -306,20 +368,26 @@ Result<Explanation> of_queue_named(const State& s, std::string_view name) {
 Explanation of_finding(const State& s, const Finding& f) {
   Explanation e;
   e.kind = "finding";
-  e.title = fmt::format("finding {}: {} on {}", f.id.v, decide::say(f.kind),
-                        f.node.some() ? node_name(s, f.node) : say(whereabouts(s, f), f.slot));
+  e.title = fmt::format("finding {}: {} on {}{}", f.id.v, decide::say(f.kind),
+                        f.node.some() ? node_name(s, f.node) : say(whereabouts(s, f), f.slot),
+                        f.kind == FindingKind::fabric_fault ? ": " + printable(f.subject) : "");
   e.sentences = {
       fmt::format("{}, opened {}; {}.", name_of(f.severity), ago(s, f.opened), f.cleared.ns == 0 ? "still open" : "cleared"),
-      fmt::format("Where: {}{}.", say(whereabouts(s, f), f.slot), f.subject.empty() ? "" : "; what: " + printable(f.subject)),
+      fmt::format("Where: {}{}.", say(whereabouts(s, f), f.slot), f.subject.empty() ? "" : "; what: " + say_subject(s, f)),
       fmt::format("Since {}; {:.0f} % sure; it has cost {}.", render_utc(f.began()), 100 * confidence(f),
                   say(account::cost_of(s, f, s.now.utc)))};
   if (f.part_of.some()) e.sentences.push_back(fmt::format("Part of finding {}, which explains it.", f.part_of.v));
   if (const Members m = members_of(s, f.id); !m.findings.empty())
     e.sentences.push_back(fmt::format("It explains {} findings on {}.", m.findings.size(), compress_node_list(m.nodes)));
-  e.sentences.push_back(fmt::format("Suggested: {}.", suggestion(f.kind)));
+  // Told again without a change it leaves no trace in the state, so that silence says nothing of whether the watch still runs.
+  if (f.kind == FindingKind::fabric_fault && f.cleared.ns == 0 && !f.evidence.empty()) {
+    e.sentences.push_back(fmt::format("The last word on it that differed from the one before came {}; it stays open until "
+                                      "`muster fabric watch --controller` tells that it is over.",
+                                      ago(s, f.evidence.back().at)));
+  }
+  e.sentences.push_back(fmt::format("Suggested: {}.", advice(f)));
   add_findings(s, {f.id}, e);
-  const bool percent = f.kind == FindingKind::failure_predicted || f.kind == FindingKind::common_cause;
-  if (const Fault* fault = f.code == 0 || percent ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
+  if (const Fault* fault = f.code == 0 || code_is_percent(f.kind) ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
     e.sentences.push_back(fault->meaning);
   return e;
 }

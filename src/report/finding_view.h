@@ -21,10 +21,24 @@ Whereabouts whereabouts(const State& s, const Finding& f);
 // "node017, NIC mlx5_3, cable C-00412 to port 17 of leaf03, rack r4, leaf switch 2"
 std::string say(const Whereabouts& w, std::int16_t slot);
 
-// The findings that a common cause explains, and the names of their nodes, each once.
+// The same in short: "node017, GPU 3", "node017, NIC mlx5_3", "leaf switch 2".
+std::string say_briefly(const Whereabouts& w, std::int16_t slot);
+
+// Its subject; of a common cause with what its nodes have: "leaf switch 2 (link_down)".
+std::string say_subject(const State& s, const Finding& f);
+
+// The finding that an incident is about: the first of its cause. What the incident itself knows of it where the state has none.
+Finding leading(const State& s, const Incident& i);
+// "a fault of the network on leaf switch 1: missing_cable leaf03[17] - spine02[4]"; of a common cause without the place, for
+// that is what its subject says.
+std::string incident_words(const State& s, const Incident& i, const Finding& lead);
+// What a person would do about this one: what whoever found it said, else what is done about its kind.
+std::string advice(const Finding& f);
+
+// The findings that a common cause explains, and the names of their nodes and of their kinds, each once.
 struct Members {
   std::vector<FindingId> findings;
-  std::vector<std::string> nodes;
+  std::vector<std::string> nodes, kinds;
 };
 Members members_of(const State& s, FindingId cause);
 

@@ -28,7 +28,7 @@ constexpr std::array kPhases = {
     PhaseWords{"test", "testing"},
     PhaseWords{"return", "returning to service"},
     PhaseWords{"person", "with a person"},
-    PhaseWords{"watching", "watched only"},
+    PhaseWords{"watching", "watched, not acted on"},
 };
 
 struct Cost {
@@ -53,12 +53,16 @@ Duration length_of(const IncidentStory& t) {
   return sum;
 }
 
+// Its findings as they were: the state may have forgotten them since.
+Finding lead_of(const IncidentStory& t, const State& s) {
+  for (const Finding& f : t.findings) {
+    if (f.kind == t.incident.cause) return f;
+  }
+  return t.findings.empty() ? leading(s, t.incident) : t.findings.front();
+}
+
 std::string title_of(const IncidentStory& t, const State& s) {
-  const Incident& i = t.incident;
-  const std::string slot = i.slot >= 0 && !t.findings.empty() && !of_link(t.findings.front()) && i.node.some()
-                               ? fmt::format(", GPU {}", i.slot)
-                               : std::string();
-  return fmt::format("Incident {}: {} on {}{}", i.id.v, decide::say(i.cause), node_name(s, i.node), slot);
+  return fmt::format("Incident {}: {}", t.incident.id.v, incident_words(s, t.incident, lead_of(t, s)));
 }
 
 std::string hours_text(double h) { return fmt::format("{:.{}f} GPU-hours", h, h < 10 ? 2 : 0); }
@@ -85,8 +89,8 @@ std::string_view say(Witness w) {
 std::string summary_of(const IncidentStory& t, const Deeds& deeds, const State& s) {
   const Incident& i = t.incident;
   const Finding& f = t.findings.front();
-  std::string out = fmt::format("At {} {} was first seen on {}, by {}. ", render_utc(t.began), decide::say(f.kind),
-                                say(whereabouts(s, f), f.slot),
+  std::string out = fmt::format("At {} {} was first seen on {}{}, by {}. ", render_utc(t.began), decide::say(f.kind),
+                                say(whereabouts(s, f), f.slot), f.subject.empty() ? "" : " (" + printable(f.subject) + ")",
                                 f.evidence.empty() ? std::string_view("a detector") : say(f.evidence.front().witness));
   out += fmt::format("Muster opened the incident {} later. ", render_span(i.opened - t.began));
   if (!deeds.done.empty()) out += fmt::format("It did, in this order: {}. ", steps_done(deeds));
@@ -107,7 +111,8 @@ std::string summary_of(const IncidentStory& t, const Deeds& deeds, const State& 
   out += i.closed.ns != 0
              ? fmt::format("It was closed at {}, {} after the first sign: {}.", render_utc(i.closed), render_span(length_of(t)),
                            i.resolution)
-             : fmt::format("It is still open ({}), {} after the first sign.", name_of(i.stage), render_span(length_of(t)));
+             : fmt::format("It is still open ({}), as of {}, the last event on record: {} after the first sign.",
+                           name_of(i.stage), render_utc(s.now.utc), render_span(length_of(t)));
   return out;
 }
 
@@ -159,8 +164,10 @@ void write_affected(JsonWriter& w, const IncidentStory& t, const State& s) {
   const Cost cost = cost_of(t);
   const double price = s.policy.gpu_hour_price;
   w.key("affected").object().field("where", say(at, f.slot)).field("node", at.node).field("rack", at.rack);
-  w.field("gpu_slot", of_link(f) ? -1 : int{f.slot}).field("pci", at.pci).field("uuid", at.uuid).field("serial", at.serial);
-  w.field("nic", at.nic).field("cable", at.cable).field("gpu_model", s.site.gpu_model).key("jobs").array();
+  const bool of_gpu = f.node.some() && !of_link(f);  // else the slot is a NIC's, a row or a leaf
+  w.field("gpu_slot", of_gpu ? int{f.slot} : -1).field("pci", at.pci).field("uuid", at.uuid).field("serial", at.serial);
+  w.field("nic", at.nic).field("cable", at.cable).field("subject", f.subject);
+  w.field("gpu_model", s.site.gpu_model).key("jobs").array();
   for (const JobHit& h : t.jobs) write_job(w, h);
   w.end_array().key("jobs_present").array();
   for (const JobId id : t.present) w.value(render(id));
@@ -203,12 +210,13 @@ std::string_view phase_words(std::string_view phase) {
 std::string what_now(const IncidentStory& t, const State& s) {
   const Incident& i = t.incident;
   if (i.closed.ns != 0) return {};
-  const std::string node = node_name(s, i.node);
+  const std::string node = node_name(s, i.node), advised = advice(lead_of(t, s));
   const auto pending = s.orders.find(i.pending);
   if (s.paused) return fmt::format("Muster is paused by {}: nothing is done until `muster resume`.", s.paused_by);
   if (i.stage == Stage::held) {
     const std::string why = i.notes.empty() ? std::string("a person has it") : i.notes.back().text;
-    return fmt::format("A person must act: {}. Suggested: {}. Afterwards: `muster undrain {}`.", why, suggestion(i.cause), node);
+    return fmt::format("A person must act: {}. Suggested: {}.{}", why, advised,
+                       i.node.some() ? fmt::format(" Afterwards: `muster undrain {}`.", node) : "");
   }
   if (pending != s.orders.end() && pending->second.order.action.verb == Verb::replace_node) {
     return fmt::format("A person must swap the part or the node: {}. Muster waits for it, then tests {} before it returns.",
@@ -228,7 +236,7 @@ std::string what_now(const IncidentStory& t, const State& s) {
           name_of(r->action.verb), r->limit, node);
     }
   }
-  if (i.stage == Stage::watching) return fmt::format("Nothing is done by policy. Suggested: {}.", suggestion(i.cause));
+  if (i.stage == Stage::watching) return fmt::format("Nothing is done by policy. Suggested: {}.", advised);
   return fmt::format("Nothing: Muster is at work on it ({}).", name_of(i.stage));
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/node_list.h"
 #include "base/text.h"
+#include "model/finding.h"
 #include "report/queues.h"
 #include "report/units.h"
 
@@ -233,6 +234,43 @@ Table queues(const Value::Array& items) {
   return t;
 }
 
+const Value& part_of(const Value& item, std::string_view key) {
+  static const Value kNone;
+  const Value* v = item.find(key);
+  return v != nullptr ? *v : kNone;
+}
+
+// What is about no node: in its place where it is, for people only.
+Cell node_or_place(const Value& item) {
+  Cell c = field(item, "node");
+  if (!text_of(item, "node").empty()) return c;
+  if (const std::string place = text_of(part_of(item, "where"), "words"); !place.empty()) c.text = place;
+  return c;
+}
+
+// Of what is about no node the slot is none of a GPU.
+Cell gpu(const Value& item) { return text_of(item, "node").empty() ? words("") : whole(item, "gpu_slot"); }
+
+// What many nodes share is told with what they have.
+Cell subject(const Value& item) {
+  std::vector<std::string> kinds;
+  for (const Value& kind : list_of(item, "member_kinds")) {
+    if (kind.string() != nullptr) kinds.push_back(*kind.string());
+  }
+  const std::string text = text_of(item, "subject");
+  if (kinds.empty()) return words(text);
+  Cell c = words(fmt::format("{} ({})", text, join(kinds, ", ")));
+  c.raw = text;
+  return c;
+}
+
+// An Xid; of some kinds it says how sure they are, which has its own column.
+Cell xid(const Value& item, std::string_view kind_key) {
+  FindingKind kind{};
+  const bool percent = parse_name(text_of(item, kind_key), kind) && code_is_percent(kind);
+  return percent ? words("") : whole(item, "code", 1);
+}
+
 Table findings(const Value::Array& items, std::optional<Time> now) {
   Table t{{{"ID", kRight},
            {"KIND"},
@@ -248,6 +286,7 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
            {"SUBJECT"},
            {"PART OF", kRight, kWide},
            {"SINCE", false, kWide},
+           {"WHERE", false, kWide},
            {"RACK", false, kWide},
            {"NIC", false, kWide},
            {"SWITCH", false, kWide},
@@ -269,24 +308,22 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
     Cell seen(std::to_string(witnesses.size()));
     seen.key = static_cast<double>(witnesses.size());
     const bool open = text_of(i, "cleared_utc").empty();
-    static const Value kNone;
-    const Value* const at = i.find("where");
-    const Value* const paid = i.find("cost");
-    const Value &where = at != nullptr ? *at : kNone, &cost = paid != nullptr ? *paid : kNone;
+    const Value &where = part_of(i, "where"), &cost = part_of(i, "cost");
     t.rows.push_back({whole(i, "id"),
                       field(i, "kind"),
                       state(i, "severity"),
-                      field(i, "node"),
-                      whole(i, "gpu_slot"),
+                      node_or_place(i),
+                      gpu(i),
                       field(i, "job"),
-                      whole(i, "code", 1),
+                      xid(i, "kind"),
                       std::move(seen),
                       age(i, "opened_utc", now),
                       lasted(i, "opened_utc", "cleared_utc", now),
                       open ? words("open", Tone::warn) : words("cleared", Tone::good),
-                      field(i, "subject"),
+                      subject(i),
                       whole(i, "part_of", 1),
                       field(i, "since_utc"),
+                      words(text_of(where, "words")),
                       words(text_of(where, "rack")),
                       words(text_of(where, "nic")),
                       words(text_of(where, "switch")),
@@ -314,6 +351,7 @@ Table incidents(const Value::Array& items, std::optional<Time> now) {
            {"AGE"},
            {"LASTED"},
            {"RESOLUTION"},
+           {"SUBJECT"},
            {"CODE", kRight, kWide},
            {"RUNG", kRight, kWide},
            {"FINDINGS", kRight, kWide},
@@ -323,9 +361,10 @@ Table incidents(const Value::Array& items, std::optional<Time> now) {
   for (const auto& i : items) {
     const auto& notes = list_of(i, "notes");
     const bool open = text_of(i, "closed_utc").empty();
-    t.rows.push_back({whole(i, "id"), field(i, "node"), whole(i, "gpu_slot"), field(i, "cause"),
+    t.rows.push_back({whole(i, "id"), node_or_place(i), gpu(i), field(i, "cause"),
                       words(text_of(i, "stage"), open ? Tone::warn : Tone::good), field(i, "job"), age(i, "opened_utc", now),
-                      lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"), whole(i, "code", 1), whole(i, "rung"),
+                      lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"), field(i, "subject"), xid(i, "cause"),
+                      whole(i, "rung"),
                       Cell(std::to_string(list_of(i, "findings").size())), Cell(std::to_string(list_of(i, "actions").size())),
                       words(notes.empty() ? "" : text_of(notes.back(), "text"))});
   }

@@ -94,6 +94,24 @@ TEST(Lists, AJobShowsItsNodesAsAList) {
   EXPECT_NE(text.find("30m"), std::string::npos) << text;
 }
 
+TEST(Lists, WhatIsAboutNoNodeHasNoGpuAndAPercentageIsNoXid) {
+  const auto finding = json(
+      R"([{"id":3,"kind":"fabric_fault","severity":"warning","node":"","gpu_slot":1,"code":95,"confidence":0.95,
+    "subject":"missing_cable leaf1[17] - spine0[3]","where":{"words":"leaf switch 1"}}])");
+  const auto csv = render_csv(list_table(Noun::findings, *finding.array(), kPage.now), true);
+  EXPECT_NE(csv.find("3,fabric_fault,warning,,,,,0,"), std::string::npos) << csv;
+  const auto text = render_table(list_table(Noun::findings, *finding.array(), kPage.now), {});
+  EXPECT_NE(text.find("leaf switch 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("missing_cable leaf1[17] - spine0[3]"), std::string::npos) << text;
+  const auto incident = json(
+      R"([{"id":9,"cause":"fabric_fault","stage":"watching","node":"","gpu_slot":1,"code":95,
+    "subject":"missing_cable leaf1[17] - spine0[3]","where":{"words":"leaf switch 1"}}])");
+  const auto row = render_table(list_table(Noun::incidents, *incident.array(), kPage.now), {.wide = true});
+  EXPECT_NE(row.find("missing_cable leaf1[17] - spine0[3]"), std::string::npos) << row;
+  EXPECT_NE(row.find("leaf switch 1"), std::string::npos) << row;
+  EXPECT_EQ(row.find("95"), std::string::npos) << row;
+}
+
 TEST(Describe, AnIncidentTellsEvidenceThenActionThenCourse) {
   const auto item = json(
       R"({"id":7,"node":"node017","gpu_slot":3,"cause":"gpu_lost","code":79,"stage":"repairing",

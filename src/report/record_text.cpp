@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "model/finding.h"
 #include "report/table.h"
 #include "report/units.h"
 
@@ -65,6 +66,15 @@ class Window {
 
 bool bad(std::string_view end) { return end == "app_failed" || end == "node_failed" || end == "timed_out"; }
 
+// Of what is about no node the slot is a row of racks, or a leaf.
+std::string place_of(const Window& w, const Value& incident) {
+  const std::int64_t slot = Window::number(incident, 2).value_or(-1);
+  if (slot < 0) return w.node(incident, 1);
+  if (Window::number(incident, 1)) return fmt::format("{} GPU {}", w.node(incident, 1), slot);
+  if (Window::words(incident, 3) == name_of(FindingKind::fabric_fault)) return fmt::format("leaf switch {}", slot);
+  return fmt::format("row {}", slot + 1);
+}
+
 Table incidents_of(const Window& w) {
   Table t{{{"ID", true}, {"CAUSE"}, {"WHERE"}, {"OPENED"}, {"CLOSED"}, {"HOW IT ENDED"}}, {}};
   std::vector<const Value*> rows;
@@ -73,8 +83,7 @@ Table incidents_of(const Window& w) {
     return Window::number(*a, 4).value_or(0) > Window::number(*b, 4).value_or(0);
   });
   for (const Value* row : rows) {
-    const auto slot = Window::number(*row, 2);
-    const std::string where = w.node(*row, 1) + (slot && *slot >= 0 ? fmt::format(" GPU {}", *slot) : "");
+    const std::string where = place_of(w, *row);
     const std::string how = Window::words(*row, 6);
     t.rows.push_back({Cell(Window::words(*row, 0)), Cell(Window::words(*row, 3)), Cell(where), Cell(w.at(*row, 4)),
                       Cell(w.at(*row, 5)), Cell(how.empty() ? "-" : how)});

@@ -321,6 +321,18 @@ struct Mover {
       if (of_row(f)) f.slot = static_cast<std::int16_t>(row_at(static_cast<std::uint32_t>(f.slot)));
     }
   }
+  // Faults of the network at a leaf: at one that has no node any more they are nobody's.
+  void move_leaves() {
+    std::map<std::uint32_t, std::uint32_t> leaf_at;
+    for (std::uint32_t n = 0; n < s.site.nodes.size(); ++n) {
+      if (place(NodeId{n}).some()) leaf_at.emplace(s.site.nodes[n].leaf, to.site.nodes[place(NodeId{n}).v].leaf);
+    }
+    for (auto& [id, f] : s.findings) {
+      if (f.kind != FindingKind::fabric_fault || f.node.some() || f.slot < 0) continue;
+      const auto at = leaf_at.find(static_cast<std::uint32_t>(f.slot));
+      f.slot = at == leaf_at.end() ? std::int16_t{-1} : static_cast<std::int16_t>(at->second);
+    }
+  }
   void move_all() {
     for (auto& [id, j] : s.jobs) {
       move_pairs(j.nodes, j.slots);
@@ -374,6 +386,7 @@ control::Books change_books(control::Books books, const ChangedSite& to) {
     Mover m{books, to};
     m.stop_work();
     m.move_rows();
+    m.move_leaves();
     m.forget();
     m.move_all();
   }

@@ -137,6 +137,26 @@ TEST(ChangedBooks, NothingChangedIsTheSameState) {
   EXPECT_EQ(encode_state(change_books(books, *c).state), encode_state(books.state));
 }
 
+TEST(ChangedBooks, FaultsOfTheNetworkFollowTheirLeaf) {
+  control::Books books = after_hours(1);
+  for (std::int16_t leaf = 1; leaf <= 2; ++leaf) {
+    Finding f;
+    f.id = FindingId{900U + static_cast<unsigned>(leaf)};
+    f.kind = FindingKind::fabric_fault;
+    f.slot = leaf;
+    f.subject = "missing_cable leaf" + std::to_string(leaf) + "[17] - spine0[1]";
+    books.state.findings[f.id] = f;
+  }
+  SiteChange change;
+  for (int n = 5; n <= 8; ++n) change.remove_named.push_back("node" + std::to_string(n));  // leaf 1, of four
+  const auto c = change_site(books.state.site, change);
+  ASSERT_TRUE(c) << c.error().what;
+  const State s = change_books(books, *c).state;
+  EXPECT_EQ(s.findings.at(FindingId{901}).slot, -1);
+  EXPECT_EQ(s.findings.at(FindingId{902}).slot, 1);
+  EXPECT_EQ(s.suspect_leaves, (std::map<std::uint32_t, std::uint32_t>{{1, 1}}));
+}
+
 TEST(ChangedBooks, WorkOnNodesThatGoIsQueuedAgainAndNothingNamesThemAnyMore) {
   const control::Books books = after_hours(8);
   const State& before = books.state;

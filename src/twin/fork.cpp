@@ -42,7 +42,8 @@ std::optional<FaultKind> meaning_of(FindingKind k) {
     case FindingKind::common_cause:  // its members are what is wrong
     case FindingKind::sdc_suspected:
     case FindingKind::xid_other:
-    case FindingKind::engine_drained: return std::nullopt;
+    case FindingKind::engine_drained:
+    case FindingKind::fabric_fault: return std::nullopt;
   }
   return std::nullopt;
 }

@@ -164,9 +164,13 @@ ran = run('journal', 'verify', STATE + '/none.db')
 check(ran.code == 3 and not ran.out, 'no such journal: exit 3', ran)
 ran = run('get', 'nodes', '--server', 'http://127.0.0.1:1', '--token-file', STATE + '/none')
 check(ran.code == 2 and 'token file' in ran.err, 'a token file that is not there is named', ran)
-ran = run('get', 'nodes', '--server', 'http://198.51.100.7', env=environment(MUSTER_TOKEN='secret'))
-check(ran.code == 4 and 'in the clear' in ran.err and 'secret' not in ran.err,
-      'a token does not leave the machine over plain HTTP', ran)
+for server in ('198.51.100.7', '127.x.example', '127.0.0.1.example:7070', 'localhost.example', '127.0.0.1:80@example'):
+    ran = run('get', 'nodes', env=environment(MUSTER_TOKEN='secret', MUSTER_SERVER=f'http://{server}'))
+    check(ran.code == 4 and 'in the clear' in ran.err and 'secret' not in ran.err,
+          f'a token does not leave the machine over plain HTTP: {server}', ran)
+for server in ('127.0.0.1:1', '127.0.0.2:1', 'localhost:1', '[::1]:1'):
+    ran = run('get', 'nodes', env=environment(MUSTER_TOKEN='secret', MUSTER_SERVER=f'http://{server}'))
+    check(ran.code == 5 and 'in the clear' not in ran.err, f'{server} is this machine', ran)
 # A file that a flag names: 3 not there, 2 a folder, 1 what a disk does; 5 is for servers that do not answer.
 READERS = ('replay jobs --trace {}', 'replay jobs --trace x.csv --cluster {}', 'bench price --prices {}',
            'bench openb --nodes {} --pods {}', 'twin run --cluster {}', 'twin run --jobs {}', 'twin run --policy {}',

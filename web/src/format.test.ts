@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { age, clock, hours, id_text, integer, money, percent, place, shell_word, span, time_of_day } from './format.js';
+import { age, clock, hours, id_text, integer, money, percent, place, place_of, shell_word, span, time_of_day } from './format.js';
 
 test('integers are grouped in threes', () => {
   assert.equal(integer(0), '0');
@@ -64,6 +64,11 @@ test('places name the GPU only where there is one', () => {
   assert.equal(place('node017', null), 'node017');
   assert.equal(place('', -1), 'whole site');
   assert.equal(place('', 1), 'row 2');
+  assert.equal(place('', 1, 'fabric_fault'), 'leaf switch 1');
+  assert.equal(place_of({ node: '', gpu_slot: null, where: { words: 'leaf switch 1' } }, 'fabric_fault'), 'leaf switch 1');
+  assert.equal(place_of({ node: '', gpu_slot: null, where: { words: 'the whole site' } }, 'fabric_fault'), 'whole site');
+  assert.equal(place_of({ node: 'n1', gpu_slot: 3, where: { words: 'n1, GPU 3' } }, 'gpu_lost'), 'n1 GPU 3');
+  assert.equal(place('node017', null, 'fabric_fault'), 'node017');
 });
 
 test('a copied command cannot be more than one command', () => {

@@ -69,11 +69,20 @@ export function id_text(id: number | string | null | undefined): string {
   return id === null || id === undefined || id === 0 || id === '0' ? '' : String(id);
 }
 
-// Of what is about no node the slot is a row of racks, counted from 0.
-export function place(node: string, slot: number | null | undefined): string {
+// Of what is about no node the slot is a row of racks, counted from 0; of a fault of the network it is the leaf.
+export function place(node: string, slot: number | null | undefined, cause = ''): string {
   const known = slot !== null && slot !== undefined && slot >= 0;
+  if (!node && known && cause === 'fabric_fault') return `leaf switch ${slot}`;
   if (!node) return known ? `row ${slot + 1}` : 'whole site';
   return known ? `${node} GPU ${slot}` : node;
+}
+
+// The same of a finding or an incident: of what is about no node the server says where it is.
+export function place_of(
+  item: { node: string; gpu_slot: number | null | undefined; where?: { words: string } }, cause: string,
+): string {
+  if (item.node || !item.where?.words) return place(item.node, item.gpu_slot, cause);
+  return item.where.words.replace(/^the whole site$/, 'whole site');
 }
 
 export function count(n: number, one: string, many = `${one}s`): string {

@@ -57,6 +57,10 @@ test('a headline says what, where, since when, and what it cost', () => {
   assert.equal(h.cost, '20.5 GPU-hours: 12.5 of work lost since checkpoints, 8.0 out of service');
   assert.equal(headline(report({ status: 'closed', resolution: 'back in service' })).state, 'back in service');
   assert.equal(headline_of(incident(1, { node: '' }), '').where, 'the whole site');
+  const subject = 'missing_cable leaf03[17] - spine02[4]';
+  const cable = { node: '', cause: 'fabric_fault', subject, where: { words: 'leaf switch 1' } };
+  assert.equal(headline_of(incident(1, cable), '').where, 'leaf switch 1: missing_cable leaf03[17] - spine02[4]');
+  assert.ok(fits(incident(1, cable), parse_filter('spine02[4]')));
 });
 
 test('money is told only where the site has a price', () => {

@@ -1,7 +1,7 @@
 // The story of an incident, read from its report: pure, no fetching, no DOM. Every text in it is untrusted.
-import { clock, hours, id_text, money, place, span, time_of_day } from './format.js';
+import { clock, hours, id_text, money, place_of, span, time_of_day } from './format.js';
 import type { Approval, Finding, Incident } from './types.js';
-import { cause_words, stage_words, status_words, verb_words, witness_words } from './words.js';
+import { cause_words, stage_words, status_words, verb_words, witness_words, xid_of } from './words.js';
 
 export interface ReportEvidence {
   finding?: number;
@@ -77,8 +77,9 @@ export interface Report {
   timeline_left_out: number;
   affected: {
     where: string; node: string; rack: string; gpu_slot: number; pci: string; uuid: string; serial: string; nic: string;
-    cable: string; gpu_model: string; jobs: JobHit[]; jobs_present: string[]; jobs_slowed: string[]; lost_gpu_hours: number;
-    starting_gpu_hours: number; slow_gpu_hours: number; out_of_service_gpu_hours: number; total_gpu_hours: number;
+    cable: string; subject?: string; gpu_model: string; jobs: JobHit[]; jobs_present: string[]; jobs_slowed: string[];
+    lost_gpu_hours: number; starting_gpu_hours: number; slow_gpu_hours: number; out_of_service_gpu_hours: number;
+    total_gpu_hours: number;
     money: number | null; price_per_gpu_hour: number | null; currency: string; price_assumed: string; replaced: string[];
   };
   findings: { finding: number; kind: string; words: string; severity: string; code: number; confidence: number;
@@ -139,14 +140,18 @@ export function cost_words(affected: Report['affected']): string {
 }
 
 export const kEndUnknown = 'how it ended is not on record';
-const where_words = (node: string, slot: number | null) => (node || (slot ?? -1) >= 0 ? place(node, slot) : 'the whole site');
+// A fault of the network is known by its ends: the place alone does not say where to walk to.
+function where_words(at: { node: string; gpu_slot: number | null; where?: { words: string }; subject?: string }, cause: string) {
+  const place = place_of(at, cause).replace(/^whole site$/, 'the whole site');
+  return cause === 'fabric_fault' && at.subject ? `${place}: ${at.subject}` : place;
+}
 
 export function headline(report: Report): Headline {
   const { affected } = report;
-  const slot = affected.gpu_slot < 0 ? null : affected.gpu_slot;
+  const at = { ...affected, gpu_slot: affected.gpu_slot < 0 ? null : affected.gpu_slot, where: { words: affected.where } };
   const open = report.status !== 'closed';
   return {
-    what: cause_words(report.cause), where: where_words(affected.node, slot), since: report.first_sign_utc,
+    what: cause_words(report.cause), where: where_words(at, report.cause), since: report.first_sign_utc,
     lasted_ms: report.total_s * 1000, open, cost: cost_words(affected),
     state: open ? stage_words(report.stage) : report.resolution || kEndUnknown,
   };
@@ -156,7 +161,8 @@ export function headline(report: Report): Headline {
 export function headline_of(incident: Incident, now_utc: string): Headline {
   const open = !incident.closed_utc;
   return {
-    what: cause_words(incident.cause), where: where_words(incident.node, incident.gpu_slot), since: incident.opened_utc,
+    what: cause_words(incident.cause), where: where_words(incident, incident.cause),
+    since: incident.opened_utc,
     lasted_ms: Date.parse(incident.closed_utc ?? now_utc) - Date.parse(incident.opened_utc),
     state: open ? stage_words(incident.stage) : incident.resolution || kEndUnknown, open, cost: '',
   };
@@ -328,11 +334,12 @@ export function of_cause(q: string, cause: string): string {
 
 export function fits(incident: Incident, filter: Filter): boolean {
   const fields: Record<Field, string> = {
-    cause: `${incident.cause} ${cause_words(incident.cause)}${incident.code ? ` xid ${incident.code}` : ''}`,
-    node: place(incident.node, incident.gpu_slot), job: id_text(incident.job), stage: incident.stage,
+    cause: `${incident.cause} ${cause_words(incident.cause)}` +
+      (xid_of(incident.cause, incident.code) ? ` xid ${incident.code}` : ''),
+    node: place_of(incident, incident.cause), job: id_text(incident.job), stage: incident.stage,
     resolution: incident.resolution,
   };
-  const all = `#${id_text(incident.id)} ${Object.values(fields).join(' ')}`;
+  const all = `#${id_text(incident.id)} ${Object.values(fields).join(' ')} ${incident.subject ?? ''}`;
   return filter.words.every((w) => (w.field ? fields[w.field] : all).toLowerCase().includes(w.text));
 }
 
@@ -340,7 +347,7 @@ export const took_ms = (i: Incident, now_utc: string): number => Date.parse(i.cl
 
 export function sort_rows(incidents: readonly Incident[], filter: Filter, now_utc: string): Incident[] {
   const text = (i: Incident): string =>
-    filter.sort === 'cause' ? cause_words(i.cause) : filter.sort === 'node' ? place(i.node, i.gpu_slot) : i.opened_utc;
+    filter.sort === 'cause' ? cause_words(i.cause) : filter.sort === 'node' ? place_of(i, i.cause) : i.opened_utc;
   const number = (i: Incident): number | null => {
     switch (filter.sort) {
       case 'id': return Number(i.id);

@@ -614,7 +614,8 @@ export function words_of(scene: Scene, picked: Picked): string[] {
     }
     case 'incident': {
       const [id, node, slot, cause, opened, closed, resolution] = answer.incidents[picked.of]!;
-      return lines(`incident ${id}: ${cause_words(cause)}`, place(name(node), slot), when(scene, opened, closed), resolution);
+      return lines(`incident ${id}: ${cause_words(cause)}`, place(name(node), slot, cause), when(scene, opened, closed),
+        resolution);
     }
     case 'order': {
       const [verb, ms, node, nodes, slot, status, incident] = answer.orders[picked.of]!;

@@ -166,6 +166,8 @@ export interface Incident {
   id: number | string;
   node: string;
   gpu_slot: number | null;
+  subject?: string; // what neither node nor slot says: the ends of a cable, what many nodes share
+  where?: { words: string };
   cause: string;
   code: number | null;
   stage: string;

@@ -30,8 +30,12 @@ const kCauses: Record<string, string> = {
   sdc_suspected: 'May compute wrongly',
   xid_other: 'Another Xid',
   engine_drained: 'Drained by the scheduler itself',
+  fabric_fault: 'Fault of the network',
 };
 export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
+// The Xid that a finding or an incident of this cause has: 0 where it has none, or where its code says how sure it is.
+const kPercents = ['common_cause', 'failure_predicted', 'fabric_fault'];
+export const xid_of = (cause: string, code: number | null | undefined): number => (kPercents.includes(cause) ? 0 : (code ?? 0));
 
 const kStages: Record<string, string> = {
   opened: 'opened: nothing done yet',

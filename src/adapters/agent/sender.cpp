@@ -8,7 +8,6 @@
 #include <random>
 
 #include "adapters/agent/kernel_source.h"
-#include "adapters/http/client.h"
 #include "base/hash.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -65,6 +64,19 @@ std::size_t batch_length(const std::vector<Letter>& letters) {
   return letters.size();
 }
 
+Result<http::Response> post_intake(const std::string& url, const std::string& token, std::string body) {
+  http::Request q;
+  q.method = "POST";
+  const bool unix_socket = url.rfind("unix:", 0) == 0;
+  q.url = (unix_socket ? std::string("http://localhost") : url) + "/api/v1/intake";
+  if (unix_socket) q.unix_socket = url.substr(5);
+  q.headers["content-type"] = "application/json";
+  if (!token.empty()) q.headers["authorization"] = "Bearer " + token;
+  q.body = std::move(body);
+  q.timeout_ms = 10'000;
+  return http::request(q);
+}
+
 Sender::Sender(Spool& spool, SenderOptions options) : spool_(spool), options_(std::move(options)), boot_(machine_boot()) {
   thread_ = std::thread([this] { run(); });
 }
@@ -92,16 +104,7 @@ void Sender::scrape() {
 }
 
 int Sender::post(const std::string& body, std::string& why) {
-  http::Request q;
-  q.method = "POST";
-  const bool unix_socket = options_.url.rfind("unix:", 0) == 0;
-  q.url = (unix_socket ? std::string("http://localhost") : options_.url) + "/api/v1/intake";
-  if (unix_socket) q.unix_socket = options_.url.substr(5);
-  q.headers["content-type"] = "application/json";
-  if (!options_.token.empty()) q.headers["authorization"] = "Bearer " + options_.token;
-  q.body = body;
-  q.timeout_ms = 10'000;
-  const auto r = http::request(q);
+  const auto r = post_intake(options_.url, options_.token, body);
   if (!r) {
     why = r.error().what;
     return 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "adapters/agent/spool.h"
+#include "adapters/http/client.h"
 #include "base/time.h"
 
 namespace muster::agent {
@@ -31,6 +32,9 @@ std::string render_batch(const std::string& node, const std::vector<Letter>& let
                          const std::string& machine_boot, Time mono, Time utc);
 // How many of them may go together: never two incarnations of one stream, or a resend could not be told from news.
 std::size_t batch_length(const std::vector<Letter>& letters);
+
+// Hands a body to a controller, POST /api/v1/intake: to "http(s)://HOST:PORT" or "unix:PATH", with the token unless it is empty.
+Result<http::Response> post_intake(const std::string& url, const std::string& token, std::string body);
 
 struct SenderOptions {
   std::string node;

@@ -40,7 +40,9 @@ std::string where(const State& s, const Finding& f) {
 // The switch is a label, so that alerts of its links can be grouped; the port and the cable are for who goes there.
 void name_place(const State& s, const Finding& f, Alert& a) {
   if (f.node.some() && f.node.v < s.site.nodes.size()) a.labels["node"] = to_valid_utf8(s.site.nodes[f.node.v].name);
-  if (f.slot >= 0) a.labels[f.kind == FindingKind::row_hot ? "row" : "gpu"] = std::to_string(f.slot);
+  const char* slot_is = f.kind == FindingKind::row_hot ? "row" : f.kind == FindingKind::fabric_fault ? "leaf" : "gpu";
+  if (f.slot >= 0) a.labels[slot_is] = std::to_string(f.slot);
+  if (f.kind == FindingKind::fabric_fault) a.labels["fault"] = to_valid_utf8(f.subject);  // a node may have several
   if (!of_link(f)) return;
   a.labels["nic"] = nic_name(f.slot);
   const auto cable = s.site.cables.at(f.node, f.slot);
@@ -83,8 +85,8 @@ Alert alert_of(const State& s, const Finding& f, const Incident* incident, const
   const JobId job = f.job.some() || incident == nullptr ? f.job : incident->job;
   if (job.some()) a.labels["job"] = render(job);
   std::string code;
-  if (f.code != 0 && f.kind == FindingKind::failure_predicted) code = fmt::format(" ({} %)", f.code);
-  if (f.code != 0 && f.kind != FindingKind::failure_predicted) code = fmt::format(" (code {})", f.code);
+  const bool percent = f.kind == FindingKind::failure_predicted || f.kind == FindingKind::fabric_fault;
+  if (f.code != 0) code = percent ? fmt::format(" ({} %)", f.code) : fmt::format(" (code {})", f.code);
   a.annotations = {{"summary", fmt::format("{} on {}{}", kind, where(s, f), code)},
                    {"evidence", evidence_text(f)},
                    {"confidence", fmt::format("{:.2f}", confidence(f))},

@@ -67,6 +67,19 @@ TEST_F(AlertsTest, ALinkIsNamedByItsNicAndByWhatThatIsWiredTo) {
   EXPECT_EQ(wanted().at(0).labels.count("nic"), 0U) << "a GPU's";
 }
 
+TEST_F(AlertsTest, AFaultOfTheNetworkIsNamedByItsEndsAndItsLeaf) {
+  Finding& f = s.findings.at(FindingId{7});
+  f.kind = FindingKind::fabric_fault;
+  f.node = {};
+  f.code = 95;
+  f.subject = "missing_cable leaf03[17] - spine02[4]";
+  const Alert a = wanted().at(0);
+  EXPECT_EQ(a.labels.at("leaf"), "3");
+  EXPECT_EQ(a.labels.count("gpu"), 0U);
+  EXPECT_EQ(a.labels.at("fault"), f.subject);
+  EXPECT_EQ(a.annotations.at("summary"), "fabric_fault on missing_cable leaf03[17] - spine02[4] (95 %)");
+}
+
 TEST_F(AlertsTest, AFindingIsAnAlertWithStableLabels) {
   const auto a = wanted();
   ASSERT_EQ(a.size(), 1U);

@@ -159,7 +159,9 @@ Result<Easy> prepare(const Request& r, Transfer& t, List& headers) {
 
 tl::unexpected<Error> failure(const Request& r, CURLcode rc, const char* detail) {
   const std::string where = r.unix_socket.empty() ? r.url : r.unix_socket;
-  const std::string_view why = *detail != '\0' ? std::string_view(detail) : std::string_view(curl_easy_strerror(rc));
+  // Of a socket in a file curl names a host and a port that nobody asked for.
+  const bool misnamed = !r.unix_socket.empty() && rc == CURLE_COULDNT_CONNECT;
+  const std::string_view why = *detail != '\0' && !misnamed ? std::string_view(detail) : std::string_view(curl_easy_strerror(rc));
   if (rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL) {
     return fail(Code::bad_input, fmt::format("{}: {}", printable(where), why), "an address looks like http://127.0.0.1:7070");
   }

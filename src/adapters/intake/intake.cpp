@@ -238,6 +238,7 @@ AgentIntake::AgentIntake(Mailbox& mailbox, const Site& site, const View* view) :
 void AgentIntake::remember(const State& s) {
   const std::lock_guard hold(lock_);
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) known_[n] = s.nodes[n].known;
+  fabric_->remember(s);
 }
 
 // An agent tells everything again when it starts: what is known already is no event.
@@ -301,7 +302,40 @@ Meter AgentIntake::meter() const {
           {{"believed", static_cast<double>(believed_)}, {"refused", static_cast<double>(refused_)}}};
 }
 
+// Told whole each time: what nobody took is told again, and needs no number to be known by.
+void AgentIntake::take_fabric(const Value& fabric, std::function<void(Result<std::uint64_t>)> done) {
+  auto said = read_fabric(fabric, nodes_);
+  if (!said) return done(tl::unexpected(said.error()));
+  const auto news = fabric_->news(*said);
+  if (!news) return done(tl::unexpected(news.error()));
+  if (!*news) return done(0);
+  if (said->unknown_nodes > 0 || said->left_out > 0) {
+    log(LogLevel::warning,
+        fmt::format("the watch of the network{} tells of {} faults; {} names of nodes in them are not of this cluster, {} more "
+                    "faults were left out",
+                    said->name.empty() ? "" : " " + said->name, said->faults.size(), said->unknown_nodes, said->left_out));
+  }
+  auto tally = std::make_shared<Tally>();
+  tally->left = 1;
+  tally->done = [known = fabric_, what = *said, done = std::move(done)](const Result<std::uint64_t>& r) {
+    r ? known->taken(what) : known->lost(what);
+    done(r);
+  };
+  auto b = std::make_shared<Batch>();
+  b->items.push_back({{{}, "fabric", 0}, {}, std::move(*said)});
+  Parcel parcel;
+  parcel.records = 1;
+  parcel.open = [b, tally](Time utc, Inbox& out) { open_batch(*b, tally, utc, out); };
+  parcel.turn_away = [tally](const Error& why) { tally->done(tl::unexpected(why)); };
+  if (!mailbox_.deliver(std::move(parcel)))
+    tally->done(fail(Code::unreachable, "more is waiting than can be taken now", "it will be asked for again"));
+}
+
 void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64_t>)> done) {
+  if (const Value* fabric = batch.find("fabric")) {
+    if (batch.find("node") == nullptr) return take_fabric(*fabric, std::move(done));
+    return done(fail(Code::bad_input, "a batch is of a node or of the network", "send two"));
+  }
   const std::string name = words(batch, "node", 255);
   const auto node = nodes_.find(name);
   if (node == nodes_.end()) {

@@ -1,9 +1,12 @@
-// AgentIntake: from a batch of an agent (docs/health/agent.md) to arrivals of its streams and samples of its node.
+// AgentIntake: from a batch of an agent (docs/health/agent.md) to arrivals of its streams and samples of its node; and from what
+// a watch of the network tells to an arrival of its own.
 #pragma once
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
+#include "adapters/intake/fabric_word.h"
 #include "adapters/intake/reported_jobs.h"
 #include "adapters/mailbox/mailbox.h"
 #include "model/state.h"
@@ -28,16 +31,18 @@ class AgentIntake final : public Intake {
  private:
   bool news(const Body& body);
   void place(Body& body, std::string_view address);
+  void take_fabric(const Value& fabric, std::function<void(Result<std::uint64_t>)> done);
 
   Mailbox& mailbox_;
   std::optional<Believed> believe(const Value& item, NodeId node);
 
   const Site& site_;
   const View* view_;
-  std::map<std::string, NodeId, std::less<>> nodes_;
+  NodeNames nodes_;
   mutable std::mutex lock_;                   // batches come from many threads
   std::map<std::uint32_t, NodeFacts> known_;  // by node
   ReportedJobs jobs_;
+  std::shared_ptr<FabricKnown> fabric_ = std::make_shared<FabricKnown>();  // also held by what is under way
   std::uint64_t believed_ = 0, refused_ = 0;  // reports of jobs
 };
 

@@ -161,6 +161,213 @@ TEST_F(AgentIntakeTest, AnUnknownNodeIsRefused) {
   EXPECT_EQ(answer.error().code, Code::not_found);
 }
 
+std::string fabric(const std::string& faults, const std::string& more = R"("complete":true)") {
+  return R"({"fabric":{)" + more + R"(,"faults":[)" + faults + "]}}";
+}
+constexpr const char* kUplink = R"({"kind":"missing_cable","ends":["leaf03[17]","spine02[4]"],"detail":"both ports are empty",)"
+                                R"("confidence":0.95,"nodes":["n2","n1","n2","storage9"],"fix":"plug it in"})";
+constexpr const char* kErrors = R"({"kind":"error_rate","ends":["spine02[4]","leaf03[17]"],"detail":"12 a second","nodes":[]})";
+
+TEST_F(AgentIntakeTest, WhatAWatchOfTheNetworkTellsIsAnEventOnlyWhenItDiffers) {
+  take(fabric(kUplink));
+  ASSERT_EQ(inbox.events.size(), 1U);
+  EXPECT_EQ(inbox.events[0].source.stream, "fabric");
+  EXPECT_EQ(inbox.events[0].source.seq, 0U);
+  const auto said = std::get<FabricSaid>(inbox.events[0].body);
+  EXPECT_TRUE(said.complete);
+  EXPECT_EQ(said.unknown_nodes, 1U);
+  ASSERT_EQ(said.faults.size(), 1U);
+  EXPECT_EQ(said.faults[0].kind, FabricFaultKind::missing_cable);
+  EXPECT_EQ(said.faults[0].ends, (std::vector<std::string>{"leaf03[17]", "spine02[4]"}));
+  EXPECT_EQ(said.faults[0].detail, "both ports are empty");
+  EXPECT_EQ(said.faults[0].fix, "plug it in");
+  EXPECT_EQ(said.faults[0].confidence, 0.95);
+  EXPECT_EQ(said.faults[0].nodes, (std::vector<NodeId>{NodeId{0}, NodeId{1}})) << "those of the cluster, each once";
+  EXPECT_EQ(answers, 0) << "nothing is promised before it is durable";
+  inbox.events[0].ack(17);
+  EXPECT_EQ(answers, 1);
+  EXPECT_EQ(*answer, 17U);
+  std::string again = kUplink;
+  again.replace(again.find("empty"), 5, "bare!");
+  take(fabric(again));
+  EXPECT_EQ(inbox.events.size(), 1U) << "the same fault in other words is no news";
+  EXPECT_EQ(answers, 2) << "and is answered at once";
+  take(fabric(std::string(kUplink) + "," + kErrors));
+  ASSERT_EQ(inbox.events.size(), 2U);
+  inbox.events[1].ack(18);
+  take(fabric(std::string(kErrors) + "," + kUplink));
+  EXPECT_EQ(inbox.events.size(), 2U) << "nor is another order";
+  take(fabric(""));
+  ASSERT_EQ(inbox.events.size(), 3U);
+  EXPECT_TRUE(std::get<FabricSaid>(inbox.events[2].body).faults.empty());
+}
+
+TEST_F(AgentIntakeTest, AWordOfTheNetworkThatWasNotTakenIsNewsStill) {
+  take(fabric(kUplink));
+  inbox.events[0].ack(fail(Code::internal, "the disk is full"));
+  EXPECT_FALSE(answer);
+  take(fabric(kUplink));
+  EXPECT_EQ(inbox.events.size(), 2U);
+}
+
+TEST_F(AgentIntakeTest, AReadingThatIsWholeAgainIsNewsThoughItTellsTheSame) {
+  take(fabric(kUplink, R"("complete":false)"));
+  inbox.events[0].ack(1);
+  take(fabric(kUplink, R"("complete":false)"));
+  EXPECT_EQ(inbox.events.size(), 1U);
+  take(fabric(kUplink));
+  ASSERT_EQ(inbox.events.size(), 2U) << "what it does not tell of is over now";
+  inbox.events[1].ack(2);
+  take(fabric(kUplink, R"("complete":true,"left_out":7)"));
+  EXPECT_EQ(inbox.events.size(), 2U);
+  take(fabric(kErrors, R"("complete":true,"left_out":7)"));
+  ASSERT_EQ(inbox.events.size(), 3U);
+  EXPECT_FALSE(std::get<FabricSaid>(inbox.events[2].body).complete) << "what was left out is not over";
+}
+
+TEST_F(AgentIntakeTest, WhatStoodInTheNetworkBeforeARestartIsNoNews) {
+  State s;
+  Finding f;
+  f.id = FindingId{3};
+  f.kind = FindingKind::fabric_fault;
+  f.subject = "missing_cable leaf03[17] - spine02[4]";
+  s.findings[f.id] = f;
+  f.id = FindingId{4};
+  f.subject = "dead_switch leaf07";
+  f.cleared = Time{5};
+  s.findings[f.id] = f;
+  intake->remember(s);
+  take(fabric(kUplink));
+  EXPECT_TRUE(inbox.events.empty());
+  EXPECT_TRUE(answer);
+  take(fabric(""));
+  EXPECT_EQ(inbox.events.size(), 1U);
+}
+
+std::string of_network(const std::string& name, const std::string& faults) {
+  return fabric(faults, R"("complete":true,"name":")" + name + '"');
+}
+
+TEST_F(AgentIntakeTest, EachNetworkHasItsOwnLastWord) {
+  const auto taken = [&](const std::string& batch) {
+    const std::size_t before = inbox.events.size();
+    take(batch);
+    const bool event = inbox.events.size() > before;
+    if (event) inbox.events.back().ack(inbox.events.size());
+    return event;
+  };
+  EXPECT_FALSE(taken(of_network("rail4", ""))) << "a network that was sound and is";
+  EXPECT_TRUE(taken(of_network("rail3", kUplink)));
+  EXPECT_EQ(std::get<FabricSaid>(inbox.events.back().body).name, "rail3");
+  EXPECT_FALSE(taken(fabric("")));
+  EXPECT_TRUE(taken(fabric(kUplink)));
+  EXPECT_FALSE(taken(of_network("rail3", kUplink)));
+  EXPECT_TRUE(taken(of_network("rail3", "")));
+  EXPECT_FALSE(taken(fabric(kUplink)));
+
+  State s;
+  Finding f;
+  f.id = FindingId{3};
+  f.kind = FindingKind::fabric_fault;
+  f.subject = "rail3: missing_cable leaf03[17] - spine02[4]";
+  s.findings[f.id] = f;
+  intake->remember(s);
+  EXPECT_FALSE(taken(of_network("rail3", kUplink)));
+  EXPECT_FALSE(taken(fabric("")));
+  EXPECT_TRUE(taken(fabric(kUplink)));
+  EXPECT_TRUE(taken(of_network("rail3", "")));
+}
+
+TEST_F(AgentIntakeTest, AWordThatJudgesMoreThanTheLastIsNews) {
+  const auto judged = [](const std::string& list) { return R"("complete":true,"judged":[)" + list + "]"; };
+  take(fabric(kUplink, judged("")));
+  ASSERT_EQ(inbox.events.size(), 1U);
+  const auto& said = std::get<FabricSaid>(inbox.events[0].body);
+  EXPECT_FALSE(said.rates);
+  EXPECT_FALSE(said.flaps);
+  inbox.events[0].ack(1);
+  take(fabric(kUplink, judged("")));
+  EXPECT_EQ(inbox.events.size(), 1U);
+  take(fabric(kUplink, judged(R"("rates")")));
+  ASSERT_EQ(inbox.events.size(), 2U) << "errors that it does not tell of are over now";
+  inbox.events[1].ack(2);
+  take(fabric(kUplink, judged(R"("flaps","rates")")));
+  ASSERT_EQ(inbox.events.size(), 3U);
+  inbox.events[2].ack(3);
+  take(fabric(kUplink, judged("")));
+  EXPECT_EQ(inbox.events.size(), 3U) << "a watch that starts anew tells nothing new";
+  take(fabric(kUplink));
+  EXPECT_EQ(inbox.events.size(), 3U) << "all is judged where nothing is said";
+}
+
+TEST_F(AgentIntakeTest, NetworksAreBoundedAndOneThatIsSoundCountsForNone) {
+  const auto tell = [&](const std::string& name, const std::string& faults, bool durable = true) {
+    const std::size_t before = inbox.events.size();
+    take(of_network(name, faults));
+    if (inbox.events.size() == before) return false;
+    inbox.events.back().ack(durable ? Result<std::uint64_t>(7) : Result<std::uint64_t>(fail(Code::internal, "the disk is full")));
+    return true;
+  };
+  for (int i = 0; i < 63; ++i) EXPECT_TRUE(tell("rail" + std::to_string(i), kUplink));
+  EXPECT_TRUE(tell("not-written", kUplink, false));
+  EXPECT_TRUE(tell("rail63", kUplink)) << "one that was not taken keeps nobody out";
+  EXPECT_FALSE(tell("rail64", kUplink));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Code::bad_input);
+  EXPECT_NE(answer.error().what.find("64 networks"), std::string::npos) << answer.error().what;
+  EXPECT_TRUE(tell("rail5", kErrors)) << "those that are known go on";
+  EXPECT_TRUE(tell("rail5", ""));
+  EXPECT_TRUE(tell("rail64", kUplink));
+}
+
+TEST_F(AgentIntakeTest, NonsenseAboutTheNetworkIsRefusedWithTheReason) {
+  const std::string end(129, 'x');
+  std::string many;
+  for (int i = 0; i < 1001; ++i) many += (i > 0 ? "," : "") + std::string(R"({"kind":"dead_switch","ends":["s"]})");
+  const std::pair<std::string, const char*> wrong[] = {
+      {R"({"fabric":7})", "fabric.complete"},
+      {R"({"fabric":{"faults":[]}})", "fabric.complete"},
+      {R"({"fabric":{"complete":true}})", "fabric.faults"},
+      {R"({"node":"n1","fabric":{"complete":true,"faults":[]}})", "of a node or of the network"},
+      {fabric("7"), "faults[0].kind"},
+      {fabric(R"({"kind":"gremlins","ends":["a"]})"), "must be one of missing_cable"},
+      {fabric(std::string(kErrors) + R"(,{"kind":"dead_switch"})"), "faults[1].ends"},
+      {fabric(R"({"kind":"dead_switch","ends":["a"],"fix":7})"), "faults[0].fix must be text"},
+      {fabric(R"({"kind":"dead_switch","ends":[]})"), "ends must be a list of 1 to 8"},
+      {fabric(R"({"kind":"dead_switch","ends":["1","2","3","4","5","6","7","8","9"]})"), "ends must be a list of 1 to 8"},
+      {fabric(R"({"kind":"dead_switch","ends":[")" + end + R"("]})"), "1 to 128 bytes"},
+      {fabric(R"({"kind":"dead_switch","ends":[""]})"), "1 to 128 bytes"},
+      {fabric(R"({"kind":"dead_switch","ends":["a\u001b[31m"]})"), "can be printed"},
+      {fabric(R"({"kind":"dead_switch","ends":["a"],"confidence":1.5})"), "confidence"},
+      {fabric(R"({"kind":"dead_switch","ends":["a"],"confidence":"sure"})"), "confidence"},
+      {fabric(R"({"kind":"dead_switch","ends":["a"],"detail":7})"), "detail"},
+      {fabric(R"({"kind":"dead_switch","ends":["a"],"nodes":"n1"})"), "nodes"},
+      {fabric(R"({"kind":"dead_switch","ends":["a"],"nodes":[1]})"), "nodes"},
+      {fabric("", R"("complete":true,"left_out":-1)"), "left_out"},
+      {fabric(many), "at most 1000"},
+      {fabric("", R"("complete":true,"name":7)"), "fabric.name"},
+      {of_network("rail 3", ""), "letters, digits"},
+      {of_network("rail3:", ""), "letters, digits"},
+      {of_network("a\\u0000b", ""), "letters, digits"},
+      {of_network(std::string(65, 'x'), ""), "at most 64"},
+      {fabric("", R"("complete":true,"judged":true)"), "fabric.judged"},
+      {fabric("", R"("complete":true,"judged":["rates","moods"])"), "fabric.judged"},
+      {fabric("", R"("complete":true,"judged":[1])"), "fabric.judged"},
+  };
+  for (const auto& [batch, part] : wrong) {
+    answers = 0;
+    take(batch);
+    EXPECT_EQ(answers, 1) << part;
+    ASSERT_FALSE(answer) << part;
+    EXPECT_EQ(answer.error().code, Code::bad_input) << part;
+    EXPECT_NE(answer.error().what.find(part), std::string::npos) << answer.error().what << ", not " << part;
+  }
+  EXPECT_TRUE(inbox.events.empty());
+  take(fabric(R"({"kind":"incomplete_discovery","ends":[],"detail":")" + std::string(900, 'y') + R"("})"));
+  ASSERT_EQ(inbox.events.size(), 1U) << "who did not answer may be nameless";
+  EXPECT_EQ(std::get<FabricSaid>(inbox.events[0].body).faults[0].detail.size(), 400U);
+}
+
 TEST_F(AgentIntakeTest, AtTheEndWhoeverWaitsIsTold) {
   const auto v = parse_json(std::string(R"({"node":"n2","items":[)") + kLost + "]}");
   intake->take(*v, [&](const Result<std::uint64_t>& r) {

@@ -22,6 +22,7 @@ bool of_software(FindingKind k) {
     case FindingKind::ib_degraded:
     case FindingKind::thermal_throttle:
     case FindingKind::row_hot:
+    case FindingKind::fabric_fault:
     case FindingKind::storage_stall:
     case FindingKind::mount_stalled:
     case FindingKind::app_error:

@@ -97,6 +97,75 @@ check([(f['kind'], f['gpu_slot']) for f in found] == [('app_error', 0)] and 'nam
       'ten wild writes on an H200 are a finding that blames the program and names it', found)
 check(json.loads(get(controller.port, '/api/v1/incidents')[1])['items'] == [], 'and no incident')
 
+# ---- what no watch of a network would say
+
+
+def fault(kind='dead_switch', ends=('leaf1',), **more):
+    return {'kind': kind, 'ends': list(ends), **more}
+
+
+def network(*faults, **more):
+    return json.dumps({'fabric': {'complete': True, 'faults': list(faults), **more}})
+
+
+LONG = 'x' * (10 << 20)
+refused = (400,)
+large = (400, 413, 0)
+cases = {
+    'a number': ('{"fabric": 7}', refused), 'nothing': ('{"fabric": null}', refused), 'a list': ('{"fabric": [[]]}', refused),
+    'nesting 100,000 deep': ('{"fabric":' + '[' * 100000 + ']' * 100000 + '}', refused),
+    'both of a node and of the network': (json.dumps({'node': 'node0001', **json.loads(network())}), refused),
+    'faults that are an object': (network(faults={}), refused), 'a fault that is a text': (network('leaf1'), refused),
+    'complete in words': (network(complete='yes'), refused), 'a count that is a text': (network(left_out='many'), refused),
+    'a kind that is a number': (network(fault(7)), refused), 'a kind that nobody knows': (network(fault('gremlins')), refused),
+    'ends that are a text': (network({'kind': 'dead_switch', 'ends': 'leaf1'}), refused),
+    'an end that is a number': (network(fault(ends=[7])), refused), 'no ends': (network(fault(ends=[])), refused),
+    'nine ends': (network(fault(ends=[f'leaf{k}' for k in range(9)])), refused),
+    'an end of 129 letters': (network(fault(ends=['x' * 129])), refused),
+    'an end with control characters': (network(fault(ends=['leaf\x1b[31m1\n'])), refused),
+    'a detail that is a list': (network(fault(detail=[])), refused),
+    'more than sure': (network(fault(confidence=1e300)), refused),
+    'nodes that are a text': (network(fault(nodes='node0001')), refused),
+    'a node that is a number': (network(fault(nodes=[1])), refused),
+    'more faults than one may tell': (network(*[fault(ends=[f'leaf{k}']) for k in range(1001)]), refused),
+    'a name that is a number': (network(name=7), refused), 'a name of 65 letters': (network(name='x' * 65), refused),
+    'a name with control characters': (network(name='rail\x1b[31m3'), refused),
+    'a name that is a path': (network(name='../../etc/passwd'), refused),
+    'a name with another in it': (network(name='rail3: dead_switch'), refused),
+    'judged that is a text': (network(judged='rates'), refused), 'judged what nobody knows': (network(judged=['moods']), refused),
+    'a name of 10 MB': (network(name=LONG), large), 'an end of 10 MB': (network(fault(ends=[LONG])), large),
+    'a node of 10 MB': (network(fault(nodes=[LONG])), large), 'a detail of 10 MB': (network(fault(detail=LONG)), large),
+}
+for name, (body, wanted) in cases.items():
+    status, text = ask('POST', '/api/v1/intake', body)
+    check(status in wanted and (status == 0 or 'error' in text), f'of the network, {name}: refused with {status} and a reason',
+          (status, text[:300]))
+check(controller.events('fabric_said') == [], 'and none of it is an event', controller.events('fabric_said')[:2])
+
+
+def of_network():
+    items = json.loads(get(controller.port, '/api/v1/findings?open=1')[1])['items']
+    return [f for f in items if f['kind'] == 'fabric_fault']
+
+
+status, text = ask('POST', '/api/v1/intake', network(
+    fault(ends=['leaf1']), fault(ends=['leaf2'], nodes=['node9999', '', 'n' * 10000, '../x']),
+    fault(ends=['leaf3'], nodes=['node0001', 'node9999'] * 1000, detail='\x1b[31mred\x00' * 1000)))
+said = controller.events('fabric_said')
+check(status == 200 and len(said) == 1 and [len(f['nodes']) for f in said[0]['body']['faults']] == [0, 0, 1],
+      'faults without nodes, and with nodes that are not ours, are taken without them', (text, said))
+detail = said[0]['body']['faults'][2]['detail'] if said else ''
+check(until(lambda: len(of_network()) == 3, 10) and detail.isprintable() and 0 < len(detail) <= 400,
+      'with text that can be printed', detail)
+answers = [ask('POST', '/api/v1/intake', network(fault(), name=f'rail{k}')) for k in range(100)]
+check([s for s, _ in answers] == [200] * 63 + [400] * 37 and '64 networks' in answers[-1][1],
+      'of 101 networks with faults 64 are taken, the others refused with the reason', (answers[62:64], answers[-1]))
+for name in [''] + [f'rail{k}' for k in range(63)]:
+    ask('POST', '/api/v1/intake', network(name=name))
+check(until(lambda: not of_network(), 10) and ask('POST', '/api/v1/intake', network(fault(), name='rail99'))[0] == 200,
+      'when they are sound again there is room', of_network()[:2])
+ask('POST', '/api/v1/intake', network(name='rail99'))
+
 # ---- a batch that is sent again, out of order, or under another node's name
 again = batch('node0004', [record(k, f'NVRM: Xid (PCI:0000:1b:00): 31, pid={k}, name=x.') for k in range(10, 20)])
 first, second = ask('POST', '/api/v1/intake', again)[0], ask('POST', '/api/v1/intake', again)[0]

@@ -10,7 +10,7 @@ import {
 import type { Live } from '../live.js';
 import type { Page } from '../store.js';
 import type { Approval, Incident, Trouble } from '../types.js';
-import { cause_words, plain, status_words, verb_words, witness_words } from '../words.js';
+import { cause_words, plain, status_words, verb_words, witness_words, xid_of } from '../words.js';
 import { ApprovalsPanel } from './approvals_panel.js';
 import { use_answer } from './ask.js';
 import { Empty, Panel, TroubleBox, Words } from './bits.js';
@@ -170,7 +170,7 @@ function Evidences({ report }: { report: Report }) {
         {report.findings.map((f) => (
           <li key={f.finding}>
             <p><b>{cause_words(f.kind)}</b> <span class="muted">
-              finding {f.finding}, {plain(f.severity)}{f.code && f.kind !== 'common_cause' ? `, Xid ${f.code}` : ''}, sure
+              finding {f.finding}, {plain(f.severity)}{xid_of(f.kind, f.code) ? `, Xid ${f.code}` : ''}, sure
               to {percent(f.confidence)}, found{' '}
               {moment_words(f.opened_utc, report.first_sign_utc)}{f.cleared_why ? `; cleared: ${f.cleared_why}` : ''}
             </span></p>

@@ -1,7 +1,7 @@
 import './incidents_page.css';
 import type { ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
-import { age, clock, count, id_text, integer, place, span } from '../format.js';
+import { age, clock, count, id_text, integer, place, place_of, span } from '../format.js';
 import {
   fits, of_cause, open_ended, parse_filter, sort_by, sort_rows, took_ms, waits_for, type Filter, type Sort,
 } from '../incident_story.js';
@@ -9,7 +9,7 @@ import type { Live } from '../live.js';
 import { kHome, open_page, render_view } from '../route.js';
 import { loose_findings, sort_incidents, type Page } from '../store.js';
 import type { Action, Finding, Incident } from '../types.js';
-import { cause_words, kStageTrack, stage_words, verb_words } from '../words.js';
+import { cause_words, kStageTrack, stage_words, verb_words, xid_of } from '../words.js';
 import { ApprovalsPanel } from './approvals_panel.js';
 import { use_answer } from './ask.js';
 import { Empty, Panel, TroubleBox } from './bits.js';
@@ -52,11 +52,11 @@ function OpenCard({ incident, waits, now_utc }: { incident: Incident; waits: str
       <To page="incidents" id={id} class="incident-head">
         <span class="incident-title">
           <b>{cause_words(incident.cause)}</b>
-          {incident.code ? <span class="muted">Xid {incident.code}</span> : null}
+          {xid_of(incident.cause, incident.code) ? <span class="muted">Xid {incident.code}</span> : null}
         </span>
         <span class="incident-age">for {age(incident.opened_utc, now_utc)}</span>
         <span class="incident-where">
-          {place(incident.node, incident.gpu_slot)}{job && `, job ${job}`} <span class="muted">#{id}</span>
+          {place_of(incident, incident.cause)}{job && `, job ${job}`} <span class="muted">#{id}</span>
         </span>
         <span class="incident-stage"><Track stage={incident.stage} />{stage_words(incident.stage)}</span>
         {waits && <span class="incident-last warn" data-waits>! waits for a person: {waits}</span>}
@@ -130,15 +130,16 @@ function Head({ name, label, filter, q, live, left }: {
 function Row({ incident, now_utc }: { incident: Incident; now_utc: string }) {
   const id = id_text(incident.id);
   const job = id_text(incident.job);
-  const where = place(incident.node, incident.gpu_slot);
+  const where = place_of(incident, incident.cause);
   return (
     <tr data-incident={id} data-cause={incident.cause}>
       <td><To page="incidents" id={id}>#{id}</To></td>
       <td class="left"><To page="incidents" id={id}>{cause_words(incident.cause)}</To>
-        {incident.code && incident.cause !== 'common_cause' ? <span class="muted"> Xid {incident.code}</span> : null}
+        {xid_of(incident.cause, incident.code) ? <span class="muted"> Xid {incident.code}</span> : null}
       </td>
       <td class="left">
         {incident.node ? <NodeLink node={incident.node}>{where}</NodeLink> : where}
+        {incident.cause === 'fabric_fault' && incident.subject && <span class="muted"> {incident.subject}</span>}
       </td>
       <td class="left">{job ? <To page="jobs" id={job}>{job}</To> : '–'}</td>
       <td class="left">{clock(incident.opened_utc)}</td>

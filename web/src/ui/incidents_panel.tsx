@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { age, count, id_text, place, shell_word, span, time_of_day } from '../format.js';
+import { age, count, id_text, place, place_of, shell_word, span, time_of_day } from '../format.js';
 import { waits_for } from '../incident_story.js';
 import type { Live } from '../live.js';
 import { loose_findings, sort_incidents } from '../store.js';
 import type { Action, Approval, Finding, Incident, Trouble } from '../types.js';
-import { cause_words, kStageTrack, plain, stage_words, status_words, verb_words, witness_words } from '../words.js';
+import { cause_words, kStageTrack, plain, stage_words, status_words, verb_words, witness_words, xid_of } from '../words.js';
 import { Empty, memo, Panel, TroubleBox } from './bits.js';
 import { To } from './nav.js';
 
@@ -71,7 +71,7 @@ function Evidences({ findings }: { findings: Finding[] }) {
         <li key={id_text(f.id)}>
           <p>
             <b>{cause_words(f.kind)}</b>{' '}
-            <span class="muted">{place(f.node, f.gpu_slot)}, {plain(f.severity)}{f.cleared_utc ? ', cleared' : ''}</span>
+            <span class="muted">{place_of(f, f.kind)}, {plain(f.severity)}{f.cleared_utc ? ', cleared' : ''}</span>
           </p>
           {f.evidence.map((e, i) => (
             <p key={i} class="mono">
@@ -134,10 +134,12 @@ function Card({ incident, props }: { incident: Incident; props: Props }) {
       <button type="button" class="incident-head" aria-expanded={open} onClick={toggle}>
         <span class="incident-title">
           <b>{cause_words(incident.cause)}</b>
-          {incident.code ? <span class="muted">Xid {incident.code}</span> : null}
+          {xid_of(incident.cause, incident.code) ? <span class="muted">Xid {incident.code}</span> : null}
         </span>
         <span class="incident-age">{closed ? `took ${span(took_ms)}` : age(incident.opened_utc, props.now_utc)}</span>
-        <span class="incident-where">{place(incident.node, incident.gpu_slot)} <span class="muted">#{id}</span></span>
+        <span class="incident-where">
+          {place_of(incident, incident.cause)} <span class="muted">#{id}</span>
+        </span>
         {closed ? <span class="incident-stage">{incident.resolution || 'closed'}</span> : (
           <span class="incident-stage"><Track stage={incident.stage} />{stage_words(incident.stage)}</span>
         )}
@@ -180,7 +182,7 @@ function Loose({ findings, now_utc }: { findings: Finding[]; now_utc: string }) 
         {findings.slice(0, kLooseShown).map((f) => (
           <li key={id_text(f.id)} data-finding={id_text(f.id)}>
             <p>
-              <b>{cause_words(f.kind)}</b> {f.where?.words || place(f.node, f.gpu_slot)}{' '}
+              <b>{cause_words(f.kind)}</b> {f.where?.words || place(f.node, f.gpu_slot, f.kind)}{' '}
               <span class="muted">{age(f.opened_utc, now_utc)}</span>
             </p>
             <p>{f.evidence[f.evidence.length - 1]?.text}</p>

@@ -350,7 +350,7 @@ function Tables({ scene, list }: { scene: Scene; list: Listed }) {
   const at = (ms: number | null) => (ms === null ? 'goes on' : clock(utc_of(origin + ms)));
   const incidents = list.incidents.map((i) => {
     const [id, node, slot, cause, opened, closed, resolution] = answer.incidents[i]!;
-    const where = place(node === null ? '' : (answer.nodes[node] ?? ''), slot);
+    const where = place(node === null ? '' : (answer.nodes[node] ?? ''), slot, cause);
     return [<To page="incidents" id={String(id)}>{id}</To>, cause_words(cause), where, at(opened), at(closed), resolution || '–'];
   });
   const ends = list.ends.map((i) => {
