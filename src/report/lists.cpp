@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/node_list.h"
 #include "base/text.h"
 #include "model/finding.h"
@@ -342,6 +344,8 @@ Table findings(const Value::Array& items, std::optional<Time> now) {
 }
 
 Table incidents(const Value::Array& items, std::optional<Time> now) {
+  // Most incidents have no other subject than their node: a column of dashes would take its name's room.
+  const bool subjects = std::any_of(items.begin(), items.end(), [](const Value& i) { return !text_of(i, "subject").empty(); });
   Table t{{{"ID", kRight},
            {"NODE"},
            {"GPU", kRight},
@@ -351,7 +355,7 @@ Table incidents(const Value::Array& items, std::optional<Time> now) {
            {"AGE"},
            {"LASTED"},
            {"RESOLUTION"},
-           {"SUBJECT"},
+           {"SUBJECT", false, !subjects},
            {"CODE", kRight, kWide},
            {"RUNG", kRight, kWide},
            {"FINDINGS", kRight, kWide},
@@ -364,8 +368,8 @@ Table incidents(const Value::Array& items, std::optional<Time> now) {
     t.rows.push_back({whole(i, "id"), node_or_place(i), gpu(i), field(i, "cause"),
                       words(text_of(i, "stage"), open ? Tone::warn : Tone::good), field(i, "job"), age(i, "opened_utc", now),
                       lasted(i, "opened_utc", "closed_utc", now), field(i, "resolution"), field(i, "subject"), xid(i, "cause"),
-                      whole(i, "rung"),
-                      Cell(std::to_string(list_of(i, "findings").size())), Cell(std::to_string(list_of(i, "actions").size())),
+                      whole(i, "rung"), Cell(std::to_string(list_of(i, "findings").size())),
+                      Cell(std::to_string(list_of(i, "actions").size())),
                       words(notes.empty() ? "" : text_of(notes.back(), "text"))});
   }
   return t;

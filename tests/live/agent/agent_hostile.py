@@ -3,7 +3,7 @@ import http.client
 import json
 import os
 
-from ward import Controller, check, finish, get
+from ward import Controller, check, finish, get, until
 
 controller = Controller()
 controller.start()
