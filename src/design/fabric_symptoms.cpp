@@ -536,6 +536,19 @@ FabricSymptoms log_symptoms(const SubnetLog& log, const Fabric* fabric, std::str
   return out;
 }
 
+namespace {
+// No cable between two switches that both have cards: what is otherwise, as a dragonfly, loads its shortest ways unevenly by
+// nature, and says nothing of the engine.
+bool is_tree(const Fabric& fabric) {
+  std::vector<bool> leaf(fabric.nodes.size());
+  const auto is_switch = [&](std::uint32_t n) { return fabric.nodes[n].is_switch; };
+  for (const FabricLink& l : fabric.links) {
+    if (is_switch(l.from) && !is_switch(l.to)) leaf[l.from] = true;
+  }
+  return std::none_of(fabric.links.begin(), fabric.links.end(), [&](const FabricLink& l) { return leaf[l.from] && leaf[l.to]; });
+}
+}  // namespace
+
 FabricSymptoms route_symptoms(const Fabric& fabric, const predict::RouteCheck& check, const predict::TrafficFigures* shifts) {
   FabricSymptoms out;
   const auto port = [&](std::uint32_t link) {
@@ -556,7 +569,7 @@ FabricSymptoms route_symptoms(const Fabric& fabric, const predict::RouteCheck& c
   }
   for (const auto& y : check.layers) {
     const double times = y.mean > 0 ? static_cast<double>(y.most) / y.mean : 0;
-    if (shifts == nullptr || shifts->mean >= 0.5 || times < 2) continue;
+    if (shifts == nullptr || shifts->mean >= 0.5 || times < 2 || !is_tree(fabric)) continue;
     out.faults.push_back(
         {FabricFaultKind::routing_fallback,
          {port(y.fullest)},
