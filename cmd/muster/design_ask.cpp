@@ -1,6 +1,5 @@
 #include "design_ask.h"
 
-#include "files.h"
 #include "ingest/calibration_file.h"
 #include "ingest/collective_rows.h"
 #include "ingest/hardware_file.h"
@@ -19,14 +18,9 @@ Result<DesignAnswer> ask_designs(const DesignClusterOptions& o, design::GiveUp g
   } else if (ask.tokens > 0) {
     return fail(Code::bad_input, "tokens for which model?", "--model NAME");
   }
-  ask.prices = hardware_prices();
-  if (!o.prices.empty()) {
-    const auto text = read_file(o.prices);
-    if (!text) return tl::unexpected(text.error());
-    auto read = parse_hardware_prices(*text, o.prices);
-    if (!read) return tl::unexpected(read.error());
-    ask.prices = std::move(*read);
-  }
+  auto prices = chosen_prices(o.prices);
+  if (!prices) return tl::unexpected(prices.error());
+  ask.prices = std::move(*prices);
   ask.classes = shipped_collective_classes();
   ask.stores = store_kinds();
   ask.give_up = std::move(give_up);

@@ -8,8 +8,8 @@
 
 #include "commands.h"
 #include "files.h"
-#include "ingest/hardware_file.h"
 #include "ingest/ib_net.h"
+#include "model_choice.h"
 #include "report/fabric_files.h"
 #include "report/fabric_topology.h"
 #include "report/units.h"
@@ -92,14 +92,9 @@ Result<design::FabricPlan> plan_of(const FabricDesignOptions& o) {
   ask.reach.dac_m = o.dac_m >= 0 ? o.dac_m : fast ? 1.5 : 3;
   ask.reach.aec_m = o.aec_m >= 0 ? o.aec_m : fast ? 3 : 7;
   ask.reach.aoc_m = o.aoc_m >= 0 ? o.aoc_m : 30;
-  ask.prices = hardware_prices();
-  if (!o.prices.empty()) {
-    const auto text = read_file(o.prices);
-    if (!text) return tl::unexpected(text.error());
-    auto read = parse_hardware_prices(*text, o.prices);
-    if (!read) return tl::unexpected(read.error());
-    ask.prices = std::move(*read);
-  }
+  auto prices = chosen_prices(o.prices);
+  if (!prices) return tl::unexpected(prices.error());
+  ask.prices = std::move(*prices);
   return design::plan_fabric(std::move(ask));
 }
 

@@ -46,4 +46,11 @@ Result<const Transformer*> shipped_model(const std::string& name) { return named
 
 Result<const GpuModel*> chosen_gpu(const std::string& name) { return named("GPU", name, gpu_models()); }
 
+Result<HardwarePrices> chosen_prices(const std::string& file) {
+  if (file.empty()) return hardware_prices();
+  const auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  return parse_hardware_prices(*text, file);
+}
+
 }  // namespace muster::cmd

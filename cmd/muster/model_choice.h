@@ -1,9 +1,10 @@
-// Models and GPUs by the names that a person gives.
+// Models, GPUs and prices by the names that a person gives.
 #pragma once
 #include <string>
 
 #include "base/result.h"
 #include "model/gpu_model.h"
+#include "model/hardware_prices.h"
 #include "model/transformer.h"
 
 namespace muster::cmd {
@@ -12,5 +13,7 @@ namespace muster::cmd {
 Result<Transformer> chosen_model(const std::string& name);
 Result<const Transformer*> shipped_model(const std::string& name);
 Result<const GpuModel*> chosen_gpu(const std::string& name);
+// Those that ship where no file is named.
+Result<HardwarePrices> chosen_prices(const std::string& file);
 
 }  // namespace muster::cmd

@@ -137,6 +137,14 @@ std::vector<std::string> looked_for(const DoctorMaterial& m) {
 
 }  // namespace
 
+Finding doctor_finding(std::string_view cause, std::string title, Confidence confidence) {
+  Finding f;
+  f.cause = std::string(cause);
+  f.title = std::move(title);
+  f.confidence = confidence;
+  return f;
+}
+
 Examination examine(const DoctorMaterial& m, std::span<const GpuModel> gpus, const NcclHint& hint) {
   Verdicts v;
   v.add(check_timeouts(m.log));  // first: its words are kept

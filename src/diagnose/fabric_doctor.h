@@ -51,7 +51,8 @@ struct Examination {
 // `gpus` and `hint` as for find_in_nccl_log.
 Examination examine(const DoctorMaterial& material, std::span<const GpuModel> gpus, const NcclHint& hint);
 
-// The parts of it.
+// The parts of it, and how each begins a finding.
+Finding doctor_finding(std::string_view cause, std::string title, Confidence confidence);
 std::vector<Finding> check_wiring(const DoctorMaterial& material);
 std::vector<Finding> check_tables(const DoctorMaterial& material);
 // Ranks whose collectives timed out at different numbers of one group: which of them lag.

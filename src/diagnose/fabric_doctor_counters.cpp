@@ -12,14 +12,6 @@
 namespace muster::diagnose {
 namespace {
 
-Finding counter_finding(std::string_view cause, std::string title, Confidence confidence) {
-  Finding f;
-  f.cause = std::string(cause);
-  f.title = std::move(title);
-  f.confidence = confidence;
-  return f;
-}
-
 constexpr std::array<const char*, 7> kLosses = {"out_of_sequence",   "packet_seq_err",      "local_ack_timeout_err",
                                                 "rnr_nak_retry_err", "implied_nak_seq_err", "rx_out_of_buffer",
                                                 "rx_discards_phy"};
@@ -65,7 +57,7 @@ void growth(const DoctorMaterial& m, const Growth& g, std::vector<Finding>& out)
   }
   if (lost > (rates ? 0U : 1000U)) {
     const bool reordered = g.of("local_ack_timeout_err") == 0 && g.of("out_of_sequence") > 0 && marks == 0;
-    Finding f = counter_finding(reordered ? "ecmp_congestion" : "roce_loss",
+    Finding f = doctor_finding(reordered ? "ecmp_congestion" : "roce_loss",
                                 reordered ? "packets arrive out of order, or some are lost on single paths (ECMP)"
                                           : "packets of RDMA are lost and sent again",
                                 rates ? Confidence::high : Confidence::low);
@@ -80,7 +72,7 @@ void growth(const DoctorMaterial& m, const Growth& g, std::vector<Finding>& out)
     out.push_back(std::move(f));
   }
   if (pauses > (rates ? 0U : 1'000'000U)) {
-    Finding f = counter_finding("roce_pauses", "ports pause each other in steady state: ECN acts too late or not at all",
+    Finding f = doctor_finding("roce_pauses", "ports pause each other in steady state: ECN acts too late or not at all",
                                 rates ? Confidence::medium : Confidence::low);
     f.evidence.push_back(where + ": " + count_words("pause frames", pauses, s));
     f.evidence.push_back(where + ": " + count_words("CNPs", cnp, s) + ", " + count_words("marked packets", marks, s));
@@ -142,7 +134,7 @@ std::vector<Finding> check_counters(const DoctorMaterial& m) {
   }
   for (auto& [card, g] : cards) {
     if (std::string less = backwards(g); !less.empty()) {
-      Finding f = counter_finding("", "counters go backwards: the two files are in the other order, or were reset in between",
+      Finding f = doctor_finding("", "counters go backwards: the two files are in the other order, or were reset in between",
                                   Confidence::low);
       f.evidence.push_back(card.empty() ? std::move(less) : card + ": " + less);
       f.remedy = "the earlier reading first, then the later one, with no reboot and no reset of the driver between them";

@@ -11,14 +11,6 @@
 namespace muster::diagnose {
 namespace {
 
-Finding roce_finding(std::string_view cause, std::string title, Confidence confidence) {
-  Finding f;
-  f.cause = std::string(cause);
-  f.title = std::move(title);
-  f.confidence = confidence;
-  return f;
-}
-
 std::string list_of(const std::vector<int>& priorities) {
   std::string out;
   for (const int p : priorities) out += fmt::format("{}{}", out.empty() ? "" : ", ", p);
@@ -74,7 +66,7 @@ Mended mended(const RoceSettings& s) {
 
 void order(const RoceSettings& s, std::vector<Finding>& out) {
   const auto late = [&](const std::string& what, const std::string& remedy) {
-    Finding f = roce_finding("roce_threshold_order", "marks, full marking and pauses do not come in that order: " + what,
+    Finding f = doctor_finding("roce_threshold_order", "marks, full marking and pauses do not come in that order: " + what,
                              Confidence::high);
     f.evidence.push_back(fmt::format("{}: {}: Kmin {}, Kmax {}, pause from {}", place(s), s.what,
                                      s.kmin_kb ? fmt::format("{:.0f} KB", *s.kmin_kb) : "not told",
@@ -99,7 +91,7 @@ void headroom(const RoceSettings& s, std::vector<Finding>& out) {
   if (!s.headroom_kb || !s.line_gb_s || !s.cable_m) return;
   const double mtu = s.mtu_b.value_or(9216), needed = headroom_needed_kb(*s.line_gb_s, *s.cable_m, mtu);
   if (*s.headroom_kb >= needed) return;
-  Finding f = roce_finding("roce_headroom", "what arrives after a pause does not fit: packets of the lossless class are lost",
+  Finding f = doctor_finding("roce_headroom", "what arrives after a pause does not fit: packets of the lossless class are lost",
                            Confidence::medium);
   f.evidence.push_back(
       fmt::format("{}: {:.1f} KB of headroom; {:.0f} Gb/s over {:.0f} m with packets of {:.0f} B needs {:.1f} KB", place(s),
@@ -112,7 +104,7 @@ void headroom(const RoceSettings& s, std::vector<Finding>& out) {
 // The priorities themselves: one that loses nothing, and marks on the same.
 void priorities(const RoceSettings& s, const std::vector<int>& cards, std::vector<Finding>& out) {
   if (s.trust == "pcp") {
-    Finding f = roce_finding("roce_trust", "priorities come from VLAN tags (pcp), which RoCE v2 across subnets has not",
+    Finding f = doctor_finding("roce_trust", "priorities come from VLAN tags (pcp), which RoCE v2 across subnets has not",
                              Confidence::medium);
     f.evidence.push_back(fmt::format("{}: {}: trust pcp", place(s), s.what));
     f.remedy = "mlnx_qos -i IFACE --trust=dscp on the cards, trust L3 on the switches";
@@ -122,9 +114,9 @@ void priorities(const RoceSettings& s, const std::vector<int>& cards, std::vecto
   if (!s.pfc) return;
   if (s.pfc->size() != 1) {
     const bool none = s.pfc->empty();
-    Finding f =
-        roce_finding("roce_pfc_priorities", none ? "no priority is lossless (PFC is off)" : "more than one priority is lossless",
-                     none ? Confidence::medium : Confidence::low);
+    Finding f = doctor_finding("roce_pfc_priorities",
+                               none ? "no priority is lossless (PFC is off)" : "more than one priority is lossless",
+                               none ? Confidence::medium : Confidence::low);
     f.evidence.push_back(fmt::format("{}: {}: PFC on {}", place(s), s.what, list_of(*s.pfc)));
     f.remedy =
         none ? "PFC on the one priority of RoCE (mlnx_qos -i IFACE --pfc 0,0,0,1,0,0,0,0), the same on switches; or adaptive "
@@ -135,7 +127,7 @@ void priorities(const RoceSettings& s, const std::vector<int>& cards, std::vecto
   }
   for (const int p : unmarked(s, cards)) {
     Finding f =
-        roce_finding("roce_ecn_off", fmt::format("priority {} is paused but never marked: nothing slows the senders before", p),
+        doctor_finding("roce_ecn_off", fmt::format("priority {} is paused but never marked: nothing slows the senders before", p),
                      Confidence::high);
     f.evidence.push_back(fmt::format("{}: {}: PFC on {}, ECN on {}", place(s), s.what, list_of(*s.pfc), list_of(*s.ecn)));
     f.remedy = fmt::format(
@@ -158,7 +150,7 @@ void agreement(const std::vector<RoceSettings>& all, std::vector<Finding>& out) 
     const bool more = !by->pfc->empty() && std::all_of(by->pfc->begin(), by->pfc->end(), [&](int p) { return among(*s.pfc, p); });
     // A class that no card uses takes room and stops nothing: it is told as one priority too many.
     if (more && s.is_switch && !by->is_switch) continue;
-    Finding f = roce_finding("roce_pfc_mismatch",
+    Finding f = doctor_finding("roce_pfc_mismatch",
                              "PFC is not on the same priorities everywhere: one end pauses what the other "
                              "does not stop",
                              Confidence::high);
@@ -231,7 +223,7 @@ void traffic_class(const DoctorMaterial& m, std::vector<Finding>& out) {
   };
   const int wanted = lossless_dscp(m.roce);
   if (s.is_switch && wanted < 0 && std::any_of(m.roce.begin(), m.roce.end(), card_carries)) return;
-  Finding f = roce_finding("roce_class", "NCCL's packets do not travel in the lossless class", Confidence::high);
+  Finding f = doctor_finding("roce_class", "NCCL's packets do not travel in the lossless class", Confidence::high);
   f.evidence.push_back(tc == nullptr ? "NCCL_IB_TC is not set: DSCP 0"
                                      : fmt::format("NCCL_IB_TC is {}: DSCP {}", tc->value, dscp));
   for (const RoceSettings& x : m.roce) {
