@@ -57,7 +57,18 @@ void remove_stale(const fs::path& folder, const std::vector<report::TextFile>& f
   for (const fs::path& path : stale) fs::remove(path, failed);
 }
 
-// All of them or none: a folder beside it gets the name when it is whole. A folder that holds something is only filled on
+// Everything that a folder holds into the one above it.
+std::error_code move_out(const fs::path& part, const fs::path& whole) {
+  std::error_code failed;
+  std::vector<fs::path> held;
+  for (const fs::directory_entry& entry : fs::directory_iterator(part, failed)) held.push_back(entry.path());
+  for (std::size_t i = 0; i < held.size() && !failed; ++i) fs::rename(held[i], whole / held[i].filename(), failed);
+  if (!failed) fs::remove(part, failed);
+  return failed;
+}
+
+// All of them or none: a folder beside it gets the name when it is whole. A folder that is there and empty (a mount, the one that
+// one stands in, what a link leads to) stays, and gets what one within it holds. One that holds something is only filled on
 // request, file by file.
 Result<void> write_design(const std::string& folder, const std::vector<report::TextFile>& files, bool force) {
   std::error_code failed;
@@ -73,13 +84,18 @@ Result<void> write_design(const std::string& folder, const std::vector<report::T
     if (ok) remove_stale(whole, files);
     return ok;
   }
-  const fs::path part = whole.string() + fmt::format(".part-{}", getpid());
+  const bool there = fs::exists(whole, failed);
+  const std::string name = fmt::format(".part-{}", getpid());
+  const fs::path part = there ? whole / name : fs::path(whole.string() + name);
   if (auto ok = write_all(part, files); !ok) {
     fs::remove_all(part, failed);
     return ok;
   }
-  fs::remove(whole, failed);  // empty, or not there
-  fs::rename(part, whole, failed);
+  if (there) {
+    failed = move_out(part, whole);
+  } else {
+    fs::rename(part, whole, failed);
+  }
   if (!failed) return {};
   const int why = failed.value();
   fs::remove_all(part, failed);

@@ -3,19 +3,22 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "adapters/infiniband/discover.h"
 #include "base/text.h"
 #include "commands.h"
 #include "design/fabric_compare.h"
+#include "design/fabric_difference.h"
 #include "design/fabric_infer.h"
 #include "design/fabric_symptoms.h"
+#include "design/fabric_watch.h"
+#include "fabric_net_text.h"
 #include "fabric_texts.h"
 #include "files.h"
 #include "ingest/ib_net.h"
 #include "ingest/ib_survey.h"
 #include "ingest/job_nodes.h"
-#include "ingest/lldp.h"
 #include "ingest/opensm_log.h"
 #include "report/fabric_faults.h"
 #include "report/units.h"
@@ -25,40 +28,9 @@ namespace muster::cmd {
 namespace {
 
 constexpr int kFindings = 6;
-constexpr double kInferred = 0.8;    // what a fault by inference is worth of one against a design
-constexpr double kEthernetGbS = 50;  // of a port that does not say
+constexpr double kInferred = 0.8;  // what a fault by inference is worth of one against a design
 constexpr std::uint32_t kShiftsMeasured = 64;
 constexpr std::uint32_t kPairsMeasured = 20;
-
-Result<Fabric> read_lldp(std::string_view text, const std::string& file) {
-  const auto neighbours = parse_lldp(text, file);
-  if (!neighbours) return tl::unexpected(neighbours.error());
-  return lldp_fabric(*neighbours, kEthernetGbS);
-}
-
-bool between_switches(const Fabric& f, const FabricLink& l) { return f.nodes[l.from].is_switch && f.nodes[l.to].is_switch; }
-bool has_trunks(const Fabric& f) {
-  return std::any_of(f.links.begin(), f.links.end(), [&](const FabricLink& l) { return between_switches(f, l); });
-}
-
-// What hosts can tell of: their own cables, and the switches at the other ends.
-Fabric as_hosts_see_it(const Fabric& f) {
-  Fabric out;
-  std::vector<std::uint32_t> id(f.nodes.size(), UINT32_MAX);
-  const auto node = [&](std::uint32_t n) {
-    if (id[n] == UINT32_MAX) {
-      FabricNode copy = f.nodes[n];
-      copy.out.clear();
-      id[n] = out.add(std::move(copy));
-    }
-    return id[n];
-  };
-  for (std::size_t l = 0; l < f.links.size(); l += 2) {
-    const FabricLink &a = f.links[l], &b = f.links[l + 1];
-    if (!between_switches(f, a)) out.connect(node(a.from), a.port, node(b.from), b.port, a.gb_s, a.lanes);
-  }
-  return out;
-}
 
 class Validation {
  public:
@@ -89,7 +61,7 @@ class Validation {
       found_ = std::move(*survey);
       return {};
     }
-    auto fabric = read_lldp(*text, file);
+    auto fabric = lldp_in(*text, file);
     if (!fabric) return tl::unexpected(fabric.error());
     found_.fabric = std::move(*fabric);
     return {};
@@ -131,7 +103,7 @@ class Validation {
     if (!o_.design.empty()) {
       if (auto ok = read_design(); !ok) return ok;
       out_.compared = design::compare_fabrics(design_, found_, ports_);
-      if (!o_.lldp.empty()) send_to_lldp();
+      if (!o_.lldp.empty()) design::advise_for_lldp(out_.compared.faults);
       return {};
     }
     auto inferred = design::infer_fabric(found_.fabric);
@@ -143,36 +115,17 @@ class Validation {
     return {};
   }
 
-  // As ibnetdiscover would print it; of an Ethernet network also as LLDP told of it while all was well.
   Result<void> read_design() {
     const auto text = read_fabric_file(o_.design);
     if (!text) return tl::unexpected(text.error());
-    if (looks_like_lldp(*text)) {
-      if (o_.lldp.empty())
-        return fail(Code::bad_input, fmt::format("{} is of an Ethernet network, and what was found is of InfiniBand", o_.design),
-                    "--lldp FILE with what lldpctl prints now");
-      auto fabric = read_lldp(*text, o_.design);
-      if (!fabric) return tl::unexpected(fabric.error());
-      design_ = std::move(*fabric);
-    } else {
-      auto design = parse_ib_survey(*text, o_.design);
-      if (!design) return tl::unexpected(design.error());
-      design_ = std::move(design->fabric);
-    }
-    if (o_.lldp.empty() || has_trunks(found_.fabric) || !has_trunks(design_)) return {};
-    out_.notes.emplace_back(
-        "only hosts tell of their neighbours: cables between switches are not judged; add what lldpctl prints "
-        "on the switches");
-    design_ = as_hosts_see_it(design_);
+    auto design = net_in(*text, o_.design);
+    if (!design) return tl::unexpected(design.error());
+    if (design->ethernet && o_.lldp.empty())
+      return fail(Code::bad_input, fmt::format("{} is of an Ethernet network, and what was found is of InfiniBand", o_.design),
+                  "--lldp FILE with what lldpctl prints now");
+    design_ = std::move(design->survey.fabric);
+    if (!o_.lldp.empty() && leave_out_trunks(design_, found_.fabric)) out_.notes.emplace_back(kTrunksNotJudged);
     return {};
-  }
-
-  // Whoever is not heard of has no agent that speaks, and no timeout that could be longer.
-  void send_to_lldp() {
-    for (FabricFault& f : out_.compared.faults) {
-      if (f.kind == FabricFaultKind::incomplete_discovery)
-        f.fix = "have lldpd run on the devices named, and take what lldpctl prints on all hosts and switches again";
-    }
   }
 
   // What another source says of the same ports is the same fault.
@@ -183,9 +136,10 @@ class Validation {
       std::sort(sorted.begin(), sorted.end());
       return sorted;
     };
+    std::set<std::pair<FabricFaultKind, std::vector<std::string>>> told;  // a bad day has a fault for every port
+    for (const FabricFault& f : all) told.emplace(f.kind, ends(f));
     for (FabricFault& f : more.faults) {
-      const auto same = [&](const FabricFault& other) { return other.kind == f.kind && ends(other) == ends(f); };
-      if (std::none_of(all.begin(), all.end(), same)) all.push_back(std::move(f));
+      if (told.emplace(f.kind, ends(f)).second) all.push_back(std::move(f));
     }
     out_.notes.insert(out_.notes.end(), more.notes.begin(), more.notes.end());
   }
@@ -243,30 +197,33 @@ class Validation {
       tables_ = std::move(*tables);
     }
     if (!tables_) return {};
-    out_.routes = predict::route_check(found_.fabric, *tables_);
-    predict::Router router(found_.fabric, *tables_);
-    const auto cards = static_cast<std::uint32_t>(found_.fabric.endpoints().size());
+    // Ports of switches for aggregation send no traffic of jobs, and would make every spine a leaf.
+    std::uint32_t left_out = 0;
+    const Fabric fabric = design::without_aggregation(found_, left_out).fabric;
+    out_.routes = predict::route_check(fabric, *tables_);
+    predict::Router router(fabric, *tables_);
+    const auto cards = static_cast<std::uint32_t>(fabric.endpoints().size());
     // Ways that do not arrive are faults below; then there is no share to measure.
-    if (auto t = predict::shift_traffic(found_.fabric, router, std::max(1U, cards / kShiftsMeasured))) {
+    if (auto t = predict::shift_traffic(fabric, router, std::max(1U, cards / kShiftsMeasured))) {
       out_.shifts = *t;
     } else {
       out_.notes.push_back(fmt::format("what shifts get cannot be measured: {}", t.error().what));
     }
-    if (auto t = predict::bisection_traffic(found_.fabric, router, kPairsMeasured, 1)) out_.pairs = *t;
-    add(design::route_symptoms(found_.fabric, *out_.routes, out_.shifts ? &*out_.shifts : nullptr));
-    return jobs(router);
+    if (auto t = predict::bisection_traffic(fabric, router, kPairsMeasured, 1)) out_.pairs = *t;
+    add(design::route_symptoms(fabric, *out_.routes, out_.shifts ? &*out_.shifts : nullptr));
+    return jobs(fabric, router);
   }
 
-  Result<void> jobs(predict::Router& router) {
+  Result<void> jobs(const Fabric& fabric, predict::Router& router) {
     if (o_.jobs.empty()) return {};
     const auto text = read_file(o_.jobs);
     if (!text) return tl::unexpected(text.error());
     auto all = parse_job_nodes(*text, o_.jobs);
     if (!all) return tl::unexpected(all.error());
     if (all->empty()) out_.notes.push_back(fmt::format("no job is in {}", o_.jobs));
-    note_dropped(predict::drop_jobs_elsewhere(found_.fabric, *all));
+    note_dropped(predict::drop_jobs_elsewhere(fabric, *all));
     // What the fabric has is worth more than what one job cannot be told.
-    if (auto traffic = predict::job_traffic(found_.fabric, router, *all)) {
+    if (auto traffic = predict::job_traffic(fabric, router, *all)) {
       out_.jobs = std::move(*traffic);
     } else {
       out_.notes.push_back(fmt::format("what jobs get cannot be measured: {}", traffic.error().what));

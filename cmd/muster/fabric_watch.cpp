@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "adapters/agent/sender.h"
 #include "adapters/infiniband/apart.h"
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "command_words.h"
 #include "commands.h"
+#include "fabric_net_text.h"
 #include "fabric_texts.h"
 #include "files.h"
 #include "ingest/ib_survey.h"
@@ -89,10 +91,14 @@ class Source {
   Result<design::FabricReading> read_commands() const {
     const auto net = printed(discover_);
     if (!net) return tl::unexpected(net.error());
-    auto survey = parse_ib_survey(*net, discover_.front());
-    if (!survey) return tl::unexpected(survey.error());
+    auto told = net_in(*net, discover_.front());
+    if (!told) return tl::unexpected(told.error());
     design::FabricReading out;
-    out.found = std::move(*survey);
+    out.found = std::move(told->survey);
+    out.ethernet = told->ethernet;
+    if (out.ethernet && !(links_.empty() && errors_.empty()))
+      return fail(Code::bad_input, fmt::format("{} prints what LLDP told of an Ethernet network", discover_.front()),
+                  "--links-command and --errors-command are of InfiniBand: leave them out");
     if (!links_.empty()) {
       const auto text = printed(links_);
       if (!text) return tl::unexpected(text.error());
@@ -232,29 +238,50 @@ class Controller {
 
 class Watcher {
  public:
-  Watcher(const FabricWatchOptions& o, Source source, Folder folder, Controller controller, Fabric design)
+  Watcher(const FabricWatchOptions& o, Source source, Folder folder, Controller controller, NetText design)
       : o_(o),
         source_(std::move(source)),
         folder_(std::move(folder)),
         controller_(std::move(controller)),
-        hosts_(design),
-        watch_(std::move(design), o.window_s) {}
+        design_(std::move(design)) {}
 
   int run() {
     for (bool first = true; stopped == 0; first = false) {
       const double began = steady_s();
-      if (auto ok = turn(first); !ok) return stopped != 0 ? finish_output() : say_error(ok.error());
+      if (auto ok = turn(first); !ok) return stopped != 0 && !o_.once ? finish_output() : say_error(ok.error());
       if (const int failed = finish_output(); failed != 0) return failed;
-      if (o_.once) return watch_.faults().empty() ? 0 : kFindings;
+      // Whoever ends it before it has read anything is not told that all is well.
+      if (o_.once && !watch_) return say_error({Code::unreachable, "interrupted before the network was read", ""});
+      if (o_.once) return watch_->faults().empty() ? 0 : kFindings;
       while (stopped == 0 && steady_s() < began + o_.every_s) ::poll(nullptr, 0, kLookMs);
     }
     return finish_output();
   }
 
  private:
+  // Which cables can be judged is known from the first reading.
+  Result<void> begin(const design::FabricReading& r) {
+    if (design_.ethernet && !r.ethernet)
+      return fail(Code::bad_input, fmt::format("{} is of an Ethernet network, and what is read is of InfiniBand", o_.design),
+                  "--command with one that prints what lldpctl does on all hosts");
+    ethernet_ = r.ethernet;
+    Fabric& design = design_.survey.fabric;
+    if (ethernet_ && leave_out_trunks(design, r.found.fabric)) say(std::string(kTrunksNotJudged));
+    hosts_.emplace(design);
+    watch_.emplace(std::move(design), o_.window_s);
+    return {};
+  }
+
+  Result<design::FabricReading> read() const {
+    auto r = source_.read();
+    if (r && watch_ && r->ethernet != ethernet_)
+      return fail(Code::bad_input, "the command prints another kind of network than before", "run it by itself");
+    return r;
+  }
+
   // A reading that fails at the start is a mistake in the command; later it is told once, and the watch goes on.
   Result<void> turn(bool first) {
-    auto reading = source_.read();
+    auto reading = read();
     const Time now = utc_now();
     if (stopped != 0) return {};
     if (!reading) {
@@ -263,20 +290,23 @@ class Watcher {
       unread_ = reading.error().what;
       return tell(report::render_fabric_unread(unread_, now), report::fabric_unread_json(unread_, now), {});
     }
+    if (first) {
+      if (auto ok = begin(*reading); !ok) return ok;
+    }
     std::string text, lines;
     if (!unread_.empty()) {
       unread_.clear();
       text = report::render_fabric_unread(unread_, now);
       lines = report::fabric_unread_json(unread_, now);
     }
-    for (const design::FabricChange& c : watch_.take(std::move(*reading))) {
+    for (const design::FabricChange& c : watch_->take(std::move(*reading))) {
       text += report::render_fabric_change(c, now, colour_wanted());
       lines += report::fabric_change_json(c, now);
     }
     if (first && o_.format == report::Format::table) say(first_words());
-    auto kept = tell(text, lines, report::fabric_standing_json(watch_, now));
+    auto kept = tell(text, lines, report::fabric_standing_json(*watch_, now));
     if (!controller_.wanted()) return kept;
-    std::string body = report::fabric_told_json(watch_, hosts_, o_.name);
+    std::string body = report::fabric_told_json(*watch_, *hosts_, o_.name, o_.once ? 0 : o_.every_s);
     if (!o_.once) {
       controller_.tell(std::move(body));
     } else if (auto told = controller_.tell_once(std::move(body)); !told && kept) {
@@ -286,7 +316,7 @@ class Watcher {
   }
 
   std::string first_words() const {
-    const auto& c = watch_.compared();
+    const auto& c = watch_->compared();
     return fmt::format("{} of {} cables are as designed, {} of {} devices answer{}{}", c.cables_as_wanted, c.cables_wanted,
                        std::min(c.devices_found, c.devices_wanted), c.devices_wanted, c.complete ? "" : "; answers were lost",
                        o_.once ? "" : fmt::format("; read again every {}", render_duration(from_seconds(o_.every_s))));
@@ -301,8 +331,10 @@ class Watcher {
   Source source_;
   Folder folder_;
   Controller controller_;
-  design::FabricHosts hosts_;
-  design::FabricWatch watch_;
+  NetText design_;                            // until the first reading
+  std::optional<design::FabricHosts> hosts_;  // from it on, as the rest
+  std::optional<design::FabricWatch> watch_;
+  bool ethernet_ = false;
   std::string unread_;  // why the last reading failed; empty: it did not
 };
 
@@ -315,7 +347,7 @@ int run_fabric_watch(const FabricWatchOptions& o) {
   }
   if (o.design.empty()) {
     return say_error({Code::bad_input, "what the network should be is not given",
-                      "--design FILE: of `muster fabric design`, or what ibnetdiscover prints while all is well"});
+                      "--design FILE: of `muster fabric design`, or what ibnetdiscover or lldpctl prints while all is well"});
   }
   if (!o.once && o.window_s < o.every_s) {
     const auto words = [](double s) { return render_duration(from_seconds(s)); };
@@ -326,7 +358,7 @@ int run_fabric_watch(const FabricWatchOptions& o) {
   }
   const auto text = read_fabric_file(o.design);
   if (!text) return say_error(text.error());
-  auto design = parse_ib_survey(*text, o.design);
+  auto design = net_in(*text, o.design);
   if (!design) return say_error(design.error());
   auto source = Source::make(o);
   if (!source) return say_error(source.error());
@@ -339,9 +371,8 @@ int run_fabric_watch(const FabricWatchOptions& o) {
   sigemptyset(&act.sa_mask);
   ::sigaction(SIGINT, &act, nullptr);
   ::sigaction(SIGTERM, &act, nullptr);
-  return Watcher(o, std::move(*source), std::move(*folder), Controller(o.controller, std::move(*token)),
-                 std::move(design->fabric))
-      .run();
+  Controller controller(o.controller, std::move(*token));
+  return Watcher(o, std::move(*source), std::move(*folder), std::move(controller), std::move(*design)).run();
 }
 
 }  // namespace muster::cmd

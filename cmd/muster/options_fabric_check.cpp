@@ -70,10 +70,10 @@ void Parser::add_fabric_watch(CLI::App& fabric) {
                       "    --design fabric.net --every 1m -o jsonl\n"
                       "  muster fabric watch --live --design fabric.net --controller https://head:7443 \\\n"
                       "    --token-file /etc/muster/agent-token");
-  words(sub, "--design", "FILE", "What ibnetdiscover should print; what it prints while all is well will do", o.design,
-        {WordKind::file, {}});
-  words(sub, "--command", "COMMAND", "Prints the fabric as ibnetdiscover does; no shell is asked, quotes keep words together",
-        o.command);
+  words(sub, "--design", "FILE", "What ibnetdiscover should print; what it, or lldpctl, prints while all is well will do",
+        o.design, {WordKind::file, {}});
+  words(sub, "--command", "COMMAND",
+        "Prints the fabric as ibnetdiscover does, or lldpctl; no shell is asked, quotes keep words together", o.command);
   words(sub, "--errors-command", "COMMAND", "Prints the counters as ibqueryerrors or perfquery do, and resets none",
         o.errors_command);
   words(sub, "--links-command", "COMMAND", "Prints the ports as iblinkinfo does", o.links_command);

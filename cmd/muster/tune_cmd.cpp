@@ -1,9 +1,11 @@
 // muster tune, muster tune show.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
+#include "base/text.h"
 #include "commands.h"
 #include "files.h"
 #include "ingest/nccl_log.h"
@@ -61,7 +63,26 @@ report::TuneView view_of(TuneInput&& in, const std::vector<TuneTime>& times, con
   return view;
 }
 
+// A shell, systemd and NCCL read KEY=VALUE each in its own way as soon as there is something to quote.
+Result<void> plain_in_settings(const std::string& path) {
+  static constexpr std::string_view kQuoted = "\"'\\$`;&|<>()*?[]{}~#!";
+  const bool plain = std::none_of(path.begin(), path.end(), [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || kQuoted.find(c) != std::string_view::npos;
+  });
+  if (plain) return {};
+  return fail(Code::bad_input,
+              fmt::format("settings cannot hold the path \"{}\": shells, systemd and NCCL would read it each in its way",
+                          printable(path)),
+              "a path without blanks and quotes: --place PATH, --meet DIR");
+}
+
 Result<void> write_files(const TuneOptions& o, const report::TuneView& view) {
+  std::error_code ignored;
+  const std::string here = o.table.empty() ? "" : std::filesystem::absolute(o.table, ignored).string();
+  const std::string place = o.place.empty() ? here : o.place;
+  for (const std::string& path : {place, o.meet}) {
+    if (auto ok = o.env.empty() ? Result<void>{} : plain_in_settings(path); !ok) return ok;
+  }
   const report::TunerTable table = report::tuner_table(view.tuned, view.rules);
   std::string hash;
   if (!o.table.empty()) {
@@ -76,9 +97,7 @@ Result<void> write_files(const TuneOptions& o, const report::TuneView& view) {
     say(fmt::format("wrote {}", o.csv));
   }
   if (!o.env.empty()) {
-    std::error_code ignored;
-    const std::string here = o.table.empty() ? "" : std::filesystem::absolute(o.table, ignored).string();
-    const std::string text = report::tune_environment(view, {o.place.empty() ? here : o.place, hash, o.meet, o.env});
+    const std::string text = report::tune_environment(view, {place, hash, o.meet, o.env});
     if (auto ok = write_file(o.env, text); !ok) return ok;
     say(fmt::format("wrote {}", o.env));
   }

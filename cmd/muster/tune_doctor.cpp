@@ -35,7 +35,7 @@ bool looks_like_environment(std::string_view text) {
   std::size_t lines = 0, named = 0, nccl = 0;
   for (const std::string_view line : split(text.substr(0, 1 << 16), '\n')) {
     const std::string_view s = trim(line.starts_with("export ") ? line.substr(7) : line);
-    if (s.empty()) continue;
+    if (s.empty() || s.starts_with('#')) continue;
     const std::size_t equals = s.find('=');
     const bool name = equals != std::string_view::npos && equals > 0 &&
                       s.substr(0, equals).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
@@ -57,10 +57,15 @@ void read_environment(std::string_view text, const std::string& name, NcclLog& l
     const std::size_t equals = s.find('=');
     if (equals == std::string_view::npos || (!s.starts_with("NCCL_") && !s.starts_with("RCCL_"))) continue;
     if (log.settings.size() >= kNcclSettingsMax) return;
+    std::string_view value = s.substr(equals + 1);
+    const bool quoted = value.size() > 1 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front();
+    if (quoted) value = value.substr(1, value.size() - 2);  // as scripts have it
     log.settings.push_back(
-        {printable(s.substr(0, std::min<std::size_t>(equals, 64))), printable(s.substr(equals + 1, 120)), {}, {file, number}});
+        {printable(s.substr(0, std::min<std::size_t>(equals, 64))), printable(value.substr(0, 120)), {}, {file, number}});
   }
 }
+
+constexpr std::size_t kMarkMax = 12;  // of a launcher's, with its end: a number of a rank
 
 constexpr std::string_view kTableHeader =
     "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n";
@@ -73,10 +78,11 @@ std::string pasted_table(std::string_view text) {
   for (std::string_view line : split(text.substr(0, 1 << 20), '\n')) {
     std::string plain;
     for (std::size_t i = 0; i < line.size(); ++i) {
-      const std::size_t close = line[i] == '[' ? line.find(']', i) : std::string_view::npos;
-      if (close != std::string_view::npos && parse_uint(line.substr(i + 1, close - i - 1))) {
+      const std::string_view mark = line[i] == '[' ? line.substr(i + 1, kMarkMax) : std::string_view();
+      const std::size_t close = mark.find(']');
+      if (close != std::string_view::npos && parse_uint(mark.substr(0, close))) {
         plain += ' ';
-        i = close;
+        i += close + 1;
       } else {
         plain += line[i];
       }
@@ -133,7 +139,7 @@ class Reader {
     signs_.begin_file(name);
     // A log may be of any length; what is not one is known by its beginning.
     const auto read = read_unpacked(path, [&](std::string_view piece) -> Result<void> {
-      if (text.size() + piece.size() <= kWholeBytesMax) {
+      if (!cut && text.size() + piece.size() <= kWholeBytesMax) {
         text += piece;
         return {};
       }
@@ -203,12 +209,16 @@ class Reader {
       for (NcclGraph& g : *graphs) m_.graphs.push_back(std::move(g));
       return true;
     }
-    if (looks_like_roce_settings(text)) return keep(parse_roce_settings(text, name), m_.roce);
+    // Jobs print settings and counters at their beginning: where NCCL speaks as well, it is a log too.
+    if (looks_like_roce_settings(text)) {
+      const auto kept = keep(parse_roce_settings(text, name), m_.roce);
+      if (!kept || !speaks(text, name)) return kept;
+    }
     if (looks_like_roce_counters(text)) {
       for (RoceCounters& c : parse_roce_counters(text, name)) m_.counters.push_back(std::move(c));
-      return true;
+      if (!speaks(text, name)) return true;
     }
-    if (looks_like_environment(text)) {
+    if (!looks_like_nccl_tests(text) && looks_like_environment(text)) {
       read_environment(text, name, environment_);
       return true;
     }

@@ -2,7 +2,9 @@
 // the next begins, so that a sweep that is cut off goes on where it stood.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -55,11 +57,29 @@ Launch launch_of(const TuneSweepOptions& o, const NcclWay& way) {
   return out;
 }
 
-// Open MPI hands on only what it is told to; other launchers hand on all.
+// Open MPI hands on only what it is told to; other launchers hand on all. It is told by its environment, beside what that says
+// already; but with -x among its words it refuses such a list, and takes another -x.
 void hand_on(Launch& l) {
-  std::string list;
+  constexpr const char* kList = "OMPI_MCA_mca_base_env_list";
+  if (l.set.empty()) return;
+  const auto launcher = std::find_if(l.words.begin(), l.words.end(), [](const std::string& word) {
+    const std::string name = word.substr(word.find_last_of('/') + 1);
+    return name == "mpirun" || name == "mpiexec" || name == "orterun" || name == "prterun";
+  });
+  // A name follows it; nccl-tests has an -x too, which takes a number.
+  const auto told = std::adjacent_find(launcher, l.words.end(), [](const std::string& word, const std::string& next) {
+    return word == "-x" && !next.empty() && next.find_first_of("0123456789-") != 0;
+  });
+  if (told != l.words.end()) {
+    std::vector<std::string> more;
+    for (const auto& [name, value] : l.set) more.insert(more.end(), {"-x", name});
+    l.words.insert(told, more.begin(), more.end());
+    return;
+  }
+  const char* before = std::getenv(kList);
+  std::string list = before == nullptr ? "" : before;
   for (const auto& [name, value] : l.set) list += fmt::format("{}{}={}", list.empty() ? "" : ";", name, value);
-  if (!list.empty()) l.set.emplace_back("OMPI_MCA_mca_base_env_list", list);
+  l.set.emplace_back(kList, list);
 }
 
 // The last words it said, which most often say why it ended.

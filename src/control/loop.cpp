@@ -122,7 +122,8 @@ std::vector<Event> Loop::take_in(const Now& now) {
     acks_.push_back(i);
     events.push_back({1, 0, a.source, a.utc, std::move(a.body)});
   }
-  for (Body& b : detectors_->look(inbox_.samples, inbox_.kernel, inbox_.steps, bodies, s, now.utc, mono, inbox_.logs)) {
+  for (Body& b : detectors_->look(inbox_.samples, inbox_.kernel, inbox_.steps, bodies, s, now.utc, mono, inbox_.logs,
+                                  inbox_.heard)) {
     events.push_back({1, 0, {{}, "detect", 0}, now.utc, std::move(b)});
   }
   events[0] = {1, 0, {{}, "muster", 0}, now.utc, TurnBegan{s.turn + 1, now}};

@@ -456,6 +456,33 @@ TEST(FabricCompare, ASpeedThatAllCablesLackIsOneFault) {
   ASSERT_EQ(c.faults.size(), 1U);
   EXPECT_EQ(c.faults[0].kind, Kind::degraded_link);
   EXPECT_EQ(c.faults[0].detail, "128 of 128 cables run at 4xHDR, the design has 4xNDR: the first is named");
+  const std::uint32_t l = found.out(node(found, "leaf-0003"), 2);
+  for (const std::uint32_t one : {l, l ^ 1U}) found.links[one].lanes = 1, found.links[one].gb_s /= 4;
+  const FabricComparison worse = compared(design, found);
+  ASSERT_EQ(worse.faults.size(), 2U) << "one of them is slower still";
+  const auto names_leaf = [](const FabricFault& f) { return std::count(f.ends.begin(), f.ends.end(), "leaf-0003[2]") == 1; };
+  EXPECT_EQ(std::count_if(worse.faults.begin(), worse.faults.end(), names_leaf), 1);
+}
+
+TEST(FabricCompare, ARingOfManyCablesSaysHowManyItDoesNotSpellOut) {
+  const Fabric design = small();
+  Fabric found = design;
+  std::vector<FabricLink> far;  // at which ports cards are, from the first leaf on
+  std::vector<std::uint32_t> cards;
+  for (std::uint32_t n = 0; n < design.nodes.size(); ++n) {
+    if (design.nodes[n].is_switch) continue;
+    cards.push_back(n);
+    far.push_back(design.links[design.out(n, 1) ^ 1U]);
+    found.cut(found.out(n, 1));
+  }
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    const FabricLink& to = far[(i + 1) % cards.size()];
+    found.connect(cards[i], 1, to.from, to.port, to.gb_s, to.lanes);
+  }
+  const FabricComparison c = compared(design, found);
+  ASSERT_EQ(c.faults.size(), 1U);
+  EXPECT_EQ(c.faults[0].ends.size(), 2 * cards.size());
+  EXPECT_NE(c.faults[0].fix.find(" and 32 more alike"), std::string::npos) << c.faults[0].fix;
 }
 
 TEST(FabricCompare, ManyDeadSwitchesAreAnIncompleteDiscovery) {
@@ -519,6 +546,38 @@ TEST(FabricCompare, NamesOfCardsAndHostsHideNoCrossingAndMakeNone) {
     EXPECT_EQ(c.faults[1].kind, Kind::wrong_rail);
     EXPECT_EQ(c.faults[1].ends.size(), 4U);
     EXPECT_FALSE(c.notes.empty());
+  }
+}
+
+std::string mixed(const std::string& host, int card) {
+  return host + " mlx5_" + std::to_string(std::array{3, 0, 2, 1, 7, 5, 4, 6}[static_cast<std::size_t>(card)]);
+}
+std::string mixed_and_sparse(const std::string& host, int card) {
+  return host + " mlx5_" + std::to_string(std::array{9, 0, 12, 3, 5, 10, 4, 11}[static_cast<std::size_t>(card)]);
+}
+
+TEST(FabricCompare, CardsNamedInAnotherOrderAtAllHostsAreANoteAndHideNoSwap) {
+  const Fabric design = railed();
+  Fabric crossed = design;
+  cross(crossed, node(crossed, "node00003 mlx5_1"), node(crossed, "node00003 mlx5_6"));
+  for (const auto named : {mixed, mixed_and_sparse}) {
+    for (const bool generic : {false, true}) {
+      const auto built = [&](const Fabric& f) {
+        Fabric out = as_built(f, named);
+        for (FabricNode& n : out.nodes) {
+          if (generic && n.is_switch) n.name = "Quantum Mellanox Technologies";
+        }
+        return out;
+      };
+      const FabricComparison sound = compared(design, built(design));
+      EXPECT_TRUE(sound.faults.empty()) << sound.faults[0].detail;
+      EXPECT_FALSE(sound.notes.empty());
+      const FabricComparison c = compared(design, built(crossed));
+      ASSERT_EQ(c.faults.size(), 1U) << named("node00003", 1) << (generic ? ", generic" : "");
+      EXPECT_EQ(c.faults[0].kind, Kind::wrong_rail);
+      EXPECT_EQ(c.faults[0].ends, (std::vector<std::string>{"node00003 mlx5_1[1]", "leaf-u00-r1[4]", "node00003 mlx5_6[1]",
+                                                             "leaf-u00-r6[4]"}));
+    }
   }
 }
 

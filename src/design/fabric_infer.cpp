@@ -24,6 +24,7 @@ constexpr double kAgree = 0.5;        // more than this share of those asked
 constexpr std::size_t kDigits = 9;    // of a host's number
 constexpr std::uint64_t kGap = 8;     // hosts in a row that may be gone
 constexpr double kUsualRate = 0.75;   // of the links between two levels
+constexpr std::size_t kCards = 64;    // of one host: what more bear, as "localhost", is no host's name
 
 struct End {
   std::uint32_t node = kNone, port = 0;
@@ -362,6 +363,7 @@ class Inference {
     for (std::uint32_t n = 0; n < found_.nodes.size(); ++n) {
       if (!found_.nodes[n].is_switch && far(n, 1).node != kNone) hosts[host_of(found_.nodes[n].name)].push_back(n);
     }
+    std::erase_if(hosts, [](const auto& h) { return h.second.size() > kCards; });
     // Which leaf of a rail goes with a leaf of another: that of most nodes on both.
     std::map<std::pair<std::uint32_t, int>, std::map<std::uint32_t, std::size_t>> together;
     std::map<int, std::size_t> numbers;

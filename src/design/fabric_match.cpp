@@ -14,6 +14,8 @@ namespace muster::design {
 namespace {
 
 constexpr std::uint32_t kNone = FabricMatch::kNone;
+constexpr std::size_t kAmissMany = 16;  // ends of cables that lead elsewhere: fewer are faults, whatever names say
+constexpr std::size_t kAmissLeft = 10;  // another order of names must leave one in so many
 
 // "MF0;leaf-04:MQM9700/U1", as managed switches describe themselves, is leaf-04.
 std::string_view own_name(std::string_view description) {
@@ -24,17 +26,42 @@ std::string_view own_name(std::string_view description) {
 
 class Matcher {
  public:
-  Matcher(const Fabric& design, const Fabric& found) : design_(design), found_(found) {
-    out_.found_of.assign(design.nodes.size(), kNone);
-    out_.design_of.assign(found.nodes.size(), kNone);
-    out_.by.assign(design.nodes.size(), By::nothing);
-  }
+  Matcher(const Fabric& design, const Fabric& found) : design_(design), found_(found) {}
 
   FabricMatch run() {
+    match();
+    const std::vector<Label> wanted = usual(wanted_), there = usual(there_);
+    const std::size_t before = amiss();
+    if (wanted.size() != there.size() || there.size() < 2 || before < std::max(kAmissMany, there_.size() / 4))
+      return std::move(out_);
+    FabricMatch best = std::move(out_);
+    std::size_t least = before / kAmissLeft + 1;
+    for (const Label& l : wanted) {
+      auto order = order_if(there, there.front(), l);
+      if (order.size() != there.size() || order == stands_for_) continue;  // unclear, or tried
+      stands_for_ = std::move(order);
+      reordered_ = true;
+      match();
+      if (const std::size_t left = amiss(); left < least) least = left, best = out_;
+    }
+    return best;
+  }
+
+ private:
+  void begin() {
+    out_ = {};
+    out_.found_of.assign(design_.nodes.size(), kNone);
+    out_.design_of.assign(found_.nodes.size(), kNone);
+    out_.by.assign(design_.nodes.size(), By::nothing);
+    out_.cards_reordered = reordered_;
     guids();
     switch_names();
     find_hosts();
-    learn_card_names();
+  }
+
+  void match() {
+    begin();
+    if (!reordered_) learn_card_names();
     named_hosts();
     if (out_.by_guid + out_.by_name == 0) hosts_in_order();
     while (places(true)) {
@@ -42,10 +69,8 @@ class Matcher {
     foreign_hosts();
     while (places(true) || places(false)) {
     }
-    return std::move(out_);
   }
 
- private:
   using By = FabricMatch::By;
   using Label = std::pair<std::string_view, std::uint16_t>;  // a card's name in its host, and its port
   struct Labels {
@@ -58,6 +83,7 @@ class Matcher {
       return a < b;
     }
   };
+  using Order = std::map<Label, Label, Labels>;          // which card of the design a name stands for
   using Cards = std::map<Label, std::uint32_t, Labels>;  // of one host, in their order
   using Hosts = std::map<std::string_view, Cards>;
 
@@ -160,9 +186,19 @@ class Matcher {
       for (const Label& l : wanted) stands_for_[l] = l;
       return;
     }
+    Order most = order_at_places(there);
+    if (!most.empty()) {
+      stands_for_ = std::move(most);
+    } else if (wanted.size() == there.size()) {
+      for (std::size_t i = 0; i < there.size(); ++i) stands_for_[there[i]] = wanted[i];
+    }
+  }
+
+  // Which card of the design most hosts have each of these names at the places of; empty: that is not clear.
+  Order order_at_places(const std::vector<Label>& there) const {
     std::map<Label, std::map<Label, std::size_t, Labels>, Labels> votes;
     for (const auto& [d, f] : cards_at_places()) ++votes[label(found_, f)][label(design_, d)];
-    std::map<Label, Label, Labels> most;
+    Order most;
     std::set<Label> taken;
     bool sure = !there.empty();
     for (const Label& l : there) {
@@ -176,11 +212,39 @@ class Matcher {
       // A card that is cabled where the design has none is none of the design's.
       sure &= clear || all == 0;
     }
-    if (sure && !most.empty()) {
-      stands_for_ = std::move(most);
-    } else if (wanted.size() == there.size()) {
-      for (std::size_t i = 0; i < there.size(); ++i) stands_for_[there[i]] = wanted[i];
+    return sure ? most : Order();
+  }
+
+  // The order of all names if one of them stands for a card of the design: that one's places tell which switches are which,
+  // and these tell of the others. A wrong guess puts two names at one card.
+  Order order_if(const std::vector<Label>& there, const Label& name, const Label& stands_for) {
+    begin();
+    for (const auto& [host, cards] : wanted_) {
+      const auto at = there_.find(host);
+      if (at == there_.end()) continue;
+      const auto d = cards.find(stands_for);
+      const auto f = at->second.find(name);
+      if (d != cards.end() && f != at->second.end()) join(d->second, f->second, By::name);
     }
+    while (places(true)) {
+    }
+    return order_at_places(there);
+  }
+
+  // Ends of the design's cables at which another was found.
+  std::size_t amiss() const {
+    std::size_t out = 0;
+    for (std::uint32_t d = 0; d < design_.nodes.size(); ++d) {
+      const std::uint32_t f = out_.found_of[d];
+      for (std::size_t p = 0; f != kNone && p < design_.nodes[d].out.size(); ++p) {
+        const std::uint32_t want = design_.out(d, p), have = found_.out(f, p);
+        if (want == Fabric::kNoLink || have == Fabric::kNoLink) continue;
+        const bool same = out_.found_of[design_.links[want].to] == found_.links[have].to &&
+                          design_.links[want ^ 1U].port == found_.links[have ^ 1U].port;
+        out += same ? 0 : 1;
+      }
+    }
+    return out;
   }
 
   void join_hosts(const Cards& wanted, const Cards& there, By by) {
@@ -193,7 +257,7 @@ class Matcher {
     };
     const Cards want = free_now(wanted, out_.found_of), have = free_now(there, out_.design_of);
     const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-    const bool as_named = want.size() == have.size() && std::equal(want.begin(), want.end(), have.begin(), same);
+    const bool as_named = !reordered_ && want.size() == have.size() && std::equal(want.begin(), want.end(), have.begin(), same);
     bool any = false;
     for (const auto& [label, f] : have) {
       const auto known = stands_for_.find(label);
@@ -284,7 +348,8 @@ class Matcher {
   const Fabric& design_;
   const Fabric& found_;
   Hosts wanted_, there_;
-  std::map<Label, Label, Labels> stands_for_;
+  Order stands_for_;
+  bool reordered_ = false;  // it is of another order of the cards' names than they themselves tell
   FabricMatch out_;
 };
 

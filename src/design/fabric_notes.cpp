@@ -144,6 +144,12 @@ std::vector<std::string> name_notes(const Fabric& design, const FabricSurvey& fo
   if (match.by_guid + match.by_name == 0 && match.by_place > 0) {
     out.emplace_back("no device has a guid or a name of the design's: hosts were taken in the order of their names");
   }
+  if (match.cards_reordered) {
+    out.push_back(
+        fmt::format("cards are named in another order than in the design, at all hosts alike, as {}: it is names that differ, "
+                    "and no cables; where cards are chosen by name (NCCL_IB_HCA), go by the names that were found",
+                    cards.count > 0 ? cards.some.front() : placed.text()));
+  }
   if (renamed.count > 0)
     out.push_back(renamed.number("device has", "devices have") + " the design's guid and another name: " + renamed.text());
   if (cards.count > 0)

@@ -32,6 +32,8 @@ Result<void> check(FabricPlanAsk& a) {
     before = n;
   }
   FloorAsk& f = a.floor;
+  if (f.node_units == 0 || f.node_units > kRackUnits)
+    return fail(Code::bad_input, fmt::format("a node is 1 to {} units high, not {}", kRackUnits, f.node_units), "--node-units");
   if (f.nodes_per_rack == 0) {
     if (!(a.node_kw > 0) || a.node_kw > a.rack_kw) {
       return fail(Code::bad_input, fmt::format("a node of {:g} kW does not fit into a rack of {:g} kW", a.node_kw, a.rack_kw),
@@ -39,7 +41,7 @@ Result<void> check(FabricPlanAsk& a) {
     }
     f.nodes_per_rack = std::max(1U, std::min(static_cast<std::uint32_t>(a.rack_kw / a.node_kw), kRackUnits / f.node_units));
   }
-  if (f.node_units == 0 || f.nodes_per_rack * f.node_units > kRackUnits) {
+  if (f.nodes_per_rack > kRackUnits / f.node_units) {
     return fail(Code::bad_input,
                 fmt::format("{} nodes of {} units do not fit into a rack of {}", f.nodes_per_rack, f.node_units, kRackUnits),
                 "fewer --nodes-per-rack, or smaller --node-units");
@@ -362,7 +364,7 @@ class Planner {
       if (s.shift_share >= 1 || a.fabric.oversubscription > 1 || a.fabric.kind == FabricKind::dragonfly) continue;
       p_.notes.push_back(
           fmt::format("{} nodes do not fill their last leaf or pod: static routes let some flows of a shift meet there, "
-                      "so {:.0f} % is promised; adaptive routing or nodes that fill it give all",
+                      "so {:.1f} % is promised; adaptive routing or nodes that fill it give all",
                       s.nodes, 100 * s.shift_share));
     }
     note_idle_spines();

@@ -268,6 +268,8 @@ TEST(FabricPlan, WhatCannotBeIsSaid) {
   FabricPlanAsk high = asked({.nodes = 8});
   high.floor.nodes_per_rack = 6;
   EXPECT_EQ(plan_fabric(high).error().what, "6 nodes of 8 units do not fit into a rack of 42");
+  high.floor = {.nodes_per_rack = 0, .node_units = 0};
+  EXPECT_EQ(plan_fabric(high).error().what, "a node is 1 to 42 units high, not 0");
   EXPECT_FALSE(plan_fabric(asked({.nodes = 0})));
   const auto many = plan_fabric(asked({.nodes = 8192, .nics = 8, .radix = 64}));
   ASSERT_TRUE(many);

@@ -124,15 +124,16 @@ void say_slow(const std::vector<Slow>& slow, std::size_t links, std::span<const 
 }
 
 // Why a link that runs as designed is less than it could be, and how sure that is; empty: it is not.
-std::pair<std::string, double> degraded(const PortState& p, const Usual& usual, bool designed) {
+std::pair<std::string, double> degraded(const PortState& p, const Usual& usual, const FabricLink* meant) {
   const std::string rate = say_rate_of(p.lanes, p.lane_gbit_s);
-  if (p.lanes < usual.most_lanes())
+  const bool as_designed = meant != nullptr && meant->lanes > 0 && p.lanes >= meant->lanes;  // half a port, by a splitter
+  if (p.lanes < usual.most_lanes() && !as_designed)
     return {fmt::format("{}, where most such links have {} lanes", rate, usual.most_lanes()), 0.9};
   const auto same = usual.could.find({p.lanes_could, p.lane_gbit_s_could});
   if (same != usual.could.end() && 2 * same->second <= usual.links) {
     return {fmt::format("{}; both ends could do {}", rate,
                         say_rate_of(std::max(p.lanes_could, p.lanes), std::max(p.lane_gbit_s_could, p.lane_gbit_s))),
-            designed ? 0.5 : 0.85};
+            meant != nullptr ? 0.5 : 0.85};
   }
   return {};
 }
@@ -254,6 +255,7 @@ class Counters {
     std::set<std::string> told;  // cables, by the smaller of their ends
     for (const auto& [end, p] : ports_) {
       FabricFault f{FabricFaultKind::error_rate, {end}, join(p.faults, "; "), p.confidence, {}};
+      bool cable = p.cable;
       if (const std::uint32_t link = known_.link(p.port); link != Fabric::kNoLink) {
         f.ends.push_back(known_.far(link));
         // The other end of the same cable: one fault, both ends' counters.
@@ -262,11 +264,15 @@ class Counters {
           if (!told.insert(std::min(f.ends[0], f.ends[1])).second) continue;
           f.detail = fmt::format("{}: {}. {}: {}", f.ends[0], f.detail, f.ends[1], join(other->second.faults, "; "));
           f.confidence = std::max(f.confidence, other->second.confidence);
+          cable |= other->second.cable;
         }
       }
-      f.fix = fmt::format(
-          "clean and reseat the plugs at {}; if it goes on, replace the cable, then the module, then try another port",
-          join(f.ends, " and "));
+      f.fix = cable ? fmt::format("clean and reseat the plugs at {}; if it goes on, replace the cable, then the module, then "
+                                  "try another port",
+                                  join(f.ends, " and "))
+                    : fmt::format("no plug is at fault: look at what is behind {}, a device that hangs or that more is sent to "
+                                  "than it takes (PortXmitWait, routes, jobs)",
+                                  f.ends.front());
       out.faults.push_back(std::move(f));
     }
     for (const auto& [counter, m] : minor_) {
@@ -284,6 +290,7 @@ class Counters {
     PortEnd port;
     std::vector<std::string> faults;
     double confidence = 0;
+    bool cable = false;  // something else than what could not be sent
   };
   // No fault: told once for each counter.
   struct Minor {
@@ -314,6 +321,7 @@ class Counters {
     Port& p = ports_[port.say()];
     p.port = port;
     p.confidence = std::max(p.confidence, confidence);
+    p.cable |= rule.rule != Rule::discards;
     p.faults.push_back(std::move(text));
   }
 
@@ -383,6 +391,7 @@ void duplicates(const SubnetLog& log, const Known& known, FabricSymptoms& out) {
 
 void comings_and_goings(const SubnetLog& log, FabricSymptoms& out) {
   constexpr std::uint32_t kFlaps = 3;
+  constexpr std::size_t kGone = 8;  // told one by one
   struct Story {
     std::string node;
     std::uint32_t removed = 0;
@@ -397,6 +406,7 @@ void comings_and_goings(const SubnetLog& log, FabricSymptoms& out) {
     s.gone = e.removed;
     s.last = e.at;
   }
+  std::vector<std::string> gone;
   for (const auto& [guid, s] : stories) {
     if (s.removed >= kFlaps) {
       out.faults.push_back({FabricFaultKind::error_rate,
@@ -405,8 +415,15 @@ void comings_and_goings(const SubnetLog& log, FabricSymptoms& out) {
                             0.8,
                             fmt::format("look at {}: its cables, its power, and whether somebody restarts it", s.node)});
     } else if (s.gone) {
-      out.notes.push_back(fmt::format("{} left the fabric at {} and has not come back", s.node, s.last.time));
+      gone.push_back(fmt::format("{} left the fabric at {} and has not come back", s.node, s.last.time));
     }
+  }
+  // A rack that was switched off is no hundred notes.
+  if (gone.size() <= kGone) {
+    out.notes.insert(out.notes.end(), gone.begin(), gone.end());
+  } else {
+    out.notes.push_back(fmt::format("{} devices left the fabric and have not come back; the first of them: {}", gone.size(),
+                                    gone.front()));
   }
 }
 
@@ -458,7 +475,7 @@ FabricSymptoms link_symptoms(std::span<const PortState> ports, const Fabric* des
         slow.push_back({&p, meant, {here, far}});
         continue;
       }
-      const auto [why, confidence] = degraded(p, usual[kind_of(p)], meant != nullptr);
+      const auto [why, confidence] = degraded(p, usual[kind_of(p)], meant);
       if (why.empty() && p.logical == "Active") continue;
       told.insert(cable);
       if (why.empty()) {
@@ -538,14 +555,18 @@ FabricSymptoms log_symptoms(const SubnetLog& log, const Fabric* fabric, std::str
 
 namespace {
 // No cable between two switches that both have cards: what is otherwise, as a dragonfly, loads its shortest ways unevenly by
-// nature, and says nothing of the engine.
+// nature, and says nothing of the engine. A spine with a storage server or two (a card to four cables between switches at most)
+// stays one.
 bool is_tree(const Fabric& fabric) {
-  std::vector<bool> leaf(fabric.nodes.size());
-  const auto is_switch = [&](std::uint32_t n) { return fabric.nodes[n].is_switch; };
-  for (const FabricLink& l : fabric.links) {
-    if (is_switch(l.from) && !is_switch(l.to)) leaf[l.from] = true;
-  }
-  return std::none_of(fabric.links.begin(), fabric.links.end(), [&](const FabricLink& l) { return leaf[l.from] && leaf[l.to]; });
+  struct Cables {
+    std::uint32_t cards = 0, switches = 0;
+    bool leaf() const { return cards > 0 && 4 * cards > switches; }
+  };
+  std::vector<Cables> cables(fabric.nodes.size());
+  for (const FabricLink& l : fabric.links) ++(fabric.nodes[l.to].is_switch ? cables[l.from].switches : cables[l.from].cards);
+  return std::none_of(fabric.links.begin(), fabric.links.end(), [&](const FabricLink& l) {
+    return fabric.nodes[l.from].is_switch && fabric.nodes[l.to].is_switch && cables[l.from].leaf() && cables[l.to].leaf();
+  });
 }
 }  // namespace
 

@@ -60,6 +60,15 @@ TEST(FabricSymptoms, what_every_link_could_be_is_no_links_fault) {
   EXPECT_EQ(link_symptoms(ports, &f).faults.size(), 1u);
 }
 
+TEST(FabricSymptoms, fewer_lanes_than_others_have_are_no_fault_where_the_design_has_no_more) {
+  Fabric f = small();
+  auto ports = states(f);
+  for (const std::size_t l : {4U, 5U}) ports[l].lanes = 2, f.links[l].lanes = 2, f.links[l].gb_s = 12.5;
+  EXPECT_TRUE(link_symptoms(ports, &f).faults.empty());
+  for (const std::size_t l : {4U, 5U}) ports[l].lanes = 1, ports[l].lane_gbit_s = 106.25;  // the rate, with half of the lanes
+  EXPECT_EQ(link_symptoms(ports, &f).faults.size(), 1u);
+}
+
 TEST(FabricSymptoms, a_link_that_alone_could_be_faster_is_degraded) {
   const Fabric f = small();
   auto ports = states(f);
@@ -159,6 +168,16 @@ TEST(FabricSymptoms, a_link_that_went_down_is_told_and_congestion_is_only_noted)
   EXPECT_NE(s.notes[0].find("leaf-0[1]"), std::string::npos);
 }
 
+TEST(FabricSymptoms, what_could_not_be_sent_is_no_plugs_fault) {
+  const Fabric f = small();
+  const CounterReading before = reading({}), after = reading({leaf0(1, {{"PortXmitDiscards", 5000}})});
+  const FabricSymptoms s = counter_symptoms(&before, after, 300, &f);
+  ASSERT_EQ(s.faults.size(), 1u);
+  EXPECT_EQ(s.faults[0].fix.find("reseat"), std::string::npos) << s.faults[0].fix;
+  const CounterReading worse = reading({leaf0(1, {{"PortXmitDiscards", 5000}, {"LinkDownedCounter", 2}})});
+  EXPECT_NE(counter_symptoms(&before, worse, 300, &f).faults.at(0).fix.find("reseat"), std::string::npos);
+}
+
 TEST(FabricSymptoms, both_ends_of_a_cable_are_one_fault) {
   const Fabric f = small();
   const CounterReading before = reading({});
@@ -228,6 +247,10 @@ TEST(FabricSymptoms, duplicates_and_flaps_of_the_log_are_faults) {
   EXPECT_EQ(s.faults[0].ends, (std::vector<std::string>{"leaf-0[1]", "leaf-1[2]"}));
   EXPECT_EQ(s.faults[1].ends, std::vector<std::string>{"spine-0"});
   EXPECT_EQ(s.notes.size(), 1u);  // leaf-1 is gone
+  for (std::uint64_t g = 0; g < 100; ++g) log.ports.push_back({1000 + g, "gpu" + std::to_string(g), true, {9, "t", ""}});
+  const FabricSymptoms many = log_symptoms(log, &f);
+  ASSERT_EQ(many.notes.size(), 1u);
+  EXPECT_EQ(many.notes[0].find("101 devices left"), 0u) << many.notes[0];
 }
 
 TEST(FabricSymptoms, ways_that_do_not_arrive_are_told_by_where_they_end) {
@@ -243,6 +266,23 @@ TEST(FabricSymptoms, ways_that_do_not_arrive_are_told_by_where_they_end) {
   ASSERT_EQ(s.faults.size(), 1u);
   EXPECT_EQ(s.faults[0].ends, std::vector<std::string>{"spine-0"});
   EXPECT_NE(s.faults[0].detail.find("gpu2 mlx5_0"), std::string::npos);
+}
+
+TEST(FabricSymptoms, a_tree_with_a_storage_server_on_a_spine_is_judged_as_one) {
+  Fabric f = build_fabric({.nodes = 64, .nics = 1, .radix = 16, .levels = 2}).value();
+  const auto spine = std::find_if(f.nodes.begin(), f.nodes.end(), [](const FabricNode& n) { return n.name == "spine-000"; });
+  ASSERT_NE(spine, f.nodes.end());
+  const auto at = static_cast<std::uint32_t>(spine - f.nodes.begin());
+  predict::RouteCheck check;
+  check.layers.push_back({.from_level = 1, .to_level = 0, .links = 64, .mean = 10, .most = 40, .fullest = f.out(at, 1)});
+  predict::TrafficFigures shifts;
+  shifts.mean = 0.2;
+  EXPECT_EQ(route_symptoms(f, check, &shifts).faults.size(), 1u);
+  f.connect(at, 17, f.add({"storage0 mlx5_0", 0x9999, false, {}}), 1, 25);
+  EXPECT_EQ(route_symptoms(f, check, &shifts).faults.size(), 1u);
+  const Fabric dragonfly = build_fabric({.kind = FabricKind::dragonfly, .nodes = 72, .nics = 1, .radix = 8}).value();
+  check.layers[0].fullest = 0;
+  EXPECT_TRUE(route_symptoms(dragonfly, check, &shifts).faults.empty());
 }
 
 TEST(FabricSymptoms, ways_through_a_switch_whose_table_is_not_there_are_no_fault) {

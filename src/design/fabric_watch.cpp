@@ -76,6 +76,14 @@ Rates compare_halves(const Pieces& pieces) {
 
 }  // namespace
 
+void advise_for_lldp(std::vector<FabricFault>& faults) {
+  for (FabricFault& f : faults) {
+    // Where nothing is of the design, that is what to mend.
+    if (f.kind == Kind::incomplete_discovery && f.fix.find("ibnetdiscover") != std::string::npos)
+      f.fix = "have lldpd run on the devices named, and take what lldpctl prints on all hosts and switches again";
+  }
+}
+
 FabricWatch::Key FabricWatch::key_of(const FabricFault& f) {
   // Each reading loses other answers: that some are lost is one fault. So is a fallback, whatever it stumbles over.
   if (f.kind == Kind::incomplete_discovery || f.kind == Kind::routing_fallback) return {f.kind, {}};
@@ -132,13 +140,19 @@ void FabricWatch::stand(std::vector<FabricFault> seen, const FabricReading& r, s
     it->second.fault = std::move(f);
     if (fresh) out.push_back({FabricChangeKind::fault, it->second.fault});
   }
-  const bool counted = r.counters && r.counters->complete;
+  const auto told = r.counters ? ports_told(*r.counters) : std::set<std::string>();
+  // One device that never answers must not keep the errors of all others standing.
+  const auto counted = [&](const FabricFault& f) {
+    return r.counters && (r.counters->complete || std::all_of(f.ends.begin(), f.ends.end(), [&](const std::string& e) {
+                            return told.count(e) != 0;
+                          }));
+  };
   std::vector<Standing> gone;
   for (auto it = standing_.begin(); it != standing_.end();) {
     const bool of_counters = it->first.first == Kind::error_rate;
     // Errors pause; what did not answer is not known to be well.
     const bool over = of_counters
-                          ? counted && r.at_s - it->second.last >= window_s_ / 2
+                          ? counted(it->second.fault) && r.at_s - it->second.last >= window_s_ / 2
                           : it->second.last < r.at_s && (compared_.complete || it->first.first == Kind::incomplete_discovery);
     if (!over) {
       ++it;
@@ -262,12 +276,14 @@ std::vector<FabricChange> FabricWatch::take(FabricReading r) {
   std::vector<FabricChange> out;
   if (!began_) began_ = r.at_s;
   flaps_judged_ = r.at_s - *began_ >= window_s_;
-  rates_judged_ = r.counters && r.counters->complete && last_.second && r.at_s > last_.first;
+  // Slow errors show over half a window: a watch that starts anew has not seen them yet, and they are not over.
+  rates_judged_ = r.counters && r.counters->complete && !kept_.empty() && r.at_s - kept_.front().first >= window_s_ / 2;
   for (auto it = flaps_.begin(); it != flaps_.end();) {
     while (!it->second.empty() && r.at_s - it->second.front() > window_s_) it->second.pop_front();
     it = it->second.empty() ? flaps_.erase(it) : std::next(it);
   }
   compared_ = compare_fabrics(design_, r.found, r.ports);
+  if (r.ethernet) advise_for_lldp(compared_.faults);
   std::vector<FabricFault> seen = compared_.faults;
   if (!r.ports.empty()) {
     std::set<Key> known;

@@ -25,7 +25,11 @@ struct FabricReading {
   FabricSurvey found;
   std::vector<PortState> ports;  // empty: not read
   std::optional<CounterReading> counters;
+  bool ethernet = false;  // it is what LLDP told
 };
+
+// Whoever LLDP does not hear of has no agent that speaks, and no timeout that could be longer.
+void advise_for_lldp(std::vector<FabricFault>& faults);
 
 enum class FabricChangeKind : std::uint8_t {
   fault,  // one that was not there before

@@ -293,6 +293,57 @@ TEST(FabricWatch, what_needs_two_readings_or_a_window_is_not_judged_before) {
   EXPECT_TRUE(l.watch.flaps_judged());
 }
 
+TEST(FabricWatch, errors_that_are_slow_are_not_judged_by_a_watch_that_has_just_started) {
+  Looks l;
+  const auto stands = [&] {
+    const auto all = l.watch.faults();
+    return std::any_of(all.begin(), all.end(), [](const FabricFault& f) { return f.kind == Kind::error_rate; });
+  };
+  for (int i = 0; i <= 10; ++i) {  // two a minute: five are too many at this rate, and half a minute has one
+    l.count(3, "SymbolErrorCounter", 1);
+    l.look();
+    EXPECT_EQ(l.watch.rates_judged(), i == 10);
+  }
+  EXPECT_TRUE(stands()) << "whoever is told that rates were judged would end it otherwise";
+}
+
+TEST(FabricWatch, errors_of_a_cable_whose_ends_answer_are_over_though_others_never_do) {
+  for (const bool both : {false, true}) {
+    FabricWatch watch(small());
+    std::size_t faults = 0, over = 0;
+    for (int i = 0; i < 40; ++i) {  // they are gone from the window after 20, and have paused for half of it after 30
+      FabricReading r;
+      r.at_s = 30.0 * i;
+      r.found.fabric = small();
+      r.counters.emplace().ports.push_back({{100, "leaf-0", 3}, {{"SymbolErrorCounter", i == 0 ? 0U : 5000U}}});
+      if (both || i < 2) r.counters->ports.push_back({{102, "spine-0", 1}, {{"SymbolErrorCounter", 0}}});
+      const auto said = watch.take(std::move(r));
+      faults += count(said, Change::fault);
+      over += count(said, Change::over);
+    }
+    EXPECT_EQ(faults, 1u);
+    EXPECT_EQ(over, both ? 1u : 0u);
+  }
+}
+
+TEST(FabricWatch, who_is_not_heard_by_lldp_has_no_timeout) {
+  for (const bool ethernet : {false, true}) {
+    FabricWatch watch(small());
+    FabricReading r;
+    r.found.fabric = small();
+    r.found.cut_short = true;
+    for (std::uint32_t n = 0; n < 2; ++n) r.found.oddities.push_back({SurveyMark::nameless, n, 0});
+    r.ethernet = ethernet;
+    watch.take(std::move(r));
+    ASSERT_FALSE(watch.faults().empty());
+    EXPECT_EQ(watch.faults()[0].kind, Kind::incomplete_discovery);
+    EXPECT_EQ(watch.faults()[0].fix.find("lldpd") != std::string::npos, ethernet);
+  }
+  std::vector<FabricFault> other = {{Kind::incomplete_discovery, {}, "nothing can be compared", 0.95, "give the design"}};
+  advise_for_lldp(other);
+  EXPECT_EQ(other[0].fix, "give the design");
+}
+
 TEST(FabricWatch, changes_add_up_to_what_stands) {
   Prng prng(11, "cables");
   Looks l;

@@ -144,7 +144,8 @@ SweepStep next_step(const SweepAsk& ask, std::span<const SweepRun> done) {
   // NCCL's own comes first whatever the time: nothing can be said without it.
   const bool exploring = h.spent_s < kExplore * ask.budget_s;
   if (h.runs({}) == 0) return launch(SweepStage::ways, {}, first.size());
-  if (h.failed({})) return {SweepStage::done, {}, 0, h.usual_s, 0};
+  // Once it went well, a failure is one of this launch: nothing can replace it, so it is tried again.
+  if (h.ways.at({}).well == 0) return {SweepStage::done, {}, 0, h.usual_s, 0};
   if (const auto way = untried(h, first); way && exploring) return launch(SweepStage::ways, *way, first.size());
   for (const NcclWay& w : best_of(h, forced, (forced.size() + 1) / 2)) {
     for (const std::uint32_t n : ask.channels) {

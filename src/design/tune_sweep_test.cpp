@@ -136,6 +136,8 @@ TEST(TuneSweep, NcclsOwnFailing) {
   SweepAsk ask;
   std::vector<SweepRun> runs = {{{}, {}, 0, 5, "exit 1", {}}};
   EXPECT_EQ(next_step(ask, runs).stage, SweepStage::done);
+  runs.insert(runs.begin(), SweepRun{{}, {}, 0, 5, "", {{1024, 10}}});
+  EXPECT_EQ(next_step(ask, runs).stage, SweepStage::ways) << "it went well before: one launch that did not ends no sweep";
 }
 
 TEST(TuneSweep, OnlyWhatNcclHas) {

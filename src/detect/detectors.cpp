@@ -71,6 +71,7 @@ Detectors::Detectors(const State& s)
     jobs_.take_over(f);
     leaf_hangs_.take_over(f, s.mono());
     fabric_.take_over(f);
+    fabric_silence_.take_over(f);
     if (passing(f.kind)) passing_.emplace_back(s.mono(), Key{f.kind, f.node, f.slot, f.job, f.subject});
   }
 }
@@ -251,7 +252,7 @@ void Detectors::end(const Relief& r, const State& s, std::vector<Body>& out) {
 
 std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<const KernelRecord> kernel,
                                   std::span<const StepReport> steps, std::span<const Body> events, const State& s, Time utc,
-                                  Time mono, std::span<const JobLogRecord> logs) {
+                                  Time mono, std::span<const JobLogRecord> logs, std::span<const FabricHeard> heard) {
   signs_.seen.clear();
   signs_.gone.clear();
   const auto slots = static_cast<int>(s.site.gpus_per_node);
@@ -280,7 +281,9 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
       collectives_.forget(e->job);
     }
   }
+  for (const FabricHeard& h : heard) fabric_silence_.on_heard(h, mono, signs_);
   silence_.on_turn(s, utc, mono, signs_);
+  fabric_silence_.on_turn(utc, mono, signs_);
   pcie_.on_turn(signs_);
   links_.on_turn(s, utc, mono, signs_);
   xids_.on_turn(s, utc, mono, signs_);
@@ -308,7 +311,7 @@ Time Detectors::next(const State& s) const {
   const Time over = passing_.empty() ? kNever : passing_.front().first + kPassingKept;
   return std::min(
       {silence_.next(s), links_.next(), heat_.next(), xids_.next(), collectives_.next(), sdc_.next(), outbreaks_.next(),
-       surroundings_.next(), over});
+       surroundings_.next(), fabric_silence_.next(), over});
 }
 
 }  // namespace muster::detect

@@ -12,6 +12,7 @@
 #include "detect/driver.h"
 #include "detect/ecc.h"
 #include "detect/fabric_said.h"
+#include "detect/fabric_silence.h"
 #include "detect/gauges.h"
 #include "detect/heat_row.h"
 #include "detect/host.h"
@@ -43,7 +44,7 @@ class Detectors {
   // FindingOpened, FindingGrew and FindingCleared bodies in a fixed order.
   std::vector<Body> look(std::span<const Sample> samples, std::span<const KernelRecord> kernel, std::span<const StepReport> steps,
                          std::span<const Body> events, const State& s, Time utc, Time mono,
-                         std::span<const JobLogRecord> logs = {});
+                         std::span<const JobLogRecord> logs = {}, std::span<const FabricHeard> heard = {});
   // When a detector has to look again even if nothing comes in, mono.
   Time next(const State& s) const;
 
@@ -87,6 +88,7 @@ class Detectors {
   Jobs jobs_;
   LeafHangs leaf_hangs_;
   FabricFaults fabric_;
+  FabricSilence fabric_silence_;
   Outbreaks outbreaks_;
   Surroundings surroundings_;
   Signs signs_;

@@ -74,7 +74,9 @@ bool could_tell(const FabricSaid& said, const std::string& subject) {
 }  // namespace
 
 void FabricFaults::take_over(const Finding& f) {
-  if (f.kind == FindingKind::fabric_fault) open_.emplace(f.node, f.slot, f.subject);
+  // Whether a watch is heard is not for its word to end.
+  const bool told = f.kind == FindingKind::fabric_fault && read_fault_subject(f.subject).fault != kUnwatched;
+  if (told) open_.emplace(f.node, f.slot, f.subject);
 }
 
 void FabricFaults::on_event(const Body& b, const State& s, Time utc, Signs& out) {

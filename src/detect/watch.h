@@ -27,7 +27,7 @@ class Watch {
   // One turn, `later` than the last one.
   std::vector<Body> look(Duration later = seconds(1)) {
     const Time mono = t.s.mono() + later;
-    std::vector<Body> said = detectors.look(samples, kernel, steps, events, t.s, t.now().utc + later, mono);
+    std::vector<Body> said = detectors.look(samples, kernel, steps, events, t.s, t.now().utc + later, mono, {}, heard);
     t.pass(later);
     for (const Body& b : events) t.tell(b);
     for (const Body& b : said) t.tell(b);
@@ -35,6 +35,7 @@ class Watch {
     kernel.clear();
     steps.clear();
     events.clear();
+    heard.clear();
     return said;
   }
   // A controller that starts anew on the same state.
@@ -54,6 +55,7 @@ class Watch {
   std::vector<KernelRecord> kernel;
   std::vector<StepReport> steps;
   std::vector<Body> events;
+  std::vector<FabricHeard> heard;
   std::uint64_t records = 0;
 };
 

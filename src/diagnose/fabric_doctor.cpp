@@ -13,6 +13,14 @@
 namespace muster::diagnose {
 namespace {
 
+// "job.log:12:" of "job.log:12: what it says"; empty: it names no line, and another of the same file is not the same.
+std::string line_of(const std::string& evidence) {
+  const std::size_t end = evidence.find(": ");
+  const std::size_t colon = end == std::string::npos || end == 0 ? end : evidence.rfind(':', end - 1);
+  if (end == std::string::npos || colon == std::string::npos) return {};
+  return parse_uint(std::string_view(evidence).substr(colon + 1, end - colon - 1)) ? evidence.substr(0, end + 1) : "";
+}
+
 // By which findings of the same cause become one.
 class Verdicts {
  public:
@@ -22,9 +30,9 @@ class Verdicts {
     if (it == all_.end()) return all_.push_back(std::move(f));
     for (std::string& e : f.evidence) {
       // The same line of the same file, in other words.
-      const std::string place = e.substr(0, e.find(": ") + 1);
+      const std::string place = line_of(e);
       const bool known = std::any_of(it->evidence.begin(), it->evidence.end(),
-                                     [&](const std::string& x) { return x == e || x.starts_with(place); });
+                                     [&](const std::string& x) { return x == e || (!place.empty() && x.starts_with(place)); });
       if (it->evidence.size() < 8 && !known) it->evidence.push_back(std::move(e));
     }
     it->confidence = std::max(it->confidence, f.confidence);
@@ -147,7 +155,6 @@ Finding doctor_finding(std::string_view cause, std::string title, Confidence con
 
 Examination examine(const DoctorMaterial& m, std::span<const GpuModel> gpus, const NcclHint& hint) {
   Verdicts v;
-  v.add(check_timeouts(m.log));  // first: its words are kept
   v.add(find_in_nccl_log(m.log, gpus, hint));
   v.add(check_tables(m));  // before the lines: it tells how much and at which size
   for (const SeenSign& s : m.signs) {
@@ -164,7 +171,9 @@ Examination examine(const DoctorMaterial& m, std::span<const GpuModel> gpus, con
   name_ranks(m.signs, v);
   interfaces(m.log, v);
   cards(m.log, v);
-  if (v.find("link_flap") != nullptr) std::erase_if(v.all_, [](const Finding& f) { return f.cause == "rdma_unreachable"; });
+  // What is only history explains nothing.
+  if (const Finding* flap = v.find("link_flap"); flap != nullptr && flap->confidence != Confidence::low)
+    std::erase_if(v.all_, [](const Finding& f) { return f.cause == "rdma_unreachable"; });
 
   Examination out;
   out.looked_for = looked_for(m);

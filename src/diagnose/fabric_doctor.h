@@ -36,6 +36,7 @@ struct DoctorMaterial {
 struct RoceForecast {
   predict::IncastAsk now, proposed;
   predict::IncastFigures now_figures, proposed_figures;
+  bool xoff_told = true;    // false: from where ports pause is a guess, and so is what is proposed from it
   bool now_orderly = true;  // false: no mark acts as this is set, so that pauses alone are played
   std::string why;          // no mark acts
   bool by_fix = false;      // what is proposed is what the verdicts' fix says, and not a search for the soonest end
@@ -55,8 +56,6 @@ Examination examine(const DoctorMaterial& material, std::span<const GpuModel> gp
 Finding doctor_finding(std::string_view cause, std::string title, Confidence confidence);
 std::vector<Finding> check_wiring(const DoctorMaterial& material);
 std::vector<Finding> check_tables(const DoctorMaterial& material);
-// Ranks whose collectives timed out at different numbers of one group: which of them lag.
-std::vector<Finding> check_timeouts(const NcclLog& log);
 std::vector<Finding> check_roce(const DoctorMaterial& material);
 std::vector<Finding> check_counters(const DoctorMaterial& material);
 std::optional<RoceForecast> forecast_roce(std::span<const RoceSettings> settings);

@@ -172,6 +172,7 @@ const Cause* cause_named(std::string_view name) {
 std::vector<const Cause*> known_causes() {
   std::vector<const Cause*> out;
   for (const Cause& c : kCauses) out.push_back(&c);
+  std::stable_sort(out.begin(), out.end(), [](const Cause* x, const Cause* y) { return x->rank < y->rank; });
   return out;
 }
 

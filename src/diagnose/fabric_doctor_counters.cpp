@@ -12,9 +12,8 @@
 namespace muster::diagnose {
 namespace {
 
-constexpr std::array<const char*, 7> kLosses = {"out_of_sequence",   "packet_seq_err",      "local_ack_timeout_err",
-                                                "rnr_nak_retry_err", "implied_nak_seq_err", "rx_out_of_buffer",
-                                                "rx_discards_phy"};
+constexpr std::array<const char*, 6> kLosses = {"out_of_sequence",   "packet_seq_err",      "local_ack_timeout_err",
+                                                "rnr_nak_retry_err", "implied_nak_seq_err", "rx_discards_phy"};
 constexpr std::array<const char*, 5> kLinkErrors = {"rx_symbol_err_phy", "rx_crc_errors_phy", "symbol_error", "port_rcv_errors",
                                                     "local_link_integrity_errors"};
 constexpr std::array<const char*, 2> kLinkDowns = {"link_down_events_phy", "link_downed"};
@@ -25,9 +24,9 @@ struct Growth {
     const auto b = last->value.find(name);
     if (b == last->value.end()) return 0;
     if (first == nullptr) return b->second;
+    // What the earlier reading does not tell may all have been there.
     const auto a = first->value.find(name);
-    const std::uint64_t before = a == first->value.end() ? 0 : a->second;
-    return b->second > before ? b->second - before : 0;
+    return a != first->value.end() && b->second > a->second ? b->second - a->second : 0;
   }
   std::uint64_t of_priorities(const char* kind) const {
     std::uint64_t sum = 0;
@@ -58,9 +57,9 @@ void growth(const DoctorMaterial& m, const Growth& g, std::vector<Finding>& out)
   if (lost > (rates ? 0U : 1000U)) {
     const bool reordered = g.of("local_ack_timeout_err") == 0 && g.of("out_of_sequence") > 0 && marks == 0;
     Finding f = doctor_finding(reordered ? "ecmp_congestion" : "roce_loss",
-                                reordered ? "packets arrive out of order, or some are lost on single paths (ECMP)"
-                                          : "packets of RDMA are lost and sent again",
-                                rates ? Confidence::high : Confidence::low);
+                               reordered ? "packets arrive out of order, or some are lost on single paths (ECMP)"
+                                         : "packets of RDMA are lost and sent again",
+                               rates ? Confidence::high : Confidence::low);
     for (std::string& e : losses) f.evidence.push_back(where + ": " + e);
     if (const std::uint64_t again = g.of("roce_adp_retrans"); again > 0)
       f.evidence.push_back(where + ": " + count_words("roce_adp_retrans", again, s));
@@ -73,7 +72,7 @@ void growth(const DoctorMaterial& m, const Growth& g, std::vector<Finding>& out)
   }
   if (pauses > (rates ? 0U : 1'000'000U)) {
     Finding f = doctor_finding("roce_pauses", "ports pause each other in steady state: ECN acts too late or not at all",
-                                rates ? Confidence::medium : Confidence::low);
+                               rates ? Confidence::medium : Confidence::low);
     f.evidence.push_back(where + ": " + count_words("pause frames", pauses, s));
     f.evidence.push_back(where + ": " + count_words("CNPs", cnp, s) + ", " + count_words("marked packets", marks, s));
     f.remedy = cnp == 0 ? "turn ECN and DCQCN on for that priority at every hop" : "lower Kmin and Kmax; see the forecast";
@@ -135,7 +134,7 @@ std::vector<Finding> check_counters(const DoctorMaterial& m) {
   for (auto& [card, g] : cards) {
     if (std::string less = backwards(g); !less.empty()) {
       Finding f = doctor_finding("", "counters go backwards: the two files are in the other order, or were reset in between",
-                                  Confidence::low);
+                                 Confidence::low);
       f.evidence.push_back(card.empty() ? std::move(less) : card + ": " + less);
       f.remedy = "the earlier reading first, then the later one, with no reboot and no reset of the driver between them";
       f.verify = "every counter of the second file is at least that of the first";

@@ -37,11 +37,16 @@ std::vector<int> of_cards(std::span<const RoceSettings> all) {
   return out;
 }
 
+// What a card marks may stand in another file than what it pauses.
+std::vector<int> paused(const RoceSettings& s, const std::vector<int>& cards) {
+  return s.pfc ? *s.pfc : s.is_switch ? std::vector<int>() : cards;
+}
+
 // Of those that matter, the ones that are paused and never marked.
 std::vector<int> unmarked(const RoceSettings& s, const std::vector<int>& cards) {
   std::vector<int> out;
-  if (!s.pfc || !s.ecn) return out;
-  for (const int p : *s.pfc) {
+  if (!s.ecn) return out;
+  for (const int p : paused(s, cards)) {
     const bool used = !s.is_switch || cards.empty() || among(cards, p);
     if (used && !among(*s.ecn, p)) out.push_back(p);
   }
@@ -67,7 +72,7 @@ Mended mended(const RoceSettings& s) {
 void order(const RoceSettings& s, std::vector<Finding>& out) {
   const auto late = [&](const std::string& what, const std::string& remedy) {
     Finding f = doctor_finding("roce_threshold_order", "marks, full marking and pauses do not come in that order: " + what,
-                             Confidence::high);
+                               Confidence::high);
     f.evidence.push_back(fmt::format("{}: {}: Kmin {}, Kmax {}, pause from {}", place(s), s.what,
                                      s.kmin_kb ? fmt::format("{:.0f} KB", *s.kmin_kb) : "not told",
                                      s.kmax_kb ? fmt::format("{:.0f} KB", *s.kmax_kb) : "not told",
@@ -92,7 +97,7 @@ void headroom(const RoceSettings& s, std::vector<Finding>& out) {
   const double mtu = s.mtu_b.value_or(9216), needed = headroom_needed_kb(*s.line_gb_s, *s.cable_m, mtu);
   if (*s.headroom_kb >= needed) return;
   Finding f = doctor_finding("roce_headroom", "what arrives after a pause does not fit: packets of the lossless class are lost",
-                           Confidence::medium);
+                             Confidence::medium);
   f.evidence.push_back(
       fmt::format("{}: {:.1f} KB of headroom; {:.0f} Gb/s over {:.0f} m with packets of {:.0f} B needs {:.1f} KB", place(s),
                   *s.headroom_kb, *s.line_gb_s * 8, *s.cable_m, mtu, needed));
@@ -101,11 +106,11 @@ void headroom(const RoceSettings& s, std::vector<Finding>& out) {
   out.push_back(std::move(f));
 }
 
-// The priorities themselves: one that loses nothing, and marks on the same.
-void priorities(const RoceSettings& s, const std::vector<int>& cards, std::vector<Finding>& out) {
+// The priorities themselves: one that loses nothing.
+void priorities(const RoceSettings& s, std::vector<Finding>& out) {
   if (s.trust == "pcp") {
     Finding f = doctor_finding("roce_trust", "priorities come from VLAN tags (pcp), which RoCE v2 across subnets has not",
-                             Confidence::medium);
+                               Confidence::medium);
     f.evidence.push_back(fmt::format("{}: {}: trust pcp", place(s), s.what));
     f.remedy = "mlnx_qos -i IFACE --trust=dscp on the cards, trust L3 on the switches";
     f.verify = "rx_prio3_bytes grows with the job's traffic, rx_prio0_bytes does not";
@@ -125,11 +130,16 @@ void priorities(const RoceSettings& s, const std::vector<int>& cards, std::vecto
     f.verify = "mlnx_qos and the switches show the same one";
     out.push_back(std::move(f));
   }
+}
+
+// And marks on the same.
+void marks(const RoceSettings& s, const std::vector<int>& cards, std::vector<Finding>& out) {
   for (const int p : unmarked(s, cards)) {
     Finding f =
         doctor_finding("roce_ecn_off", fmt::format("priority {} is paused but never marked: nothing slows the senders before", p),
-                     Confidence::high);
-    f.evidence.push_back(fmt::format("{}: {}: PFC on {}, ECN on {}", place(s), s.what, list_of(*s.pfc), list_of(*s.ecn)));
+                       Confidence::high);
+    f.evidence.push_back(
+        fmt::format("{}: {}: PFC on {}, ECN on {}", place(s), s.what, list_of(paused(s, cards)), list_of(*s.ecn)));
     f.remedy = fmt::format(
         "ECN on priority {} at every hop: the queue's WRED profile with ecn_all on switches, roce_np and roce_rp "
         "enable on cards",
@@ -151,9 +161,9 @@ void agreement(const std::vector<RoceSettings>& all, std::vector<Finding>& out) 
     // A class that no card uses takes room and stops nothing: it is told as one priority too many.
     if (more && s.is_switch && !by->is_switch) continue;
     Finding f = doctor_finding("roce_pfc_mismatch",
-                             "PFC is not on the same priorities everywhere: one end pauses what the other "
-                             "does not stop",
-                             Confidence::high);
+                               "PFC is not on the same priorities everywhere: one end pauses what the other "
+                               "does not stop",
+                               Confidence::high);
     f.evidence.push_back(fmt::format("{}: {}", place(*by), list_of(*by->pfc)));
     f.evidence.push_back(fmt::format("{}: {}", place(s), list_of(*s.pfc)));
     f.remedy =
@@ -223,8 +233,10 @@ void traffic_class(const DoctorMaterial& m, std::vector<Finding>& out) {
   };
   const int wanted = lossless_dscp(m.roce);
   if (s.is_switch && wanted < 0 && std::any_of(m.roce.begin(), m.roce.end(), card_carries)) return;
-  Finding f = doctor_finding("roce_class", "NCCL's packets do not travel in the lossless class", Confidence::high);
-  f.evidence.push_back(tc == nullptr ? "NCCL_IB_TC is not set: DSCP 0"
+  // A card may have a class of its own for whoever asks for none.
+  Finding f = doctor_finding("roce_class", "NCCL's packets do not travel in the lossless class",
+                             tc == nullptr ? Confidence::medium : Confidence::high);
+  f.evidence.push_back(tc == nullptr ? "NCCL_IB_TC is not set: DSCP 0, unless the cards have tc/1/traffic_class set"
                                      : fmt::format("NCCL_IB_TC is {}: DSCP {}", tc->value, dscp));
   for (const RoceSettings& x : m.roce) {
     if (maps(x) && f.evidence.size() < 6)
@@ -299,7 +311,8 @@ std::vector<Finding> check_roce(const DoctorMaterial& m) {
   for (const RoceSettings& s : m.roce) {
     order(s, out);
     headroom(s, out);
-    priorities(s, cards, out);
+    priorities(s, out);
+    marks(s, cards, out);
   }
   if (m.roce.size() > 1) agreement(m.roce, out);
   traffic_class(m, out);
@@ -310,12 +323,14 @@ std::vector<Finding> check_roce(const DoctorMaterial& m) {
 
 std::optional<RoceForecast> forecast_roce(std::span<const RoceSettings> settings) {
   const auto it = std::find_if(settings.begin(), settings.end(), [](const RoceSettings& s) { return s.kmin_kb && s.kmax_kb; });
-  if (it == settings.end()) return {};
+  // Nobody runs RoCE below 10 Gb/s, and the model takes every microsecond: minutes there.
+  if (it == settings.end() || it->line_gb_s.value_or(50) < 1) return {};
   const std::vector<int> cards = of_cards(settings);
   RoceForecast out;
   predict::IncastAsk& now = out.now;
   now.senders = 16;
   if (it->line_gb_s) now.line_gb_s = *it->line_gb_s;
+  out.xoff_told = it->xoff_kb.has_value();
   if (it->xoff_kb) now.xoff_kb = *it->xoff_kb;
   now.control.kmin_kb = *it->kmin_kb;
   now.control.kmax_kb = *it->kmax_kb;

@@ -12,7 +12,7 @@ namespace muster::diagnose {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
-constexpr std::size_t kLineMax = 8192, kShown = 200, kEvidence = 4, kRanks = 64;
+constexpr std::size_t kLineMax = 8192, kShown = 200, kEvidence = 4, kRanks = 65536;
 
 struct Sign {
   std::string_view cause;
@@ -123,6 +123,16 @@ bool idle_link(std::string_view low) {
   return speed && *speed < 1;
 }
 
+// "NVRM: Xid (PCI:0000:3b:00): 45, pid=12": what a program did, or what became of it when it was ended. The GPU has nothing.
+bool xid_of_program(std::string_view low) {
+  const std::size_t at = low.find("nvrm: xid");
+  const std::size_t close = at == npos ? npos : low.find("): ", at);
+  if (close == npos) return false;
+  const std::string_view rest = low.substr(close + 3);
+  const auto xid = parse_uint(rest.substr(0, rest.find_first_not_of("0123456789")));
+  return xid && (*xid == 13 || *xid == 31 || *xid == 43 || *xid == 45);
+}
+
 // "n1" of "n1:12:13 [0] NCCL INFO ..."; empty: it is not told.
 std::string host_of(std::string_view line) {
   const std::size_t mark = line.find(" [");
@@ -155,7 +165,8 @@ SignMatch sign_of(std::string_view line) {
   const std::string low = lower(line.substr(0, kLineMax));
   for (const Sign& s : kSigns) {
     const bool here = std::all_of(s.all.begin(), s.all.end(), [&](std::string_view w) { return low.find(w) != npos; });
-    if (here && (s.none.empty() || low.find(s.none) == npos)) return {s.cause, s.confidence};
+    if (!here || (!s.none.empty() && low.find(s.none) != npos) || (s.all[0] == "nvrm: xid" && xid_of_program(low))) continue;
+    return {s.cause, s.confidence};
   }
   if (idle_link(low)) return {"vm_topology", medium};
   return {};
@@ -166,7 +177,7 @@ void SignReader::begin_file(std::string_view name) {
   carry_.clear();
   too_long_ = false;
   number_ = 0;
-  headers_ = averages_ = zeros_ = 0;
+  headers_ = averages_ = 0;
   first_ranks_.clear();
   file_ = printable(name.substr(0, kShown));
 }

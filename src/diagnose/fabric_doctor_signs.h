@@ -59,7 +59,7 @@ class SignReader {
   std::uint32_t number_ = 0;
   std::map<std::string_view, SeenSign> seen_;
   // Of nccl-tests: several that ran at the same time print their beginnings and ends into each other.
-  std::uint32_t headers_ = 0, averages_ = 0, zeros_ = 0;
+  std::uint32_t headers_ = 0, averages_ = 0;
   std::set<std::string> first_ranks_;
   std::set<std::string> with_plugin_, without_plugin_;  // hosts
 };

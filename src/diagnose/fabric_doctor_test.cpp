@@ -78,12 +78,65 @@ TEST(FabricDoctor, RanksAtDifferentNumbersAreSaidToBe) {
   ASSERT_EQ(e.verdicts.size(), 1U);
   EXPECT_EQ(e.verdicts[0].title, "ranks timed out at different collectives: rank 7 at 64088 lags behind rank 0 at 96120");
   EXPECT_TRUE(e.verdicts[0].remedy.starts_with("look at rank 7")) << e.verdicts[0].remedy;
-  m.log.troubles[1].seq = 96120;
-  EXPECT_TRUE(check_timeouts(m.log).empty());
-  // What each had enqueued tells more, and has a finding already.
-  m.log.troubles[1].seq = 64088;
+  // What each had enqueued tells more.
   m.log.troubles.push_back({.kind = NcclTroubleKind::standing, .rank = 7, .seq = 64088, .last_enqueued = 64088});
-  EXPECT_TRUE(check_timeouts(m.log).empty());
+  m.log.troubles.push_back({.kind = NcclTroubleKind::standing, .rank = 0, .seq = 96120, .last_enqueued = 96121});
+  EXPECT_TRUE(examine(m, {}, {}).verdicts[0].title.ends_with("timed out: rank 7 did not come to it"));
+}
+
+TEST(FabricDoctor, CardsOfOneFileAreAllNamed) {
+  DoctorMaterial m;
+  for (const char* name : {"mlx5_0", "mlx5_1"}) m.counters.push_back({"before", name, {{"local_ack_timeout_err", 0}}});
+  for (const char* name : {"mlx5_0", "mlx5_1"}) m.counters.push_back({"after", name, {{"local_ack_timeout_err", 9}}});
+  const Examination e = examine(m, {}, {});
+  ASSERT_EQ(e.verdicts.size(), 1U);
+  EXPECT_EQ(e.verdicts[0].evidence.size(), 2U);
+  EXPECT_TRUE(e.verdicts[0].evidence.back().starts_with("after: mlx5_1: ")) << e.verdicts[0].evidence.back();
+}
+
+TEST(FabricDoctor, FallsOfLongAgoDoNotHideWhatFailsNow) {
+  DoctorMaterial m = of_text("n1:1:2 [0] NCCL WARN Call to ibv_modify_qp failed with error Connection timed out\n");
+  m.counters.push_back({"counters", "mlx5_0", {{"link_downed", 200}}});
+  EXPECT_EQ(cause_of(m), "rdma_unreachable");
+  m.counters.clear();
+  m.errors.push_back({"ibqueryerrors", "leaf1", 3, {{"LinkDownedCounter", 1}, {"SymbolErrorCounter", 2}}});
+  EXPECT_EQ(cause_of(m), "rdma_unreachable") << "every start of a node counts one";
+  m.errors[0].counters[0].second = 37;
+  EXPECT_EQ(cause_of(m), "link_flap");
+}
+
+TEST(FabricDoctor, WhatAProgramDidIsNoFaultOfItsGpu) {
+  EXPECT_EQ(sign_of("[9.1] NVRM: Xid (PCI:0000:3b:00): 79, pid=12, GPU has fallen off").cause, "gpu_fault");
+  EXPECT_EQ(sign_of("[9.1] NVRM: Xid (PCI:0000:3b:00): 48, pid=12").cause, "gpu_fault");
+  for (const char* xid : {"13", "31", "43", "45"})
+    EXPECT_TRUE(sign_of(std::string("[9.1] NVRM: Xid (PCI:0000:3b:00): ") + xid + ", pid=12, name=python").cause.empty()) << xid;
+}
+
+TEST(FabricDoctor, CausesComeInTheOrderOfTheirRanks) {
+  const auto all = known_causes();
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const Cause* x, const Cause* y) { return x->rank < y->rank; }));
+}
+
+TEST(FabricDoctor, AllRanksThatSaySoAreCounted) {
+  std::string text;
+  for (int rank = 0; rank < 100; ++rank) text += "[rank" + std::to_string(rank) + "]: torch.OutOfMemoryError: CUDA\n";
+  const Examination e = examine(of_text(text), {}, {});
+  ASSERT_EQ(e.verdicts.size(), 1U);
+  EXPECT_TRUE(e.verdicts[0].title.ends_with("and 92 more)")) << e.verdicts[0].title;
+}
+
+TEST(FabricDoctor, AnInterfaceIsNoCardWithoutGpuDirect) {
+  DoctorMaterial m;
+  NcclTopology t;
+  t.gpus.resize(2);
+  t.cards.resize(1);
+  t.cards[0].name = "eth0";
+  t.cards[0].gb_s = 25;
+  t.numa_unknown = true;
+  m.topologies.push_back(t);
+  EXPECT_EQ(cause_of(m), "unknown");
+  m.topologies[0].cards[0].name = "mlx5_0";
+  EXPECT_TRUE(has(check_wiring(m), "no_gpudirect"));
 }
 
 TEST(FabricDoctor, AHealthyLogIsUnknownAndSaysWhatWasLookedFor) {
@@ -158,6 +211,13 @@ TEST(FabricDoctor, BandwidthThatFallsApartIsFoundAtItsSize) {
   ASSERT_EQ(e.verdicts.size(), 1U);
   EXPECT_EQ(e.verdicts[0].cause, "size_collapse");
   EXPECT_NE(e.verdicts[0].title.find("64 MiB"), std::string::npos) << e.verdicts[0].title;
+}
+
+TEST(FabricDoctor, ARowWithoutATimeIsNoCollapse) {
+  DoctorMaterial m;
+  m.benches.push_back(table({{16 << 20, 24}, {32 << 20, 29.5}, {64 << 20, 30}}));
+  m.benches[0].runs[0].rows[1].out.reset();
+  EXPECT_FALSE(has(check_tables(m), "size_collapse"));
 }
 
 TEST(FabricDoctor, ATableThatRisesNeverCollapses) {
@@ -247,6 +307,31 @@ TEST(Roce, PrioritiesAgreeAndAreMarked) {
   EXPECT_TRUE(has(check_roce(m), "roce_trust"));
 }
 
+TEST(Roce, WhatACardMarksMayStandInAnotherFile) {
+  DoctorMaterial m;
+  RoceSettings marks;
+  marks.file = "ecn.txt";
+  marks.what = "ecn";
+  marks.ecn = std::vector<int>{3};
+  m.roce = {card(), marks};
+  EXPECT_FALSE(has(check_roce(m), "roce_ecn_off"));
+  m.roce[1].ecn->clear();
+  const auto found = check_roce(m);
+  ASSERT_TRUE(has(found, "roce_ecn_off"));
+  const auto f = std::find_if(found.begin(), found.end(), [](const Finding& x) { return x.cause == "roce_ecn_off"; });
+  EXPECT_EQ(f->evidence[0], "ecn.txt: ecn: PFC on 3, ECN on none");
+}
+
+TEST(Roce, AClassThatNobodySetIsNotSure) {
+  DoctorMaterial m;
+  m.roce.push_back(card());
+  m.log.settings.push_back({"NCCL_DEBUG", "INFO", {}, {}});
+  const auto found = check_roce(m);
+  const auto f = std::find_if(found.begin(), found.end(), [](const Finding& x) { return x.cause == "roce_class"; });
+  ASSERT_NE(f, found.end());
+  EXPECT_EQ(f->confidence, Confidence::medium) << "the cards may have one of their own";
+}
+
 RoceSettings leaf() {
   RoceSettings s = card();
   s.file = "config_db.json";
@@ -326,6 +411,15 @@ TEST(Roce, TwoReadingsAreARateOneIsHistory) {
             found.end());
 }
 
+TEST(Roce, WhatTheEarlierReadingDoesNotTellDidNotGrow) {
+  DoctorMaterial m;
+  m.counters.push_back({"before", "", {{"rx_packets", 1}}});
+  m.counters.push_back({"after", "", {{"rx_packets", 2}, {"local_ack_timeout_err", 9}, {"rx_out_of_buffer", 5}}});
+  EXPECT_TRUE(check_counters(m).empty());
+  m.counters[0].value["rx_out_of_buffer"] = 0;
+  EXPECT_TRUE(check_counters(m).empty()) << "of sockets, and not of RDMA";
+}
+
 TEST(Roce, ALinkThatErrsOrGoesDownIsTold) {
   DoctorMaterial m;
   m.counters.push_back({"before", "", {{"rx_symbol_err_phy", 3}, {"link_down_events_phy", 1}}});
@@ -391,9 +485,17 @@ TEST(Roce, TheForecastIsOfAModelAndNotWorseThanNow) {
   s.xoff_kb = 2000;
   const auto f = forecast_roce(std::vector<RoceSettings>{s});
   ASSERT_TRUE(f);
+  EXPECT_TRUE(f->xoff_told);
   EXPECT_TRUE(f->now_orderly);
   EXPECT_LE(f->proposed_figures.paused, f->now_figures.paused + 0.01) << "marks are not traded for pauses";
   EXPECT_LE(f->proposed_figures.last_s, f->now_figures.last_s);
+  s.xoff_kb.reset();
+  const auto guess = forecast_roce(std::vector<RoceSettings>{s});
+  ASSERT_TRUE(guess);
+  EXPECT_FALSE(guess->xoff_told);
+  s.line_gb_s = 0.125;
+  EXPECT_FALSE(forecast_roce(std::vector<RoceSettings>{s})) << "1 Gb/s would take minutes, and nobody runs RoCE on it";
+  s.line_gb_s.reset();
   s.xoff_kb = 1000;
   const auto late = forecast_roce(std::vector<RoceSettings>{s});
   ASSERT_TRUE(late);

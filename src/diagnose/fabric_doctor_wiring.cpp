@@ -43,8 +43,16 @@ void narrow(const std::vector<PciPort>& ports, std::vector<Finding>& out) {
   if (!f.evidence.empty()) out.push_back(std::move(f));
 }
 
+// "eth0", "ens5", "bond0", "ib0": a network of sockets, whatever its speed. Cards are "mlx5_0", "rocep1s0", "rdmap16s27".
+bool interface_name(std::string_view n) {
+  for (const std::string_view p : {"eth", "eno", "ens", "enp", "enP", "enx", "bond", "team", "veth", "docker", "br-"}) {
+    if (n.starts_with(p)) return true;
+  }
+  return n == "lo" || (n.size() > 2 && n.starts_with("ib") && n[2] >= '0' && n[2] <= '9');
+}
+
 // A real card: NCCL also lists interfaces as cards.
-bool rdma_card(const TopologyPart& c) { return c.gb_s >= 5 && c.name != "lo"; }
+bool rdma_card(const TopologyPart& c) { return c.gb_s >= 5 && !interface_name(c.name); }
 
 bool share_switch(const TopologyPart& x, const TopologyPart& y) {
   return !x.switches.empty() && !y.switches.empty() && x.switches.back() == y.switches.back();
@@ -99,14 +107,17 @@ void matrix(const GpuMatrix& m, std::vector<Finding>& out) {
 }
 
 void counters(const std::vector<PortErrors>& ports, std::vector<Finding>& out) {
-  Finding down = finding_of(*cause_named("link_flap"), Confidence::medium);
-  Finding errors = finding_of(*cause_named("link_errors"), Confidence::medium);
+  // They count from when they were last cleared: a link goes down at every start of its node, and comes up with an error or two.
+  constexpr std::uint64_t kUsual = 10;
+  Finding down = finding_of(*cause_named("link_flap"), Confidence::low);
+  Finding errors = finding_of(*cause_named("link_errors"), Confidence::low);
   for (const PortErrors& p : ports) {
     for (const auto& [name, n] : p.counters) {
       const bool falls = name.starts_with("LinkDowned") && n > 0;
       const bool fails = n > 0 && (name.starts_with("SymbolError") || name.starts_with("PortRcvErrors") ||
                                    name.starts_with("LocalLinkIntegrity") || name.starts_with("LinkErrorRecovery"));
       Finding& f = falls ? down : errors;
+      if ((falls || fails) && n > kUsual) f.confidence = Confidence::medium;
       if ((falls || fails) && f.evidence.size() < 6)
         f.evidence.push_back(fmt::format("{}: {} port {}: {} {}", p.file, p.node, p.port, name, n));
     }
@@ -124,6 +135,7 @@ double bus_of(const NcclTestRow& r) {
 void collapse(const NcclTestLog& log, const NcclTestRun& run, std::vector<Finding>& out) {
   const NcclTestRow* best = nullptr;
   for (const NcclTestRow& r : run.rows) {
+    if (r.best() == nullptr) continue;
     const double now = bus_of(r);
     if (best != nullptr && r.bytes > best->bytes && r.bytes >= 1 << 20 && bus_of(*best) >= 0.5 && now < 0.65 * bus_of(*best)) {
       Finding f = finding_of(*cause_named("size_collapse"), Confidence::high);
@@ -155,7 +167,7 @@ void corrupt(const NcclTestLog& log, const NcclTestRun& run, std::vector<Finding
   if (wrong <= 0 || c == nullptr) return;
   Finding f = finding_of(*c, Confidence::high);
   f.title = fmt::format("{}{} gave {:.0f} wrong values", run.program.empty() ? "an exchange" : run.program,
-                        run.ranks > 0 ? fmt::format(" over {} GPUs", run.ranks) : "", wrong);
+                        run.ranks > 0 ? fmt::format(" over {} {}", run.ranks, run.ranks == 1 ? "GPU" : "GPUs") : "", wrong);
   f.evidence = std::move(evidence);
   f.expected = "0 wrong values";
   f.achieved = fmt::format("{:.0f} wrong values", wrong);

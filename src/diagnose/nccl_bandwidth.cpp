@@ -85,7 +85,10 @@ void conclude(JudgedRun& run, double most_bus, double least_s) {
 }
 
 std::string device_of(const JudgedRun& run) {
-  return fmt::format("{} over {} GPUs{}{}", run.what, run.ranks, run.gpu.empty() ? "" : " " + run.gpu,
+  const std::string gpus = run.ranks > 0     ? fmt::format(" over {} {}", run.ranks, run.ranks == 1 ? "GPU" : "GPUs")
+                           : run.gpu.empty() ? ""
+                                             : " over GPUs";  // how many is not told
+  return fmt::format("{}{}{}{}", run.what, gpus, run.gpu.empty() ? "" : " " + run.gpu,
                      run.nodes > 1 ? fmt::format(" of {} nodes", run.nodes) : "");
 }
 

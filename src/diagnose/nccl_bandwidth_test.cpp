@@ -121,6 +121,18 @@ TEST(NcclBandwidth, WrongValuesComeFirst) {
   EXPECT_EQ(found[0].title, "all_reduce over 8 GPUs h100 gave 5 wrong values");
 }
 
+TEST(NcclBandwidth, HowManyGpusIsSaidOnlyWhereItIsTold) {
+  const Yard y;
+  NcclTestLog log = run_of(y, 1, 1);
+  log.runs[0].rows[2].out->wrong = 5;
+  log.runs[0].ranks = 0;
+  EXPECT_EQ(find_in_runs(judge_runs(log, y.yardstick()))[0].title, "all_reduce over GPUs h100 gave 5 wrong values");
+  log.runs[0].gpu.clear();
+  EXPECT_EQ(find_in_runs(judge_runs(log, y.yardstick()))[0].title, "all_reduce gave 5 wrong values");
+  log.runs[0].ranks = 1;
+  EXPECT_EQ(find_in_runs(judge_runs(log, y.yardstick()))[0].title, "all_reduce over 1 GPU gave 5 wrong values");
+}
+
 TEST(NcclBandwidth, ChangesOfALevel) {
   std::vector<double> v(40, 1.0);
   EXPECT_FALSE(level_change(v));

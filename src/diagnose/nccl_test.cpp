@@ -259,5 +259,21 @@ TEST(NcclFindings, WhoIsBehindAtATimeout) {
   EXPECT_EQ(f.evidence[1], "last enqueued: 117 there, 120 on the others");
 }
 
+TEST(NcclFindings, RanksAtDifferentNumbersDidNotTimeOutInOneCollective) {
+  NcclLog log;
+  log.troubles.push_back({.kind = NcclTroubleKind::timeout, .group = "0", .op = "ALLREDUCE", .rank = 0, .seq = 96120});
+  log.troubles.push_back({.kind = NcclTroubleKind::timeout, .group = "0", .op = "ALLREDUCE", .rank = 7, .seq = 64088});
+  EXPECT_EQ(only(log).title, "ranks timed out at different collectives of group 0: rank 7 at 64088 lags behind rank 0 at 96120");
+  // One of them alone tells how far it came.
+  log.troubles.push_back({.kind = NcclTroubleKind::standing, .group = "0", .rank = 7, .seq = 64088, .last_enqueued = 64088});
+  EXPECT_TRUE(only(log).title.starts_with("ranks timed out at different collectives")) << only(log).title;
+  log.troubles.pop_back();
+  log.troubles[1].seq = 96120;
+  EXPECT_EQ(only(log).title, "ALLREDUCE number 96120 of group 0 timed out on 2 ranks");
+  log.troubles.pop_back();
+  log.troubles[0].rank = -1;
+  EXPECT_EQ(only(log).title, "ALLREDUCE number 96120 of group 0 timed out") << "which ranks is not told";
+}
+
 }  // namespace
 }  // namespace muster::diagnose

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -173,29 +175,76 @@ Finding ports(const NcclLog& log) {
 
 // Where the ranks of a group stood when the watchdog ended it.
 struct Standing {
-  std::int64_t enqueued = -1, completed = -1, timed_out = -1;
+  std::int64_t enqueued = -1;
+  const NcclTrouble* timed_out = nullptr;  // the first collective that did
 };
+using Standings = std::map<int, Standing>;  // by rank
+using Troubles = std::vector<const NcclTrouble*>;
 
-Finding timeout_of(const NcclLog& log, const std::string& group, const std::vector<const NcclTrouble*>& all) {
-  std::map<int, Standing> ranks;
-  const NcclTrouble* first = nullptr;
+Standings standings(const Troubles& all) {
+  Standings ranks;
   for (const NcclTrouble* t : all) {
-    if (first == nullptr || (first->kind != NcclTroubleKind::timeout && t->kind == NcclTroubleKind::timeout)) first = t;
     if (t->rank < 0) continue;
     Standing& s = ranks[t->rank];
     s.enqueued = std::max(s.enqueued, t->last_enqueued);
-    s.completed = std::max(s.completed, t->last_completed);
-    if (t->kind == NcclTroubleKind::timeout && (s.timed_out < 0 || t->seq < s.timed_out)) s.timed_out = t->seq;
+    if (t->kind == NcclTroubleKind::timeout && t->seq >= 0 && (s.timed_out == nullptr || t->seq < s.timed_out->seq))
+      s.timed_out = t;
+  }
+  return ranks;
+}
+
+// Ranks that had enqueued less than others: these do not come to what the others wait in.
+std::vector<std::string> not_come(const Standings& ranks) {
+  std::int64_t most = -1;
+  for (const auto& [rank, s] : ranks) most = std::max(most, s.enqueued);
+  std::vector<std::string> behind;
+  for (const auto& [rank, s] : ranks) {
+    if (s.enqueued >= 0 && s.enqueued < most) behind.push_back(fmt::format("{}", rank));
+  }
+  return behind;
+}
+
+// Ranks that wait for each other in different collectives: what timed out is not one operation on all of them.
+std::optional<Finding> uneven(const NcclLog& log, const std::string& group, const Standings& ranks) {
+  Troubles lines;
+  for (const auto& [rank, s] : ranks) {
+    if (s.timed_out != nullptr) lines.push_back(s.timed_out);
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const auto* x, const auto* y) { return x->seq < y->seq; });
+  if (lines.empty() || lines.front()->seq == lines.back()->seq) return {};
+  const std::int64_t most = lines.back()->seq;
+  std::vector<std::string> behind, ahead;
+  for (const NcclTrouble* t : lines)
+    (t->seq < most ? behind : ahead)
+        .push_back(t->seq < most ? fmt::format("{} at {}", t->rank, t->seq) : fmt::format("{}", t->rank));
+  Finding f;
+  f.cause = "collective_timeout";
+  f.title = fmt::format("ranks timed out at different collectives{}: rank {} {} behind rank {} at {}",
+                        group.empty() ? "" : " of group " + group, some(behind, kNamed), behind.size() == 1 ? "lags" : "lag",
+                        some(ahead, kNamed), most);
+  for (const NcclTrouble* t : lines) {
+    if (f.evidence.size() < 4) f.evidence.push_back(fmt::format("{}: rank {}: {}", at(log, t->at), t->rank, t->text));
+  }
+  f.remedy = fmt::format(
+      "look at rank {} first: its last stack (py-spy dump), its node's kernel log and GPUs; then at code in which ranks do not "
+      "call the same collectives{}. The flight recorder's dumps of all ranks tell the call (muster diagnose)",
+      some(behind, kNamed), group.empty() ? ". These lines name no group: numbers of two groups do not compare" : "");
+  f.verify = "the ranks stand at the same number in the next run, or none times out";
+  f.confidence = Confidence::medium;
+  return f;
+}
+
+Finding timeout_of(const NcclLog& log, const std::string& group, const Troubles& all, const Standings& ranks) {
+  const NcclTrouble* first = nullptr;
+  for (const NcclTrouble* t : all) {
+    if (first == nullptr || (first->kind != NcclTroubleKind::timeout && t->kind == NcclTroubleKind::timeout)) first = t;
   }
   std::int64_t most = -1, least = INT64_MAX;
-  std::vector<std::string> behind;
   for (const auto& [rank, s] : ranks) {
     most = std::max(most, s.enqueued);
     if (s.enqueued >= 0) least = std::min(least, s.enqueued);
   }
-  for (const auto& [rank, s] : ranks) {
-    if (s.enqueued >= 0 && s.enqueued < most) behind.push_back(fmt::format("{}", rank));
-  }
+  const std::vector<std::string> behind = not_come(ranks);
   Finding f;
   const std::string name = group.empty() ? "" : fmt::format(" of group {}", group);
   const std::string what = fmt::format("{}{}{}", words_or(first->op, "a collective"),
@@ -209,7 +258,8 @@ Finding timeout_of(const NcclLog& log, const std::string& group, const std::vect
                     some(behind, kNamed));
     f.confidence = Confidence::high;
   } else {
-    f.title = fmt::format("{} timed out on {} {}", what, ranks.size(), ranks.size() == 1 ? "rank" : "ranks");
+    f.title = fmt::format("{} timed out{}", what,
+                          ranks.empty() ? "" : fmt::format(" on {} {}", ranks.size(), ranks.size() == 1 ? "rank" : "ranks"));
     if (most >= 0) f.evidence.push_back(fmt::format("all that said so had enqueued up to {}", most));
     std::uint32_t size = 0;
     for (const NcclComm& c : log.comms) size = std::max(size, c.ranks);
@@ -229,7 +279,7 @@ Finding timeout_of(const NcclLog& log, const std::string& group, const std::vect
 }
 
 std::vector<Finding> timeouts(const NcclLog& log) {
-  std::map<std::string, std::vector<const NcclTrouble*>> groups;
+  std::map<std::string, Troubles> groups;
   for (const NcclTrouble& t : log.troubles) {
     if (t.kind == NcclTroubleKind::timeout || t.kind == NcclTroubleKind::standing) groups[t.group].push_back(&t);
   }
@@ -242,10 +292,17 @@ std::vector<Finding> timeouts(const NcclLog& log) {
       groups.erase(none);
     }
   }
-  std::vector<Finding> out;
+  // Those that name the rank to look at before the rest.
+  std::vector<Finding> out, rest;
   for (const auto& [group, all] : groups) {
-    if (out.size() < 8) out.push_back(timeout_of(log, group, all));
+    const Standings ranks = standings(all);
+    const bool behind = !not_come(ranks).empty();
+    auto differ = behind ? std::optional<Finding>() : uneven(log, group, ranks);
+    const bool names = behind || differ;
+    (names ? out : rest).push_back(differ ? std::move(*differ) : timeout_of(log, group, all, ranks));
   }
+  std::move(rest.begin(), rest.end(), std::back_inserter(out));
+  if (out.size() > kNamed) out.resize(kNamed);
   return out;
 }
 

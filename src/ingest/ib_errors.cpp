@@ -156,7 +156,8 @@ CounterReading counter_reading(const IbErrors& errors) {
 // SymbolErrorCounter:..............0
 CounterReading parse_perfquery(std::string_view text) {
   CounterReading out;
-  bool of_port = false;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> known;  // places, by lid and port
+  PortCounters* at = nullptr;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view s = trim(text.substr(0, std::min(end, kIbLineMax)));
@@ -166,19 +167,30 @@ CounterReading parse_perfquery(std::string_view text) {
       std::string_view rest = s.substr(lid_at + 4);
       const auto lid = parse_uint(word(rest));
       const auto port = parse_uint(word(rest) == "port" ? word(rest) : std::string_view());
-      of_port = lid && *lid <= 0xFFFF && port && *port <= 254 && out.ports.size() < kIbPortsMax;
-      if (of_port) out.ports.push_back({{0, "lid " + std::to_string(*lid), static_cast<int>(*port)}, {}});
+      at = nullptr;
+      if (!lid || *lid > 0xFFFF || !port || *port > 254 || out.ports.size() >= kIbPortsMax) continue;
+      const auto [place, fresh] = known.try_emplace({*lid, *port}, out.ports.size());
+      if (fresh) out.ports.push_back({{0, "lid " + std::to_string(*lid), static_cast<int>(*port)}, {}});
+      at = &out.ports[place->second];
       continue;
     }
     const std::size_t colon = s.find(":.");
-    if (!of_port || colon == npos || colon == 0 || colon > 64) continue;
+    if (at == nullptr || colon == npos || colon == 0 || colon > 64) continue;
     const std::string_view name = s.substr(0, colon), value = s.substr(std::min(s.find_first_not_of('.', colon + 1), s.size()));
     if (name == "PortSelect" || name.substr(0, 13) == "CounterSelect") continue;
     const auto number = parse_uint(value);
-    auto& values = out.ports.back().values;
-    if (number && values.size() < kIbCountersMax) values.emplace_back(kept(name), *number);
+    if (!number) continue;
+    // A port may come twice, plain and extended, and has both's counters: of one name the extended one is not cut off.
+    auto& values = at->values;
+    const auto same = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == name; });
+    if (same != values.end()) {
+      same->second = std::max(same->second, *number);
+    } else if (values.size() < kIbCountersMax) {
+      values.emplace_back(kept(name), *number);
+    }
   }
   out.complete = !out.ports.empty();
+  out.lists_all = true;
   return out;
 }
 

@@ -102,6 +102,18 @@ TEST(IbErrors, reads_perfquery_port_by_port) {
   EXPECT_EQ(parse_counters(kText).ports.at(0).port.say(), "leaf-000[9]");
 }
 
+// Errors that were there before are no growth, whichever of the two parts of a port tells of them.
+TEST(IbErrors, a_port_that_perfquery_tells_of_twice_is_one) {
+  const CounterReading r = parse_perfquery(
+      "# Port counters: Lid 2 port 1 (CapMask: 0x1300)\nSymbolErrorCounter:..............500\n"
+      "PortXmitPkts:....................4294967295\n"
+      "# Port extended counters: Lid 2 port 1 (CapMask: 0x1300)\nPortXmitPkts:....................9000000000\n");
+  ASSERT_EQ(r.ports.size(), 1u);
+  ASSERT_EQ(r.ports[0].values.size(), 2u);
+  EXPECT_EQ(r.ports[0].values[1].second, 9000000000u);
+  EXPECT_TRUE(counter_growth(r, r, 60).empty());
+}
+
 TEST(IbErrors, reads_a_fabric_with_injected_errors) {
   const char* data = std::getenv("MUSTER_DATA");
   std::ifstream in(std::string(data != nullptr ? data : "/nowhere") + "/fabric/faults_ft2_64/ibqueryerrors_data.out");

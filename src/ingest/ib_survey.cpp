@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 constexpr std::uint32_t kPortMax = 254;
+constexpr std::uint32_t kSameIdMax = 256;  // blocks of one id: all are looked through for each of their cables
 
 struct Block {
   std::string_view id;
@@ -25,6 +26,7 @@ struct Block {
   bool repeated = false;            // says what a block before it said
   std::int32_t lid = -1;            // -1: not told
   std::uint32_t next = kNone;       // another block of the same id
+  std::uint32_t same = 1;           // of the first of an id: how many there are
   std::uint32_t node = kNone;       // of a switch
   std::vector<std::uint32_t> told;  // by port: index of what is told of it
 };
@@ -122,6 +124,8 @@ class SurveyReader {
     if (name && is_switch) b.lid = lid_in(s);
     const auto [at, fresh] = by_id_.try_emplace(b.id, static_cast<std::uint32_t>(blocks_.size()));
     if (!fresh) {
+      if (++blocks_[at->second].same > kSameIdMax)
+        return bad(fmt::format("the id {} is there more than {} times", printable(b.id), kSameIdMax));
       b.next = blocks_[at->second].next;
       blocks_[at->second].next = static_cast<std::uint32_t>(blocks_.size());
     }

@@ -129,6 +129,15 @@ TEST(IbSurvey, TheSameDumpTwiceIsOneFabric) {
   EXPECT_TRUE(s->oddities.empty());
 }
 
+// Each cable of such a device is looked for in all blocks of its id, which must not take minutes.
+TEST(IbSurvey, AnIdThatComesAgainAndAgainIsRefused) {
+  std::string text;
+  for (int i = 0; i < 257; ++i) text += "Switch 8 \"S-1\" # \"s" + std::to_string(i) + "\"\n[1] \"S-1\"[2] # \"x\" lid 1 4xHDR\n";
+  const auto s = parse_ib_survey(text, "f.net");
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().what, "f.net:513: the id S-1 is there more than 256 times");
+}
+
 TEST(IbSurvey, FilesWrittenForIbsimByHand) {
   const auto s = parse_ib_survey(
       "Switch 8 \"Sw1\"\n[1] \"H1\"[1]\n[2] \"H2\"\n\nHca 1 \"H1\"\n[1] \"Sw1\"[1]\n\nHca 1 \"H2\"\n[1] \"Sw1\"[2]\n", "x");

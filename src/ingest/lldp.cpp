@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -191,11 +192,15 @@ class LineReader {
       std::string_view who = trim(s.substr(0, at));
       if (!who.empty() && who.back() == ':') who.remove_suffix(1);
       const std::string_view rest = s.substr(at + kInterface.size());
-      plain_ = neighbour(who.empty() ? host_ : who, trim(rest.substr(0, rest.find(','))), true) != nullptr ? out_.size() : 0;
+      const LldpNeighbour* n = neighbour(who.empty() ? host_ : who, trim(rest.substr(0, rest.find(','))), true);
+      plain_[std::string(who)] = n != nullptr ? out_.size() : 0;
       return;
     }
-    if (plain_ == 0) return;
-    LldpNeighbour& n = out_[plain_ - 1];
+    // pdsh prints the lines of several hosts as they come, one's between another's.
+    auto told_by = plain_.find(s.substr(0, s.find_first_of(": \t")));
+    if (told_by == plain_.end()) told_by = plain_.find("");
+    if (told_by == plain_.end() || told_by->second == 0) return;
+    LldpNeighbour& n = out_[told_by->second - 1];
     const auto after = [&](std::string_view key) {
       const std::size_t at = s.find(key);
       return at == npos ? std::string_view() : trim(s.substr(at + key.size()));
@@ -213,7 +218,8 @@ class LineReader {
   std::string_view host_;
   std::vector<LldpNeighbour>& out_;
   std::map<std::pair<std::string, std::string>, std::size_t> at_;  // by who tells and where
-  std::size_t plain_ = 0;                                          // one more than the place of the one being read; 0: none
+  // By the name before the lines: one more than the place of the one being read; 0: none.
+  std::map<std::string, std::size_t, std::less<>> plain_;
 };
 
 // ---- the fabric
@@ -269,6 +275,9 @@ class FabricMaker {
  public:
   explicit FabricMaker(double gb_s) : gb_s_(gb_s) {}
 
+  // Before all: who is asked goes by the name it was asked under.
+  void teller(const LldpNeighbour& n) { tellers_.insert(n.host); }
+
   // First all that are switches: a host is only known as one by nobody saying otherwise.
   void device(const LldpNeighbour& n) {
     Device& d = devices_[name(n)];
@@ -306,7 +315,12 @@ class FabricMaker {
     std::string id;
   };
 
-  static std::string name(const LldpNeighbour& n) { return n.far_name.empty() ? n.far_id : n.far_name; }
+  // Devices announce their full names, "leaf01.dc1.example.com", where those who ask them say "leaf01".
+  std::string name(const LldpNeighbour& n) const {
+    const std::string& full = n.far_name.empty() ? n.far_id : n.far_name;
+    std::string first = full.substr(0, full.find('.'));
+    return tellers_.contains(full) || !tellers_.contains(first) ? full : first;
+  }
 
   Result<std::pair<std::uint32_t, std::uint16_t>> end(const std::string& device, const std::string& port) {
     if (device.empty()) return fail(Code::bad_input, "a neighbour has neither a name nor an id", "give all that lldpctl prints");
@@ -317,6 +331,12 @@ class FabricMaker {
     if (fresh) known->second = fabric_.add({label, guid(label, forwards ? it->second.id : ""), forwards, {}});
     if (!forwards) return std::pair(known->second, std::uint16_t{1});
     const std::uint32_t number = port_number(port, it->second.port_first);
+    const std::vector<std::uint32_t> in_name = numbers_of(port);
+    if (number == 0 && !in_name.empty() && in_name.size() <= 3 && in_name.back() == 0) {
+      return fail(Code::bad_input,
+                  fmt::format("the port \"{}\" of switch {} is number 0, and ports are counted from 1", port, device),
+                  "leave the lines of that port out: its cable cannot be compared");
+    }
     if (number == 0 || number > UINT16_MAX) {
       return fail(Code::bad_input, fmt::format("the port \"{}\" of switch {} has no number in its name", port, device),
                   "have the switch announce its ports by name (ifname)");
@@ -335,6 +355,7 @@ class FabricMaker {
   }
 
   double gb_s_;
+  std::set<std::string> tellers_;
   std::map<std::string, Device> devices_;
   std::map<std::string, std::uint32_t> ids_;
   Fabric fabric_;
@@ -386,6 +407,7 @@ Result<std::vector<LldpNeighbour>> parse_lldp(std::string_view text, std::string
 
 Result<Fabric> lldp_fabric(std::span<const LldpNeighbour> neighbours, double gb_s) {
   FabricMaker maker(gb_s);
+  for (const LldpNeighbour& n : neighbours) maker.teller(n);
   for (const LldpNeighbour& n : neighbours) maker.device(n);
   for (const LldpNeighbour& n : neighbours) {
     if (auto ok = maker.cable(n); !ok) return tl::unexpected(ok.error());

@@ -33,7 +33,7 @@ bool looks_like_lldp(std::string_view text);
 // Each port of a host is an endpoint, "gpu0063 eth2", and has a cable of `gb_s` where the rate is not told. A device forwards
 // that says so or whose operating system is a switch's; hosts that bridge for their containers are told apart by theirs. A
 // switch's port is the number in its name: 17 of "swp17", "Ethernet1/17" and Arista's "Ethernet17/1"; of a port that was split,
-// "swp17s1", it is 1701.
+// "swp17s1", it is 1701. A device that announces its full name has the one it was asked under, where it was asked: "leaf01".
 Result<Fabric> lldp_fabric(std::span<const LldpNeighbour> neighbours, double gb_s);
 
 }  // namespace muster

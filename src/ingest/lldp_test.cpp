@@ -96,6 +96,41 @@ TEST(Lldp, reads_what_people_read) {
   EXPECT_EQ(lldp_fabric(*n, 50)->links[1].port, 17);
 }
 
+// As pdsh prints what several hosts say at once.
+TEST(Lldp, lines_of_hosts_that_come_between_each_others_stay_theirs) {
+  const auto n = parse_lldp(
+      "gpu1: Interface:    eth0, via: LLDP, RID: 1, Time: 0 day, 00:00:22\n"
+      "gpu2: Interface:    eth0, via: LLDP, RID: 1, Time: 0 day, 00:00:21\n"
+      "gpu1:     SysName:      leaf01\ngpu2:     SysName:      leaf02\n"
+      "gpu2:     PortID:       ifname swp2\ngpu1:     PortID:       ifname swp1\n",
+      "plain");
+  ASSERT_TRUE(n.has_value()) << n.error().what;
+  ASSERT_EQ(n->size(), 2u);
+  EXPECT_EQ((*n)[0].host + " " + (*n)[0].far_name + " " + (*n)[0].far_port, "gpu1 leaf01 swp1");
+  EXPECT_EQ((*n)[1].host + " " + (*n)[1].far_name + " " + (*n)[1].far_port, "gpu2 leaf02 swp2");
+}
+
+TEST(Lldp, full_names_that_devices_announce_are_of_those_who_were_asked) {
+  std::string text(kPairs);
+  for (const std::string_view name : {"chassis.name=leaf01", "chassis.name=gpu1"})
+    text.insert(text.find(name) + name.size(), ".dc1.example.com");
+  const auto f = lldp_fabric(*parse_lldp(text, "pairs"), 50);
+  ASSERT_TRUE(f.has_value()) << f.error().what;
+  ASSERT_EQ(f->nodes.size(), 2u);
+  EXPECT_EQ(f->nodes[0].name, "gpu1 eth0");
+  EXPECT_EQ(f->nodes[1].name, "leaf01");
+  EXPECT_TRUE(f->nodes[1].is_switch);
+  EXPECT_EQ(f->links.size(), 2u);
+}
+
+TEST(Lldp, a_port_with_number_0_is_refused_as_such) {
+  std::string text(kPairs);
+  for (std::size_t at = text.find("Ethernet8"); at != std::string::npos; at = text.find("Ethernet8")) text[at + 8] = '0';
+  const auto f = lldp_fabric(*parse_lldp(text, "pairs"), 50);
+  ASSERT_FALSE(f.has_value());
+  EXPECT_EQ(f.error().what, "the port \"Ethernet0\" of switch leaf01 is number 0, and ports are counted from 1");
+}
+
 TEST(Lldp, what_cannot_be_a_network_is_refused_with_a_reason) {
   for (const char* bad : {"", "hello", "{", "{}", "[1]", "{\"a\": 1}", "lldp.eth0.chassis.name=leaf01\n"}) {
     const auto n = parse_lldp(bad, "f");

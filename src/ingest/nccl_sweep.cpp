@@ -121,13 +121,16 @@ Forced forced_way(const NcclTestRun& run, const NcclLog& log) {
   const std::string algorithm = setting(run, log, "NCCL_ALGO", mixed), protocol = setting(run, log, "NCCL_PROTO", mixed);
   Forced out;
   out.way.own = algorithm.empty() && protocol.empty();
-  if (mixed) out.why_not = "NCCL_ALGO or NCCL_PROTO has several values in it: one launch a file";
   const auto channels = parse_uint(setting(run, log, "NCCL_MAX_NCHANNELS", mixed));
   const auto least = parse_uint(setting(run, log, "NCCL_MIN_NCHANNELS", mixed));
   if (channels && least && *channels == *least && *channels <= kChannelsMax)
     out.way.channels = static_cast<std::uint32_t>(*channels);
   if (const auto buffer = parse_uint(setting(run, log, "NCCL_BUFFSIZE", mixed)); buffer && *buffer <= kBufferMax)
     out.way.buffer_bytes = *buffer;
+  if (mixed) {
+    out.why_not = "NCCL_ALGO, NCCL_PROTO, the channels or NCCL_BUFFSIZE have several values in it: one launch a file";
+    return out;
+  }
   if (out.way.own) {
     if (out.way.channels != 0) out.why_not = "NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS are set, but no algorithm";
     return out;
@@ -144,10 +147,11 @@ Forced forced_way(const NcclTestRun& run, const NcclLog& log) {
 
 std::optional<NcclWay> picked(const NcclLog& log, Collective op, double bytes) {
   for (const NcclPick& p : log.picks) {
+    if (p.bytes != bytes) continue;
     const auto of = p.op.empty() ? std::optional(op) : collective_of(p.op);
     const auto a = nccl_algorithm(p.algorithm);
     const auto q = nccl_protocol(p.protocol);
-    if (of != op || p.bytes != bytes || !a || !q) continue;
+    if (of != op || !a || !q) continue;
     return NcclWay{false, *a, *q, static_cast<std::uint32_t>(std::max(0, p.channels)), 0};
   }
   return {};

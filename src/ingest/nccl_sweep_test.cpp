@@ -111,6 +111,31 @@ TEST(NcclSweep, NcclsLogTellsWhatHalfASettingCameTo) {
   EXPECT_EQ(alone.picks[0].way.channels, 2u);
 }
 
+// Two launches in one log: whose times these are cannot be told, whichever setting they differ in.
+TEST(NcclSweep, SettingsWithSeveralValuesAreLeftOut) {
+  const auto tests = parse_nccl_tests(json(""), "x.json");
+  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE"}) {
+    NcclLog log;
+    const auto set = [&](const char* key, const char* value) {
+      NcclSetting s;
+      s.name = key;
+      s.value = value;
+      log.settings.push_back(s);
+    };
+    set("NCCL_ALGO", "Ring");
+    set("NCCL_PROTO", "LL");
+    set("NCCL_MIN_NCHANNELS", "8");
+    set("NCCL_MAX_NCHANNELS", "8");
+    set("NCCL_BUFFSIZE", "4194304");
+    EXPECT_EQ(tune_input(*tests, log, {}).runs.size(), 1u) << name;
+    set(name, "2");
+    const TuneInput in = tune_input(*tests, log, {});
+    EXPECT_TRUE(in.runs.empty()) << name;
+    ASSERT_EQ(in.notes.size(), 1u) << name;
+    EXPECT_NE(in.notes[0].find("several values"), std::string::npos) << in.notes[0];
+  }
+}
+
 TEST(NcclSweep, LaunchesAreNumberedByWay) {
   TuneInput in = of_json("");
   in.add(of_json(R"("NCCL_ALGO=Ring","NCCL_PROTO=LL")"));

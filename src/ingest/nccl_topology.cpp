@@ -59,7 +59,7 @@ struct Builder {
     } else if (name == "net" && out.cards.size() < kTopologyPartsMax) {
       out.cards.push_back(part(kept(attribute(a, "name")), line));
       out.cards.back().gb_s = number_of(a, "speed", 1e8) / 8000;  // Mb/s
-      out.cards.back().gdr = attribute(a, "gdr") == "1";
+      out.cards.back().gdr = attribute(a, "gdr") != "0";          // files of a provider do not tell
     }
   }
 };

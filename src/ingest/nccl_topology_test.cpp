@@ -36,6 +36,13 @@ TEST(NcclTopology, GpusAndCardsBelowTheirSwitches) {
   EXPECT_FALSE(t->numa_unknown);
 }
 
+TEST(NcclTopology, ACardThatSaysNothingOfGpuDirectIsNotWithout) {
+  const auto t = parse_nccl_topology(
+      "<system version=\"1\"><cpu numaid=\"0\"><nic><net name=\"mlx5_0\" speed=\"400000\"/></nic></cpu></system>", "a.xml");
+  ASSERT_TRUE(t) << t.error().what;
+  EXPECT_TRUE(t->cards[0].gdr);
+}
+
 TEST(NcclTopology, WhatIsBrokenOrEmptySaysWhere) {
   const auto broken = parse_nccl_topology("<system version=\"1\"><cpu numaid=\"0\">", "a.xml");
   ASSERT_FALSE(broken);

@@ -9,6 +9,8 @@ namespace {
 
 constexpr auto npos = std::string_view::npos;
 constexpr std::size_t kNameMax = 64;
+// A log of errors alone has the engines that failed and not the one that routes. That none could, OpenSM says as an error.
+constexpr std::string_view kUnnamed = "an engine that the log does not name";
 
 bool has(std::string_view s, std::string_view part) { return s.find(part) != npos; }
 std::string kept(std::string_view s) { return printable(s.substr(0, kSubnetLogTextMax)); }
@@ -65,8 +67,7 @@ class Reader {
   }
 
   void done() {
-    // An engine that failed, and then the log ends: no routing was reached.
-    if (!routing_.failed.empty()) close({});
+    if (!routing_.failed.empty()) close(kUnnamed);
     out_.left_out += keep_last(out_.routings, kSubnetLogRoutingsMax, 0) + keep_last(out_.ports, kSubnetLogPortsMax, 0);
   }
 
@@ -119,6 +120,7 @@ class Reader {
       close({});
       out_.routings.back().at = evidence(s);
     } else if (s.substr(0, 9) == "SUBNET UP") {
+      if (!routing_.failed.empty()) close(kUnnamed);
       if (!out_.routings.empty()) out_.routings.back().up = true;
     } else if (has(s, ": cannot build ")) {
       const std::string_view engine = word_before(s, s.find(": cannot build "));

@@ -63,6 +63,19 @@ TEST(OpensmLog, knows_the_engines_that_were_asked_for_where_it_is_said) {
   EXPECT_TRUE(strict.fallback_forbidden);
 }
 
+// What is configured is not logged with `-D 0x01`: the fabric is routed all the same, by another engine than asked for.
+TEST(OpensmLog, a_log_of_errors_alone_does_not_say_that_none_could_route) {
+  const std::string failed = "Nov 15 00:22:54 040790 [BB14F160] 0x01 -> ucast_mgr_route: ftree: cannot build fwd tables.\n";
+  const SubnetLog log = parse_opensm_log(failed + "Nov 15 00:22:55 040790 [BB14F160] 0x80 -> SUBNET UP\n" + failed);
+  ASSERT_EQ(log.routings.size(), 2u);
+  for (const auto& r : log.routings) {
+    EXPECT_EQ(r.engine, "an engine that the log does not name");
+    EXPECT_EQ(r.failed, std::vector<std::string>{"ftree"});
+  }
+  EXPECT_TRUE(log.routings[0].up);
+  EXPECT_FALSE(log.routings[1].up);
+}
+
 TEST(OpensmLog, a_fabric_that_no_engine_could_route_has_none) {
   const SubnetLog log = parse_opensm_log(
       "Nov 15 00:22:54 040787 [BB14F160] 0x01 -> ucast_mgr_route: ftree: cannot build lid matrices\n"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -105,6 +106,11 @@ std::string_view value_of(std::string_view s, std::string_view name) {
   return trim(s.substr(0, s.find("  ")));
 }
 
+// Other lines begin with the same words and have no number: these take nothing away.
+void keep_if(std::optional<double> value, std::optional<double>& into) {
+  if (value) into = value;
+}
+
 void switch_line(std::string_view line, std::uint32_t number, RoceSettings& out) {
   const std::string_view s = trim(line);
   const std::string low = lower(s);
@@ -114,13 +120,13 @@ void switch_line(std::string_view line, std::uint32_t number, RoceSettings& out)
     const bool by_dscp = l.find("l3") != npos || l.find("dscp") != npos;
     out.trust = by_dscp ? "dscp" : "pcp";
   } else if (l.starts_with("min-threshold")) {
-    out.kmin_kb = size_kb(value_of(s, "min-threshold"), 0.001);
+    keep_if(size_kb(value_of(s, "min-threshold"), 0.001), out.kmin_kb);
   } else if (l.starts_with("max-threshold")) {
-    out.kmax_kb = size_kb(value_of(s, "max-threshold"), 0.001);
+    keep_if(size_kb(value_of(s, "max-threshold"), 0.001), out.kmax_kb);
   } else if (l.starts_with("min ") || l.starts_with("min:")) {
-    out.kmin_kb = size_kb(value_of(s, "min"), 1);
+    keep_if(size_kb(value_of(s, "min"), 1), out.kmin_kb);
   } else if (l.starts_with("max ") || l.starts_with("max:")) {
-    out.kmax_kb = size_kb(value_of(s, "max"), 1);
+    keep_if(size_kb(value_of(s, "max"), 1), out.kmax_kb);
   } else if (l.starts_with("probability")) {
     if (const auto p = leading_double(value_of(s, "probability"))) out.pmax = std::clamp(*p / 100, 0.0, 1.0);
   } else if (l.starts_with("enabled-tc")) {
@@ -191,11 +197,10 @@ void sonic_buffers(const Value* tree, RoceSettings& out) {
   for (const Value::Member& p : *profiles->object()) {
     const auto xoff = number_in(&p.value, "xoff");
     if (!xoff) continue;
-    out.headroom_kb = std::min(out.headroom_kb.value_or(1e18), *xoff / 1000);
     if (const auto fixed = number_in(&p.value, "static_th")) out.xoff_kb = *fixed / 1000;
     const auto step = number_in(&p.value, "dynamic_th");
     const auto pool = number_in(member(member(tree, "BUFFER_POOL"), "ingress_lossless_pool"), "size");
-    if (!step || !pool || *step < -8 || *step > 8) continue;
+    if (!step || !pool || *pool <= 0 || *step < -8 || *step > 8) continue;
     // A queue may hold 2^step times what is free: with sixteen of them full, this is the share of one.
     double alpha = 1;
     for (int i = 0; i < static_cast<int>(*step); ++i) alpha *= 2;
@@ -204,21 +209,55 @@ void sonic_buffers(const Value* tree, RoceSettings& out) {
   }
 }
 
-void sonic_ports(const Value* tree, RoceSettings& out) {
+// "pg_lossless_400000_40m_profile": the ports it is for, in Mb/s and metres.
+std::optional<std::pair<double, double>> ports_of_profile(std::string_view name) {
+  const auto parts = split(name, '_');
+  if (parts.size() != 5 || parts[0] != "pg" || parts[1] != "lossless") return {};
+  const auto speed = leading_double(parts[2]), m = leading_double(parts[3]);
+  return speed && m ? std::optional(std::pair(*speed, *m)) : std::nullopt;
+}
+
+// What the fastest ports keep, and for which cable: of several the one with the least for its length. A profile that does not say
+// whose it is counts where all ports are alike: what suits short cables is too little for long ones, and rightly so.
+void sonic_headroom(const Value* tree, bool alike, RoceSettings& out) {
+  const Value* profiles = member(tree, "BUFFER_PROFILE");
+  if (profiles == nullptr || profiles->object() == nullptr) return;
+  double least = 0;
+  std::optional<double> cable_m;
+  for (const Value::Member& p : *profiles->object()) {
+    const auto xoff = number_in(&p.value, "xoff");
+    const auto ports = ports_of_profile(p.key);
+    if (!xoff || (ports ? out.line_gb_s && ports->first / 8000 != *out.line_gb_s : !alike)) continue;
+    const double m = ports ? ports->second : out.cable_m.value_or(0), share = *xoff / (2000 + 10 * m);
+    if (out.headroom_kb && share >= least) continue;
+    least = share;
+    out.headroom_kb = *xoff / 1000;
+    cable_m = ports ? std::optional(m) : out.cable_m;
+  }
+  if (cable_m) out.cable_m = cable_m;
+}
+
+// Whether all of them have one speed and one length of cable.
+bool sonic_ports(const Value* tree, RoceSettings& out) {
+  bool alike = true;
+  std::string map_used;
   if (const Value* ports = member(tree, "PORT_QOS_MAP"); ports != nullptr && ports->object() != nullptr) {
     for (const Value::Member& p : *ports->object()) {
       if (const std::string on = text_in(&p.value, "pfc_enable"); !on.empty()) {
         for (const int prio : priorities_of(on)) add_priority(out.pfc, prio);
       }
-      if (!text_in(&p.value, "dscp_to_tc_map").empty()) out.trust = "dscp";
+      const std::string map = reference(text_in(&p.value, "dscp_to_tc_map"));
+      if (!map.empty()) out.trust = "dscp";
+      if (map_used.empty()) map_used = map;
     }
   }
   if (const Value* maps = member(tree, "DSCP_TO_TC_MAP");
       maps != nullptr && maps->object() != nullptr && !maps->object()->empty()) {
-    const Value& first = maps->object()->front().value;
+    const Value* named = map_used.empty() ? nullptr : member(maps, map_used);
+    const Value& used = named != nullptr ? *named : maps->object()->front().value;
     out.priority_of.emplace().fill(-1);
     for (std::size_t d = 0; d < 64; ++d) {
-      const auto tc = number_in(&first, std::to_string(d));
+      const auto tc = number_in(&used, std::to_string(d));
       if (tc && *tc >= 0 && *tc <= 7) (*out.priority_of)[d] = static_cast<int>(*tc);
     }
   }
@@ -227,17 +266,23 @@ void sonic_ports(const Value* tree, RoceSettings& out) {
       if (area.value.object() == nullptr) continue;
       for (const Value::Member& port : *area.value.object()) {
         const auto m = number_in(&area.value, port.key);
-        if (m && *m > out.cable_m.value_or(0) && *m <= 100'000) out.cable_m = *m;
+        if (!m || *m <= 0 || *m > 100'000) continue;
+        alike = alike && *m == out.cable_m.value_or(*m);
+        out.cable_m = std::max(out.cable_m.value_or(0), *m);
       }
     }
   }
   if (const Value* ports = member(tree, "PORT"); ports != nullptr && ports->object() != nullptr) {
     for (const Value::Member& p : *ports->object()) {
       const auto speed = number_in(&p.value, "speed"), mtu = number_in(&p.value, "mtu");
-      if (speed && *speed > 0 && *speed <= 1e7) out.line_gb_s = std::max(out.line_gb_s.value_or(0), *speed / 8000);
+      if (speed && *speed > 0 && *speed <= 1e7) {
+        alike = alike && *speed / 8000 == out.line_gb_s.value_or(*speed / 8000);
+        out.line_gb_s = std::max(out.line_gb_s.value_or(0), *speed / 8000);
+      }
       if (mtu && *mtu >= 256 && *mtu <= 65536) out.mtu_b = std::max(out.mtu_b.value_or(0), *mtu);
     }
   }
+  return alike;
 }
 
 // One that breaks off early has only the tables that come first.
@@ -268,7 +313,7 @@ Result<RoceSettings> parse_roce_settings(std::string_view text, std::string_view
     out.what = "SONiC";
     sonic_marks(&*tree, out);
     sonic_buffers(&*tree, out);
-    sonic_ports(&*tree, out);
+    sonic_headroom(&*tree, sonic_ports(&*tree, out), out);
     return out;
   }
   out.is_switch = text.find("Priority trust state:") == npos && text.find("/ecn/roce_np/") == npos;
@@ -282,37 +327,43 @@ Result<RoceSettings> parse_roce_settings(std::string_view text, std::string_view
 bool looks_like_roce_counters(std::string_view text) {
   const std::string_view head = text.substr(0, 1 << 16);
   return head.find("NIC statistics:") != npos || head.find("/hw_counters/") != npos ||
-         (head.find("link ") != npos && head.find("np_cnp_sent") != npos);
+         head.find("/counters/link_downed") != npos || (head.find("link ") != npos && head.find("np_cnp_sent") != npos);
 }
 
 std::vector<RoceCounters> parse_roce_counters(std::string_view text, std::string_view file) {
   std::vector<RoceCounters> out;
-  std::size_t kept_values = 0;
+  RoceCounters beyond;  // of cards that are too many
+  std::map<std::string, std::size_t> known;
+  std::size_t kept_values = 0, tables = 0;
   const auto card = [&](std::string name) -> RoceCounters& {
-    for (RoceCounters& c : out) {
-      if (c.card == name) return c;
-    }
+    if (const auto it = known.find(name); it != known.end()) return out[it->second];
+    if (out.size() >= kRoceCardsMax) return beyond;
+    known.emplace(name, out.size());
     out.push_back({kept(file), std::move(name), {}});
     return out.back();
   };
   const auto put = [&](RoceCounters& c, std::string_view name, std::string_view value) {
     const auto n = leading_uint(trim(value));
-    if (!n || name.empty() || kept_values >= kRoceCountersMax || out.size() > 4096) return;
+    if (!n || name.empty() || kept_values >= kRoceCountersMax) return;
     ++kept_values;
     c.value[kept(name)] = *n;
   };
   each_line(text, [&](std::string_view line, std::uint32_t) {
     const std::string_view s = trim(line);
-    if (const std::size_t at = s.find("/hw_counters/"); at != npos) {
-      const std::string_view device = until(after(s, "/infiniband/"), "/");
-      const std::size_t colon = s.rfind(':');
-      if (colon != npos && colon > at) put(card(kept(device)), s.substr(at + 13, colon - at - 13), s.substr(colon + 1));
+    if (s.starts_with("NIC statistics:")) {
+      ++tables;
+    } else if (const std::size_t ports = s.find("/ports/"); ports != npos && s.find("counters/", ports) != npos) {
+      // "mlx5_0/ports/1/hw_counters/packet_seq_err:9", "/sys/class/infiniband/mlx5_0/ports/1/counters/link_downed:2"
+      const std::size_t slash = s.substr(0, ports).rfind('/'), from = s.find("counters/", ports) + 9, colon = s.rfind(':');
+      const std::string_view device = s.substr(0, ports).substr(slash == npos ? 0 : slash + 1);
+      if (colon != npos && colon > from) put(card(kept(device)), s.substr(from, colon - from), s.substr(colon + 1));
     } else if (s.starts_with("link ")) {
       const auto words = words_of(s);
       RoceCounters& c = card(words.size() > 1 ? kept(until(words[1], "/")) : "");
       for (std::size_t i = 2; i + 1 < words.size(); i += 2) put(c, words[i], words[i + 1]);
     } else if (const std::size_t colon = s.find(": "); colon != npos && s.find(' ') == colon + 1) {
-      put(card(""), s.substr(0, colon), s.substr(colon + 2));
+      // ethtool does not say whose they are: the second table of a file is of another card than the first.
+      put(card(tables > 1 ? fmt::format("table {}", tables) : ""), s.substr(0, colon), s.substr(colon + 2));
     }
   });
   std::erase_if(out, [](const RoceCounters& c) { return c.value.empty(); });

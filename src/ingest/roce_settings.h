@@ -1,6 +1,6 @@
 // How cards and switches of a lossless Ethernet say they are set up, and their counters: `mlnx_qos -i`, the files of
 // /sys/class/net/*/ecn as `grep .` prints them, SONiC's configuration (JSON), `show roce` of Onyx, `nv show qos roce` of Cumulus;
-// `ethtool -S`, `rdma statistic`, and the files of hw_counters as `grep .` prints them.
+// `ethtool -S`, `rdma statistic`, and the files of counters and hw_counters as `grep .` prints them.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace muster {
 
-constexpr std::size_t kRoceCountersMax = 65536;  // of a file
+constexpr std::size_t kRoceCountersMax = 65536, kRoceCardsMax = 4096;  // of a file
 
 bool looks_like_roce_settings(std::string_view text);
 // Errors begin with `file`.

@@ -56,6 +56,32 @@ TEST(RoceSettings, WhatSonicIsConfiguredWith) {
   EXPECT_EQ((*s->priority_of)[26], 3);
 }
 
+TEST(RoceSettings, HeadroomIsThatOfTheFastestPorts) {
+  const auto parsed = [](const std::string& profiles) {
+    return parse_roce_settings(R"({"BUFFER_PROFILE": {)" + profiles + R"(},
+        "CABLE_LENGTH": {"AZURE": {"Ethernet0": "300m", "Ethernet4": "5m", "Ethernet8": "0m"}},
+        "PORT": {"Ethernet0": {"speed": "400000"}, "Ethernet4": {"speed": "100000"}}})",
+                               "config_db.json");
+  };
+  const auto named = parsed(R"("pg_lossless_100000_5m_profile": {"xoff": "48000"},
+                               "pg_lossless_400000_300m_profile": {"xoff": "300000"})");
+  ASSERT_TRUE(named) << named.error().what;
+  EXPECT_DOUBLE_EQ(named->headroom_kb.value_or(0), 300) << "the other is for slower ports with short cables";
+  EXPECT_DOUBLE_EQ(named->cable_m.value_or(0), 300);
+  const auto nameless = parsed(R"("mine": {"xoff": "48000"})");
+  ASSERT_TRUE(nameless);
+  EXPECT_FALSE(nameless->headroom_kb) << "for which ports is not told";
+}
+
+TEST(RoceSettings, TheMapIsTheOneThatPortsUse) {
+  const auto s = parse_roce_settings(R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "[DSCP_TO_TC_MAP|ROCE]"}},
+      "DSCP_TO_TC_MAP": {"AZURE": {"26": "1"}, "ROCE": {"26": "3"}}})",
+                                     "config_db.json");
+  ASSERT_TRUE(s) << s.error().what;
+  ASSERT_TRUE(s->priority_of);
+  EXPECT_EQ((*s->priority_of)[26], 3);
+}
+
 TEST(RoceSettings, SonicThatIsNoJsonSaysSo) {
   const auto s = parse_roce_settings("{\"WRED_PROFILE\": {", "config_db.json");
   ASSERT_FALSE(s);
@@ -68,7 +94,7 @@ TEST(RoceSettings, SonicThatIsNoJsonSaysSo) {
 TEST(RoceSettings, SwitchesInTheirOwnWords) {
   const auto onyx = parse_roce_settings(
       "RoCE mode      : lossless\nPort trust mode: L3\nPort congestion-control:\nMode: ecn, absolute\nMin : 150\nMax : 1500\n"
-      "PFC : enabled\nswitch-priority 3: enabled\n",
+      "PFC : enabled\nswitch-priority 3: enabled\nMax buffer : shared\n",
       "roce.txt");
   ASSERT_TRUE(onyx);
   EXPECT_DOUBLE_EQ(*onyx->kmin_kb, 150);
@@ -97,6 +123,26 @@ TEST(RoceCounters, OfEthtoolRdmaAndFiles) {
   ASSERT_EQ(files.size(), 1U);
   EXPECT_EQ(files[0].card, "mlx5_2");
   EXPECT_EQ(files[0].value.at("packet_seq_err"), 9U);
+  constexpr const char* kPlain = "mlx5_2/ports/1/counters/link_downed:4\n";
+  EXPECT_TRUE(looks_like_roce_counters(kPlain));
+  const auto plain = parse_roce_counters(kPlain, "d");
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_EQ(plain[0].card, "mlx5_2");
+  EXPECT_EQ(plain[0].value.at("link_downed"), 4U);
+}
+
+TEST(RoceCounters, SeveralTablesOfEthtoolAreSeveralCards) {
+  const auto two = parse_roce_counters("NIC statistics:\n  rx_discards_phy: 7\nNIC statistics:\n  rx_discards_phy: 0\n", "a");
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].card, "");
+  EXPECT_EQ(two[0].value.at("rx_discards_phy"), 7U);
+  EXPECT_EQ(two[1].card, "table 2");
+}
+
+TEST(RoceCounters, CardsAreBounded) {
+  std::string text;
+  for (std::size_t i = 0; i < kRoceCardsMax + 10; ++i) text += "link c" + std::to_string(i) + "/1 np_cnp_sent 1\n";
+  EXPECT_EQ(parse_roce_counters(text, "a").size(), kRoceCardsMax);
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ std::string name_of_fault(FabricFaultKind kind, std::vector<std::string> ends);
 // where there is but one.
 constexpr std::size_t kFabricNameMax = 64;
 bool valid_fabric_name(std::string_view name);
+// In place of a fault, where the watch that told of the network is heard no more.
+constexpr std::string_view kUnwatched = "unwatched";
 // What a finding of it is about: "rail3: missing_cable leaf03[17] - spine02[4]"; of a network without a name, the fault alone.
 std::string fault_subject(std::string_view fabric, std::string_view fault);
 struct FaultSubject {

@@ -20,7 +20,7 @@ std::optional<std::uint64_t> value_before(const CounterReading& before, const Po
   }
   const auto floor = before.floors.find(counter);
   if (floor != before.floors.end()) return floor->second;
-  if (before.complete || port != nullptr) return 0;
+  if (port != nullptr || (before.complete && !before.lists_all)) return 0;
   return {};
 }
 

@@ -41,8 +41,9 @@ struct PortCounters {
 // The counters of many ports at about one time.
 struct CounterReading {
   std::vector<PortCounters> ports;
-  bool complete = false;  // the tool got to its end; a port that is not listed then has nothing above the floors
+  bool complete = false;  // the tool got to its end; unless it lists all, a port that it does not has nothing above the floors
   std::map<std::string, std::uint64_t> floors;  // by counter: what the tool was told not to mention
+  bool lists_all = false;  // ports without errors too: one that is not listed was not reached, and nothing is known of it
 };
 
 // How a counter grew between two readings.
@@ -57,7 +58,7 @@ struct CounterGrowth {
 };
 
 // Every counter that grew, in the order of the later reading. Counters that a reading does not mention count as zero where it is
-// complete, as their floor where it has one, and are left out where it is not.
+// complete, as their floor where it has one, and are left out where it is not, or lists all ports and not this one.
 std::vector<CounterGrowth> counter_growth(const CounterReading& before, const CounterReading& after, double seconds);
 // The value at which a counter of this name stops; 0: it has 32 bits or more, and is not expected to.
 std::uint64_t counter_maximum(const std::string& counter);
@@ -77,7 +78,7 @@ struct SubnetLog {
   };
   // From one routing to the next.
   struct Routing {
-    std::string engine;               // whose tables were configured; empty: none could
+    std::string engine;               // whose tables were configured, or words for one that is not named; empty: none could
     std::vector<std::string> failed;  // engines that were tried before
     std::vector<Evidence> because;    // what was said on the way
     std::vector<std::uint64_t> odd;   // switches that differ from the others, by what ftree says

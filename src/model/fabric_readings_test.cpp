@@ -31,6 +31,15 @@ TEST(CounterGrowth, a_port_that_was_silent_had_nothing_where_the_reading_was_com
   EXPECT_TRUE(counter_growth(nothing(false), one("PortRcvErrors", 5), 10).empty());
 }
 
+// A switch that did not answer the time before has not made all its errors since.
+TEST(CounterGrowth, a_port_that_was_not_reached_before_has_not_grown_where_all_are_listed) {
+  CounterReading before = nothing(true);
+  before.lists_all = true;
+  EXPECT_TRUE(counter_growth(before, one("PortRcvErrors", 60'000), 10).empty());
+  before.ports.push_back({{7, "leaf-000", 9}, {}});
+  EXPECT_EQ(counter_growth(before, one("PortRcvErrors", 5), 10).size(), 1u);
+}
+
 TEST(CounterGrowth, silence_below_a_threshold_counts_from_there) {
   CounterReading before = nothing(true);
   before.floors["PortRcvErrors"] = 10;

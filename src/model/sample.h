@@ -170,4 +170,10 @@ struct StepReport {
   double step_s = 0;  // mean since the last report
 };
 
+// A watch of a network has spoken, whatever it said.
+struct FabricHeard {
+  std::string name;  // of the network; empty: it has none
+  Duration every;    // how often it reads the network; 0: nobody is to wait for its next word
+};
+
 }  // namespace muster

@@ -24,6 +24,7 @@ struct Inbox {
   std::vector<KernelRecord> kernel;
   std::vector<StepReport> steps;
   std::vector<JobLogRecord> logs;
+  std::vector<FabricHeard> heard;
   std::vector<Arrival> events;
 
   void clear() {
@@ -31,6 +32,7 @@ struct Inbox {
     kernel.clear();
     steps.clear();
     logs.clear();
+    heard.clear();
     events.clear();
   }
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 
@@ -56,7 +57,9 @@ double least(std::span<const double> all) { return all.empty() ? 1 : *std::min_e
 
 Result<std::vector<const Cards*>> nodes_of(const JobOnNodes& job, const std::map<std::string_view, Cards>& known) {
   std::vector<const Cards*> out;
+  std::set<std::string_view> taken;  // lists with a line for each rank have a node many times
   for (const std::string& n : job.nodes) {
+    if (!taken.insert(n).second) continue;
     const auto it = known.find(n);
     if (it == known.end()) {
       return fail(Code::not_found,

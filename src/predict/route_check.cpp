@@ -206,7 +206,7 @@ class Check {
     for (std::uint32_t s = 0; s < level.size(); ++s) {
       for (std::size_t p = 0; p < kPorts; ++p) {
         const std::uint32_t link = flat_.out[s * kPorts + p];
-        if (link == kNone || flat_.to[link] == kNone) continue;
+        if (link == kNone || flat_.to[link] == kNone || level[s] == kNone) continue;  // or far from all endpoints
         RouteCheck::Layer& y = layers[{level[s], level[flat_.to[link]]}];
         if (y.links++ == 0 || result_.load[link] > y.most) y.most = result_.load[link], y.fullest = link;
         y.mean += static_cast<double>(result_.load[link]);

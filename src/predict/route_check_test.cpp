@@ -158,6 +158,26 @@ TEST(RouteCheck, two_jobs_share_what_their_rings_have_in_common) {
   EXPECT_EQ(mixed[0].name, "a");
 }
 
+TEST(RouteCheck, a_node_that_a_job_names_for_each_of_its_ranks_is_one) {
+  const Circle c(4, 2);
+  Router router(c.fabric, c.tables);
+  const JobOnNodes jobs[] = {{"a", {"node100", "node100", "node102", "node100"}}, {"b", {"node101", "node101"}}};
+  const auto t = job_traffic(c.fabric, router, jobs);
+  ASSERT_TRUE(t.has_value()) << t.error().what;
+  EXPECT_EQ((*t)[0].nodes, 2u);
+  EXPECT_DOUBLE_EQ((*t)[0].ring, 1);
+  EXPECT_EQ((*t)[1].nodes, 1u);
+}
+
+TEST(RouteCheck, switches_that_no_endpoint_is_behind_are_of_no_layer) {
+  Circle c(3, 1);
+  const std::uint32_t a = c.fabric.add({"island-a", 2000, true, {}}), b = c.fabric.add({"island-b", 2001, true, {}});
+  c.fabric.connect(a, 1, b, 1, 25);
+  const RouteCheck r = route_check(c.fabric, c.tables);
+  ASSERT_EQ(r.layers.size(), 1u);
+  EXPECT_EQ(r.layers[0].from_level, 0u);
+}
+
 TEST(Router, hashed_ways_reach_every_endpoint_and_hold_no_more_than_pairs_of_switches) {
   const Circle c(6, 3);
   Router router(c.fabric, Routing::hashed);

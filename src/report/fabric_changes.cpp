@@ -109,7 +109,8 @@ std::string fabric_standing_json(const design::FabricWatch& watch, Time utc) {
   return line_of(w);
 }
 
-std::string fabric_told_json(const design::FabricWatch& watch, const design::FabricHosts& hosts, std::string_view name) {
+std::string fabric_told_json(const design::FabricWatch& watch, const design::FabricHosts& hosts, std::string_view name,
+                             double every_s) {
   std::vector<FabricFault> all = watch.faults();
   for (FabricFault& f : watch.flapping()) all.push_back(std::move(f));
   const auto surer = [](const FabricFault& a, const FabricFault& b) { return a.confidence > b.confidence; };
@@ -117,6 +118,7 @@ std::string fabric_told_json(const design::FabricWatch& watch, const design::Fab
   JsonWriter w;
   w.object().key("fabric").object();
   if (!name.empty()) w.field("name", name);
+  if (every_s > 0) w.field("every_s", every_s);
   w.key("judged").array();
   if (watch.rates_judged()) w.value("rates");
   if (watch.flaps_judged()) w.value("flaps");

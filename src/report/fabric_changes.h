@@ -17,7 +17,9 @@ std::string fabric_unread_json(const std::string& why, Time utc);
 // All that stands, for whoever comes later.
 std::string fabric_standing_json(const design::FabricWatch& watch, Time utc);
 // The same for a controller, with the network's name, what flaps and the nodes that each fault touches: the body of POST
-// /api/v1/intake (docs/health/agent.md). More than one takes is cut down to the surest, and says so.
-std::string fabric_told_json(const design::FabricWatch& watch, const design::FabricHosts& hosts, std::string_view name = {});
+// /api/v1/intake (docs/health/agent.md). More than one takes is cut down to the surest, and says so. `every_s`: how often the
+// network is read; 0: this once.
+std::string fabric_told_json(const design::FabricWatch& watch, const design::FabricHosts& hosts, std::string_view name = {},
+                             double every_s = 0);
 
 }  // namespace muster::report

@@ -86,6 +86,7 @@ TEST(FabricTold, HasTheNetworksNameAndWhatCouldBeJudged) {
   EXPECT_EQ(read(10), R"({"fabric":{"name":"rail3","judged":[],)" + rest);
   EXPECT_EQ(read(40), R"({"fabric":{"name":"rail3","judged":["rates"],)" + rest);
   EXPECT_EQ(read(70), R"({"fabric":{"name":"rail3","judged":["rates","flaps"],)" + rest);
+  EXPECT_EQ(fabric_told_json(watch, hosts, {}, 30), R"({"fabric":{"every_s":30,"judged":["rates","flaps"],)" + rest);
 }
 
 TEST(FabricTold, IsNoMoreThanAControllerTakes) {

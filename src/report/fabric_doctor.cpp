@@ -36,6 +36,9 @@ void say_forecast(const RoceForecast& f, std::vector<std::string>& out) {
   out.emplace_back();
   out.push_back(fmt::format("forecast (a model of {} senders of {:.0f} MB each at one port of {:.0f} GB/s, not a measurement):",
                             f.now.senders, f.now.mb, f.now.line_gb_s));
+  if (!f.xoff_told)
+    out.push_back(fmt::format("   from where ports pause is not told: {:.0f} KB are assumed, and thresholds follow from it",
+                              f.now.xoff_kb));
   if (!f.now_orderly)
     out.push_back(fmt::format("   no mark acts as this is set ({}): played with pauses alone", printable(f.why)));
   line("now", f.now, f.now_figures);
@@ -102,7 +105,7 @@ std::string examination_json(const Examination& found) {
   if (found.forecast) {
     w.key("forecast").object().field("model", true).field("senders", found.forecast->now.senders);
     w.field("mb", found.forecast->now.mb).field("line_gb_s", found.forecast->now.line_gb_s);
-    w.field("by_fix", found.forecast->by_fix);
+    w.field("by_fix", found.forecast->by_fix).field("xoff_told", found.forecast->xoff_told);
     if (!found.forecast->why.empty()) w.field("no_marks_because", found.forecast->why);
     w.key("now");
     write_side(w, found.forecast->now, found.forecast->now_figures);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -21,13 +22,13 @@ std::string_view device_of(std::string_view end) { return end.substr(0, end.rfin
 
 // Where a person has to go: the device that most of a fault's ports are of, of several the first.
 std::string place(const FabricFault& f) {
+  std::map<std::string_view, std::size_t> ports;
+  for (const std::string& end : f.ends) ++ports[device_of(end)];
   std::string_view best;
   std::size_t most = 0;
   for (const std::string& end : f.ends) {
-    const std::string_view device = device_of(end);
-    const auto count = static_cast<std::size_t>(
-        std::count_if(f.ends.begin(), f.ends.end(), [&](const std::string& e) { return device_of(e) == device; }));
-    if (count > most) most = count, best = device;
+    const std::size_t count = ports.at(device_of(end));
+    if (count > most) most = count, best = device_of(end);
   }
   return best.empty() ? "the whole fabric" : std::string(best);
 }

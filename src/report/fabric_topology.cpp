@@ -337,14 +337,16 @@ Result<FabricTopology> fabric_topology(const Fabric& fabric) { return Treemaker(
 
 std::vector<SlurmSwitch> slurm_switches(const FabricTopology& t) {
   std::vector<SlurmSwitch> out;
-  // A leaf all of whose nodes another one has would be a line that Slurm refuses.
-  const auto bare = [&](const TopologySwitch& s) { return s.nodes.empty() && s.below.empty(); };
-  for (const TopologySwitch& s : t.switches) {
-    if (bare(s)) continue;
+  // A leaf all of whose nodes another one has would be a line that Slurm refuses, and so would a switch above such leaves alone.
+  std::vector<bool> bare(t.switches.size(), false);
+  for (std::size_t i = 0; i < t.switches.size(); ++i) {
+    const TopologySwitch& s = t.switches[i];
     std::vector<std::string> below;
     for (const std::uint32_t b : s.below) {
-      if (!bare(t.switches[b])) below.push_back(t.switches[b].name);
+      if (!bare[b]) below.push_back(t.switches[b].name);  // it stands before this one
     }
+    bare[i] = s.nodes.empty() && below.empty();
+    if (bare[i]) continue;
     out.push_back({s.name, slurm::compress_names(s.nodes), slurm::compress_names(std::move(below))});
   }
   return out;

@@ -100,6 +100,27 @@ TEST(FabricTopology, ANodeAcrossLeavesIsUnderTheFirst) {
             "SwitchName=spine-000 Switches=leaf-[0000-0003]\n");
 }
 
+// A second network whose leaf has no node that another leaf has not: neither it nor its spine is a line, since Slurm refuses a
+// switch without nodes and switches.
+TEST(FabricTopology, ASwitchAboveLeavesWithoutNodesIsLeftOut) {
+  Fabric f;
+  std::uint64_t guid = 1;
+  const auto add = [&](const char* name, bool is_switch) { return f.add({name, guid++, is_switch, {}}); };
+  const std::uint32_t a = add("leaf-a", true), b = add("leaf-b", true), c = add("leaf-c", true);
+  const std::uint32_t spine = add("spine", true), other = add("other", true);
+  std::uint16_t port = 1;
+  for (const char* card : {"n1 mlx5_0", "n2 mlx5_0"}) f.connect(add(card, false), 1, a, port++, 50);
+  for (const char* card : {"n3 mlx5_0", "n4 mlx5_0"}) f.connect(add(card, false), 1, b, port++, 50);
+  for (const char* card : {"n1 mlx5_1", "n3 mlx5_1"}) f.connect(add(card, false), 1, c, port++, 50);
+  f.connect(a, 9, spine, 1, 50);
+  f.connect(b, 9, spine, 2, 50);
+  f.connect(c, 9, other, 1, 50);
+  const std::string text = conf(f);
+  EXPECT_EQ(text.find("leaf-c"), std::string::npos) << text;
+  EXPECT_EQ(text.find("other"), std::string::npos) << text;
+  EXPECT_NE(text.find("SwitchName=spine Switches=leaf-"), std::string::npos) << text;
+}
+
 // As managed switches and their aggregation ports describe themselves; two switches have one name.
 TEST(FabricTopology, DescriptionsOfRealSwitchesGiveNames) {
   const char* const net =

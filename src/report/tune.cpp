@@ -183,6 +183,65 @@ std::string nccl_function(Collective op) {
   return out;
 }
 
+// NCCL_ALGO and NCCL_PROTO hold for every communicator of the job, and a file has one line of each that shells and NCCL's own
+// reader take alike: several operations would need a semicolon. So all shapes of the operation must want the same way, and of
+// several operations the one that gains most has it.
+std::string one_way_lines(const TuneView& view) {
+  struct Wanted {
+    OneWay one;
+    std::string of;
+    bool alike = true;
+  };
+  std::map<Collective, Wanted> wanted;
+  for (const Tuned& t : view.tuned) {
+    const auto one = one_way(t, view.rules);
+    const auto [at, first] = wanted.try_emplace(t.key.op, Wanted{one.value_or(OneWay{}), key_words(t.key), true});
+    Wanted& w = at->second;
+    if (first) continue;
+    w.alike = w.alike && w.one.way == (one ? one->way : NcclWay{});
+    w.of += "; " + key_words(t.key);
+    if (one && (w.one.way.own || one->gain < w.one.gain)) w.one = *one;
+  }
+  std::erase_if(wanted, [](const auto& w) { return w.second.one.way.own; });
+  const auto best = std::max_element(wanted.begin(), wanted.end(), [](const auto& x, const auto& y) {
+    return std::pair(x.second.alike, x.second.one.gain) < std::pair(y.second.alike, y.second.one.gain);
+  });
+  std::string out;
+  for (auto it = wanted.begin(); it != wanted.end(); ++it) {
+    if (it == best && it->second.alike) continue;
+    out += fmt::format("# {} would gain by {} too, which {}: `muster tune --table` writes what can.\n", name_of(it->first),
+                       way_words(it->second.one.way),
+                       it->second.alike ? "one line cannot say beside another operation's" : "is not the best of all its shapes");
+  }
+  if (best == wanted.end() || !best->second.alike) return out;
+  const auto& [op, w] = *best;
+  // Spelled as NCCL does, to whom "nvls_tree" is no algorithm.
+  return out + fmt::format(
+                   "# {} is faster by {} % on the mean, and at no size slower than NCCL's own beyond {} % ({}). NCCL 2.24 and "
+                   "later.\nNCCL_ALGO={}:{}\nNCCL_PROTO={}:{}\n",
+                   way_words(w.one.way), percent(w.one.gain), percent(view.rules.margin), w.of, nccl_function(op),
+                   lower(tuner_algorithm_name(static_cast<int>(w.one.way.algorithm))), nccl_function(op),
+                   name_of(w.one.way.protocol));
+}
+
+// One size for everything the job does: none where shapes gain by different ones.
+std::string buffer_lines(const TuneView& view) {
+  std::string why;
+  std::vector<std::uint64_t> sizes;
+  for (const Tuned& t : view.tuned) {
+    const auto buffer = view.buffers.find(t.key);
+    if (buffer == view.buffers.end() || buffer->second.bytes == 0) continue;
+    sizes.push_back(buffer->second.bytes);
+    why += fmt::format("# Buffers of {} gain {} % on the mean of {} sizes, and lose at none ({}).\n",
+                       size_words(static_cast<double>(buffer->second.bytes)), percent(buffer->second.gain), buffer->second.sizes,
+                       key_words(t.key));
+  }
+  if (sizes.empty()) return {};
+  const bool alike = std::all_of(sizes.begin(), sizes.end(), [&](std::uint64_t b) { return b == sizes.front(); });
+  return why + (alike ? fmt::format("NCCL_BUFFSIZE={}\n", sizes.front())
+                      : "# One job has one size of buffers, and these differ: none is set.\n");
+}
+
 // What NCCL reckons a ring under Simple to carry, beside what the largest measured size got.
 std::string belief_note(const TuneView& view, const Tuned& t) {
   if (t.sizes.empty()) return {};
@@ -353,20 +412,8 @@ std::string tune_environment(const TuneView& view, const TunerPlace& place) {
         changed, view.tuned.size(), percent(view.rules.margin), place.table, place.hash);
     out += meeting_words(view, place.meet);
   }
-  for (const Tuned& t : view.tuned) {
-    if (const auto one = place.table.empty() ? one_way(t, view.rules) : std::nullopt) {
-      out += fmt::format(
-          "# {} is faster by {} % on the mean, and at no size slower than NCCL's own beyond {} % ({}). NCCL 2.24 and later.\n"
-          "NCCL_ALGO={}:{}\nNCCL_PROTO={}:{}\n",
-          way_words(one->way), percent(one->gain), percent(view.rules.margin), key_words(t.key), nccl_function(t.key.op),
-          name_of(one->way.algorithm), nccl_function(t.key.op), name_of(one->way.protocol));
-    }
-    const auto buffer = view.buffers.find(t.key);
-    if (buffer != view.buffers.end() && buffer->second.bytes > 0) {
-      out += fmt::format("# Buffers of this size gain {} % on the mean of {} sizes, and lose at none ({}).\nNCCL_BUFFSIZE={}\n",
-                         percent(buffer->second.gain), buffer->second.sizes, key_words(t.key), buffer->second.bytes);
-    }
-  }
+  if (place.table.empty()) out += one_way_lines(view);
+  out += buffer_lines(view);
   if (out.find("\nNCCL_") == std::string::npos)
     out += "# Nothing to set: no other way gains more than the noise and the margin.\n";
   return out;

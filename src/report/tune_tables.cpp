@@ -27,6 +27,7 @@ std::vector<TunerKnot> knots_of(const Tuned& t, const design::TuneRules& rules) 
     const TunedSize& s = t.sizes[i];
     TunerKnot k;
     k.bytes = static_cast<std::uint64_t>(s.bytes);
+    if (!out.empty() && k.bytes <= out.back().bytes) continue;  // parts of a byte: there is nothing between the two
     k.choice = choice_of(s.choice);
     k.default_us = s.own_us;
     k.chosen_us = s.choice_us;

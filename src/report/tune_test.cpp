@@ -196,6 +196,56 @@ TEST(TuneReport, SettingsWithTheirReasons) {
   EXPECT_NE(tune_environment(v, {}).find("# Nothing to set"), std::string::npos);
 }
 
+// Eight launches of NCCL's own and of one way that is faster.
+std::vector<TuneTime> faster(const TuneKey& key, const NcclWay& way, double us, std::vector<double> sizes) {
+  std::vector<TuneTime> out;
+  for (const double bytes : sizes) {
+    for (std::uint32_t run = 0; run < 8; ++run) {
+      out.push_back({key, bytes, {}, run, 100 + 0.1 * run});
+      out.push_back({key, bytes, way, run, us + 0.1 * run});
+    }
+  }
+  return out;
+}
+
+TEST(TuneReport, SettingsOfSeveralShapesDoNotContradictEachOther) {
+  const NcclWay trees{false, NcclAlgorithm::nvls_tree, NcclProtocol::simple, 0, 0};
+  const NcclWay rings{false, NcclAlgorithm::ring, NcclProtocol::ll128, 0, 0};
+  const TuneKey reduce{Collective::all_reduce, 2, 8, 8, false}, larger{Collective::all_reduce, 4, 8, 8, false};
+  const TuneKey gather{Collective::all_gather, 2, 8, 8, false};
+  const std::vector<double> sizes = {1024, 65536};
+  const auto settings = [&](std::vector<std::pair<TuneKey, NcclWay>> shapes) {
+    TuneView v;
+    double us = 50;
+    for (const auto& [key, way] : shapes) {
+      const auto one = design::tune(faster(key, way, us += 10, sizes), v.rules);
+      v.tuned.insert(v.tuned.end(), one.begin(), one.end());
+      v.buffers[key] = {us > 65 ? std::uint64_t{1} << 20 : std::uint64_t{1} << 22, 0.1, 2};
+    }
+    return tune_environment(v, {});
+  };
+  const auto times = [](const std::string& text, std::string_view what) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  };
+  const std::string two = settings({{reduce, trees}, {gather, rings}});
+  EXPECT_EQ(times(two, "\nNCCL_ALGO="), 1U) << two;
+  EXPECT_EQ(times(two, "\nNCCL_ALGO=allreduce:nvlstree\n"), 1U) << "the one that gains more, as NCCL spells it: " << two;
+  EXPECT_EQ(times(two, "# all_gather would gain by ring/ll128 too"), 1U) << two;
+  EXPECT_EQ(times(two, "\nNCCL_BUFFSIZE="), 0U) << "4 MiB for one and 1 MiB for the other: " << two;
+  const std::string apart = settings({{reduce, trees}, {larger, rings}});
+  EXPECT_EQ(times(apart, "\nNCCL_ALGO="), 0U) << "what is best on 2 nodes is not on 4: " << apart;
+  EXPECT_EQ(times(settings({{reduce, rings}, {larger, rings}}), "\nNCCL_ALGO=allreduce:ring\n"), 1U);
+  EXPECT_EQ(times(settings({{reduce, rings}}), "\nNCCL_BUFFSIZE=4194304\n"), 1U);
+}
+
+TEST(TuneReport, SizesWithinOneByteAreOne) {
+  const auto tuned =
+      design::tune(faster(kKey, {false, NcclAlgorithm::ring, NcclProtocol::ll, 0, 0}, 60, {1024.2, 1024.6, 4096}), {});
+  EXPECT_TRUE(encode_tuner_table(tuner_table(tuned, {})));
+}
+
 TEST(TuneReport, ASweepReadsBackAsItWas) {
   const SweepRun well{kKey, kRingFour, 3, 12.5, "", {{1024, 50.25}, {2048, 60}}};
   const SweepRun failed{kKey, kRingLl128, 0, 300, "exit code 3: \"a, b\"\nc", {}};

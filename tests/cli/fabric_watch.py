@@ -125,6 +125,42 @@ for more in ([], ['--links-command', f'cat {links}']):
 ran = run('fabric', 'validate', '--discovered', slow, '--design', fast, '--links', links, '-o', 'json')
 check(ran.code == 6 and len(json.loads(ran.out)['faults']) == 1, 'by validate too', ran)
 
+# An Ethernet network: what LLDP tells, against what it told while all was well.
+def lldp_of(text, switches=True):
+    """What lldpctl -f keyvalue prints on all hosts, and on the switches."""
+    names = dict(re.findall(r'^(?:Switch|Ca)\s+\d+ "([^"]+)"\s+# "([^"]+)"', text, re.M))
+    out, here = [], ''
+    for line in text.splitlines():
+        head = re.match(r'(?:Switch|Ca)\s+\d+ "([^"]+)"', line)
+        here = head[1] if head else here
+        cable = re.match(r'\[(\d+)\][^"]*"([^"]+)"\[(\d+)\]', line)
+        if not cable or (here[0] == 'S' and not switches):
+            continue
+        near, far = names[here], names[cable[2]]
+        who, port = (near, f'swp{cable[1]}') if here[0] == 'S' else near.split()
+        whom, far_port = (far, f'swp{cable[3]}') if cable[2][0] == 'S' else far.split()
+        system = 'Cumulus Linux 5.9' if cable[2][0] == 'S' else 'Ubuntu 24.04'
+        out += [f'{who}: lldp.{port}.chassis.name={whom}', f'{who}: lldp.{port}.chassis.descr={system}',
+                f'{who}: lldp.{port}.port.ifname={far_port}', f'{who}: lldp.{port}.port.auto-negotiation.current=200GbaseCR4']
+    return '\n'.join(out) + '\n'
+
+
+well = written('well.lldp', lldp_of(design))
+now = written('now.lldp', lldp_of(design))
+ran = run('fabric', 'watch', '--command', f'cat {now}', '--design', well, '--once', '-o', 'jsonl')
+check(ran.code == 0 and ran.out == '', 'nothing is said of a sound Ethernet network', ran)
+written('now.lldp', lldp_of(without_cable(design)))
+ran = run('fabric', 'watch', '--command', f'cat {now}', '--design', well, '--once', '-o', 'jsonl')
+kinds = [json.loads(line)['kind'] for line in ran.out.splitlines()]
+check(ran.code == 6 and kinds == ['missing_cable'], 'a cable of it that is gone is told', ran)
+written('now.lldp', lldp_of(design, switches=False))
+ran = run('fabric', 'watch', '--command', f'cat {now}', '--design', well, '--once')
+check(ran.code == 0 and 'only hosts tell' in ran.err, 'where only hosts were asked, the rest is not judged', ran)
+for words, part in ((['--command', f'cat {found}', '--design', well], 'of an Ethernet network'),
+                    (['--command', f'cat {now}', '--errors-command', f'cat {errors}', '--design', well], '--errors-command')):
+    ran = run('fabric', 'watch', *words, '--once')
+    check(ran.code == 2 and part in ran.err, f'LLDP and InfiniBand are not mixed: {part}', ran)
+
 # What holds no reading is none.
 written('found.net', design)
 for flag, text, part in (('--errors-command', 'hello', 'no counter'), ('--links-command', 'hello', 'no port'),
@@ -135,6 +171,10 @@ for flag, text, part in (('--errors-command', 'hello', 'no counter'), ('--links-
 began = time.time()
 ran = run('fabric', 'watch', '--command', 'yes', '--design', net, '--once')
 check(ran.code == 2 and '64 MiB' in ran.err and time.time() - began < 30, 'a flood is ended', ran)
+
+w = Watched('--command', 'sleep 60', '--design', net, '--once')
+time.sleep(1)
+check(w.end(signal.SIGTERM) == 5 and w.lines() == [], 'one reading that is interrupted is no sound fabric')
 
 written('found.net', design)
 folder = f'{STATE}/kept'
@@ -302,6 +342,14 @@ def a_controller_is_told():
     c.tell('--name', 'rail3')
     check(c.findings(0) == [], 'until it is told that all is well there', c.findings(0, 0))
 
+    listens = StandIn({'POST /api/v1/intake': (200, {})})
+    w = Watched('--command', f'cat {found}', '--design', net, '--every', '2s', '--controller', listens.url, '--token-file',
+                c.token)
+    until = time.time() + 20
+    while not listens.posted and time.time() < until:
+        time.sleep(0.1)
+    check(w.end(signal.SIGTERM) == 0 and listens.posted and listens.posted[0][1]['fabric'].get('every_s') == 2,
+          'a watch that goes on says how often it reads: the controller waits for its next word', listens.posted)
     with open(f'{STATE}/wrong-token', 'w') as wrong:
         wrong.write('x' * 32 + '\n')
     ran = c.tell(token=f'{STATE}/wrong-token')

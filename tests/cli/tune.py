@@ -119,6 +119,32 @@ check(ran.code == 0 and 'does not say which command' in ran.err and text.count(f
       'an older log reads on, and says its command from then on', ran)
 check(run(*old_sweep[:-1], '/bin/false').code == 1, 'which is asked for then')
 
+# Open MPI hands on what its environment or -x names and nothing else, and refuses both together.
+MPIRUN, THROUGH = f'{STATE}/mpirun', f'{STATE}/through.csv'
+with open(MPIRUN, 'w') as f:
+    f.write(f'''#!{sys.executable}
+import os, sys
+words, listed = sys.argv[1:], os.environ.get('OMPI_MCA_mca_base_env_list')
+env = dict(pair.split('=') if '=' in pair else (pair, os.environ[pair]) for pair in (listed or '').split(';') if pair)
+while words[0] == '-x':
+    if listed is not None:
+        sys.exit('both the "-x" method and mca_base_env_list')
+    env[words[1]] = os.environ.get(words[1], '')
+    words = words[2:]
+if 'WANTED' not in env:
+    sys.exit('WANTED was not handed on')
+os.execve(words[0], words, {{k: v for k, v in env.items() if v}})
+''')
+os.chmod(MPIRUN, 0o755)
+BRIEF = ('--no-look', '--algorithms', 'ring', '--protocols', 'll', '--launches', '2', '--budget', '1m', '--timeout', '5s', '--')
+for words, more in (((MPIRUN, '-x', 'WANTED', PROGRAM), {'WANTED': '1'}),
+                    ((MPIRUN, PROGRAM), {'WANTED': '1', 'OMPI_MCA_mca_base_env_list': 'WANTED'})):
+    before = launches().count('Ring ll 0')
+    ran = run('tune', 'sweep', '--log', THROUGH, *BRIEF, *words, env=environment(**more))
+    check(ran.code == 0 and 'failed' not in ran.err and launches().count('Ring ll 0') == before + 2,
+          'ways get through Open MPI beside what the user hands on: ' + ' '.join(words[1:]), ran)
+    os.remove(THROUGH)
+
 # ---- what comes of it
 TABLE, ENV, CONF = f'{STATE}/tuner.table', f'{STATE}/nccl.env', f'{STATE}/tuner.conf'
 ran = run('tune', LOG, LOG + '.nccl', '--table', TABLE, '--env', ENV, '--csv', CONF, '-o', 'json')
@@ -141,6 +167,10 @@ few = {(w['way']['algorithm'], w['way']['protocol'], w['way']['channels']) for s
 best = {tuple(s['best'].values()) for s in sizes.values() if s['best']}
 check(best and not few & best, 'what was given up early is nowhere the fastest', (few, best))
 check(any('was not measured' in n for n in told['notes']), 'what failed is told')
+
+ran = run('tune', LOG, '--table', f'{STATE}/a b.table', '--env', f'{STATE}/blank.env')
+check(ran.code == 2 and 'a b.table' in ran.err and '--place' in ran.err and not os.path.exists(f'{STATE}/blank.env'),
+      'no settings that a shell would read otherwise than NCCL', ran)
 
 ran = run('tune', LOG)
 check(ran.code == 0 and 'REGRET_PCT' in ran.out and 'had no part in choosing' in ran.out, 'for people, with reasons', ran)

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import time
 
 from checks import STATE, check, finish, run
 
@@ -124,6 +125,13 @@ check('rank 2' in found['verdicts'][0]['title'], 'whose memory it was', found)
 ran, found = doctor(os.path.join(FIXTURES, 'wrong_values.txt'))
 check('0 GPUs' not in found['verdicts'][0]['title'] and '2391' in found['verdicts'][0]['title'], 'how many values', found)
 
+# A job that prints its card's settings first is a log all the same.
+with open(os.path.join(ROCE, 'mlnx_qos.txt')) as f, open(f'{STATE}/job.log', 'w') as job:
+    job.write(f.read() + 'n1:1:2 [0] NCCL INFO Using network IB\n'
+              'n1:1:2 [0] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n')
+ran, found = doctor(f'{STATE}/job.log')
+check('shm_too_small' in causes(found), 'a log behind settings is read', found)
+
 # What cannot be read.
 for name, data, part in (('empty', b'', 'it is empty'), ('zeros', b'\0' * 5000, 'no text'),
                          ('topo.xml', b'<system version="1"><cpu numaid="0">', 'line 1'),
@@ -136,6 +144,15 @@ for name, data, part in (('empty', b'', 'it is empty'), ('zeros', b'\0' * 5000, 
         f.write(data)
     ran = run('tune', 'doctor', f'{STATE}/{name}')
     check(ran.code == 2 and part in ran.err and name in ran.err, f'{name} is refused with the reason', ran)
+with open(f'{STATE}/nccl.env', 'w') as f:
+    f.write('# as muster tune --env writes it\n# with its reasons\n# in comments\nNCCL_IB_HCA=mlx5\nNCCL_ALGO=ring\n')
+ran, found = doctor(f'{STATE}/nccl.env')
+check(found.get('looked_for') == ['2 settings of NCCL'], 'settings are read beside their comments', ran)
+with open(f'{STATE}/brackets', 'w') as f:
+    f.write('[' * (1 << 20) + '\n')
+before = time.time()
+ran, found = doctor(f'{STATE}/brackets')
+check(ran.code == 0 and time.time() - before < 5, 'a line of nothing but brackets takes no time', time.time() - before)
 ran = run('tune', 'doctor', f'{STATE}/absent')
 check(ran.code == 3 and 'absent' in ran.err, 'a file that is not there', ran)
 ran = run('tune', 'doctor', f'{STATE}/zeros', os.path.join(FIXTURES, 'shm_extend.txt'))

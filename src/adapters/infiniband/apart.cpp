@@ -191,6 +191,7 @@ std::string pack(const Result<Discovered>& found) {
     for (const auto& [name, value] : c.values) p.text(name), p.number(value);
   }
   p.number(found->counters.complete ? 1 : 0);
+  p.number(found->counters.lists_all ? 1 : 0);
   p.number(found->tables.lids.size());
   for (const auto& [guid, lid] : found->tables.lids) p.number(guid), p.number(lid);
   p.number(found->tables.switches.size());
@@ -221,6 +222,7 @@ Result<Discovered> unpack(std::string_view bytes) {
     }
   }
   out.counters.complete = u.number() != 0;
+  out.counters.lists_all = u.number() != 0;
   for (std::uint64_t n = u.number(); n > 0 && !u.torn(); --n) {
     const std::uint64_t guid = u.number();
     out.tables.lids[guid] = static_cast<std::uint16_t>(u.number());

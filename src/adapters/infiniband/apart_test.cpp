@@ -10,7 +10,7 @@ Discovered sample() {
   d.net = "Switch\t2 \"S-1\"\n";
   d.ports.push_back({{1, "leaf-0", 1}, true, PortEnd{7, "gpu0 mlx5_0", 1}, false, 4, 53.125, "Active", "LinkUp", 0, 106.25});
   d.ports.push_back({{1, "leaf-0", 2}, true, {}, false, 0, 0, "Down", "Polling"});
-  d.counters = {{{{1, "leaf-0", -1}, {{"SymbolErrorCounter", 65535}, {"PortXmitPkts", UINT64_MAX}}}}, true, {}};
+  d.counters = {{{{1, "leaf-0", -1}, {{"SymbolErrorCounter", 65535}, {"PortXmitPkts", UINT64_MAX}}}}, true, {}, true};
   d.tables.lids[7] = 3;
   d.tables.switches[1] = {255, 0, 2};
   d.unanswered = 5;
@@ -32,6 +32,7 @@ TEST(Apart, what_was_found_arrives_whole) {
   EXPECT_EQ(is->counters.ports[0].port.port, -1);
   EXPECT_EQ(is->counters.ports[0].values, was.counters.ports[0].values);
   EXPECT_TRUE(is->counters.complete);
+  EXPECT_TRUE(is->counters.lists_all);
   EXPECT_EQ(is->tables.lids, was.tables.lids);
   EXPECT_EQ(is->tables.switches, was.tables.switches);
   EXPECT_EQ(is->unanswered, 5u);

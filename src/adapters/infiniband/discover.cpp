@@ -104,6 +104,7 @@ void read_counters(const NetFabric& fabric, Questions& ask, Discovered& out) {
       out.counters.ports.push_back(std::move(counters));
     }
   }
+  out.counters.lists_all = true;
   out.counters.complete = ask.unanswered() == 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "model/fields.h"
 
@@ -118,12 +120,23 @@ Result<FabricSaid> read_fabric(const Value& fabric, const NodeNames& nodes) {
   return out;
 }
 
+// What is longer than kEveryMax is taken for that: whoever waits for several of them waits long enough.
+Result<Duration> read_fabric_interval(const Value& fabric) {
+  constexpr double kEveryMax = 7 * 24 * 3600;  // seconds
+  const Value* v = fabric.find("every_s");
+  double every_s = 0;
+  if (v == nullptr) return Duration{};
+  if (!v->number(every_s) || !(every_s > 0)) return nonsense("every_s must be a number of seconds above 0");
+  return from_seconds(std::min(every_s, kEveryMax));
+}
+
 void FabricKnown::remember(const State& s) {
   const std::lock_guard hold(lock_);
   networks_.clear();
   for (const auto& [id, f] : s.findings) {
     if (f.kind != FindingKind::fabric_fault || f.cleared.ns != 0) continue;
     const FaultSubject what = read_fault_subject(f.subject);
+    if (what.fault == kUnwatched) continue;  // nobody told of that
     networks_[std::string(what.fabric)].faults.emplace(what.fault);
   }
 }

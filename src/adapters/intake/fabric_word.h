@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "base/value.h"
 #include "model/event.h"
 #include "model/state.h"
@@ -19,6 +20,9 @@ using NodeNames = std::map<std::string, NodeId, std::less<>>;
 
 // Refused where a field is not what it should be; names of nodes that the cluster does not have are counted and left out.
 Result<FabricSaid> read_fabric(const Value& fabric, const NodeNames& nodes);
+
+// How often the watch reads the network; 0 where it does not say, as one that reads it once.
+Result<Duration> read_fabric_interval(const Value& fabric);
 
 // Which faults were taken last, by network. From any thread.
 class FabricKnown {

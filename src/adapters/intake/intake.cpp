@@ -206,6 +206,7 @@ struct Batch {
   std::vector<Sample> samples;
   std::vector<std::pair<JobLogRecord, Duration>> logs;  // with their age
   std::vector<std::pair<StepReport, Duration>> steps;   // likewise
+  std::vector<FabricHeard> heard;
 };
 
 void open_batch(Batch& b, const std::shared_ptr<Tally>& tally, Time utc, Inbox& out) {
@@ -227,6 +228,7 @@ void open_batch(Batch& b, const std::shared_ptr<Tally>& tally, Time utc, Inbox& 
     step.at = utc - age;
     out.steps.push_back(step);
   }
+  for (FabricHeard& h : b.heard) out.heard.push_back(std::move(h));
 }
 
 }  // namespace
@@ -306,9 +308,20 @@ Meter AgentIntake::meter() const {
 void AgentIntake::take_fabric(const Value& fabric, std::function<void(Result<std::uint64_t>)> done) {
   auto said = read_fabric(fabric, nodes_);
   if (!said) return done(tl::unexpected(said.error()));
+  const auto every = read_fabric_interval(fabric);
+  if (!every) return done(tl::unexpected(every.error()));
   const auto news = fabric_->news(*said);
   if (!news) return done(tl::unexpected(news.error()));
-  if (!*news) return done(0);
+  auto b = std::make_shared<Batch>();
+  b->heard.push_back({said->name, *every});
+  Parcel parcel;
+  parcel.records = 1;
+  if (!*news) {  // where there is no room for it the next word will do
+    parcel.open = [b](Time utc, Inbox& out) { open_batch(*b, nullptr, utc, out); };
+    parcel.turn_away = [](const Error&) {};
+    mailbox_.deliver(std::move(parcel));
+    return done(0);
+  }
   if (said->unknown_nodes > 0 || said->left_out > 0) {
     log(LogLevel::warning,
         fmt::format("the watch of the network{} tells of {} faults; {} names of nodes in them are not of this cluster, {} more "
@@ -321,10 +334,7 @@ void AgentIntake::take_fabric(const Value& fabric, std::function<void(Result<std
     r ? known->taken(what) : known->lost(what);
     done(r);
   };
-  auto b = std::make_shared<Batch>();
   b->items.push_back({{{}, "fabric", 0}, {}, std::move(*said)});
-  Parcel parcel;
-  parcel.records = 1;
   parcel.open = [b, tally](Time utc, Inbox& out) { open_batch(*b, tally, utc, out); };
   parcel.turn_away = [tally](const Error& why) { tally->done(tl::unexpected(why)); };
   if (!mailbox_.deliver(std::move(parcel)))

@@ -300,6 +300,33 @@ TEST_F(AgentIntakeTest, AWordThatJudgesMoreThanTheLastIsNews) {
   EXPECT_EQ(inbox.events.size(), 3U) << "all is judged where nothing is said";
 }
 
+TEST_F(AgentIntakeTest, ThatAWatchOfTheNetworkSpokeIsHeardWhateverItSaid) {
+  take(fabric("", R"("complete":true,"name":"rail3","every_s":30)"));
+  EXPECT_TRUE(inbox.events.empty());
+  EXPECT_EQ(answers, 1);
+  ASSERT_EQ(inbox.heard.size(), 1U);
+  EXPECT_EQ(inbox.heard[0].name, "rail3");
+  EXPECT_EQ(inbox.heard[0].every, seconds(30));
+  take(fabric(kUplink, R"("complete":true,"every_s":1e300)"));
+  EXPECT_EQ(inbox.events.size(), 1U);
+  ASSERT_EQ(inbox.heard.size(), 2U);
+  EXPECT_EQ(inbox.heard[1].name, "");
+  EXPECT_EQ(inbox.heard[1].every, hours(7 * 24));
+  take(fabric(kUplink));
+  ASSERT_EQ(inbox.heard.size(), 3U);
+  EXPECT_EQ(inbox.heard[2].every, Duration{}) << "it is not to be waited for";
+
+  State s;
+  Finding f;
+  f.id = FindingId{3};
+  f.kind = FindingKind::fabric_fault;
+  f.subject = "rail3: unwatched";
+  s.findings[f.id] = f;
+  intake->remember(s);
+  take(fabric("", R"("complete":true,"name":"rail3","every_s":30)"));
+  EXPECT_EQ(inbox.events.size(), 1U) << "that it was not heard is no fault it told of";
+}
+
 TEST_F(AgentIntakeTest, NetworksAreBoundedAndOneThatIsSoundCountsForNone) {
   const auto tell = [&](const std::string& name, const std::string& faults, bool durable = true) {
     const std::size_t before = inbox.events.size();
@@ -350,6 +377,9 @@ TEST_F(AgentIntakeTest, NonsenseAboutTheNetworkIsRefusedWithTheReason) {
       {of_network("rail3:", ""), "letters, digits"},
       {of_network("a\\u0000b", ""), "letters, digits"},
       {of_network(std::string(65, 'x'), ""), "at most 64"},
+      {fabric("", R"("complete":true,"every_s":0)"), "fabric.every_s"},
+      {fabric("", R"("complete":true,"every_s":-30)"), "fabric.every_s"},
+      {fabric("", R"("complete":true,"every_s":"30s")"), "fabric.every_s"},
       {fabric("", R"("complete":true,"judged":true)"), "fabric.judged"},
       {fabric("", R"("complete":true,"judged":["rates","moods"])"), "fabric.judged"},
       {fabric("", R"("complete":true,"judged":[1])"), "fabric.judged"},

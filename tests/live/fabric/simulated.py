@@ -4,6 +4,7 @@ import glob
 import io
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -34,8 +35,12 @@ def unpacked(packages=PACKAGES, name='unpacked'):
     for package in glob.glob(os.path.join(part, '*.deb')):
         subprocess.run(['dpkg', '-x', package, os.path.join(part, 'root')], check=True)
         os.unlink(package)
-    os.rename(os.path.join(part, 'root'), root)
-    os.rmdir(part)
+    try:
+        os.rename(os.path.join(part, 'root'), root)
+    except OSError:
+        if not os.path.exists(root):
+            raise
+    shutil.rmtree(part)  # with all that was unpacked, where another test was sooner
     return root
 
 
