@@ -312,6 +312,7 @@ TEST_F(AgentIntakeTest, ThatAWatchOfTheNetworkSpokeIsHeardWhateverItSaid) {
   ASSERT_EQ(inbox.heard.size(), 2U);
   EXPECT_EQ(inbox.heard[1].name, "");
   EXPECT_EQ(inbox.heard[1].every, hours(7 * 24));
+  inbox.events[0].ack(17);
   take(fabric(kUplink));
   ASSERT_EQ(inbox.heard.size(), 3U);
   EXPECT_EQ(inbox.heard[2].every, Duration{}) << "it is not to be waited for";
