@@ -4,6 +4,7 @@ import json
 import re
 
 from checks import STATE, check, finish, run
+from lldp import lldp_of
 
 
 def written(name, text):
@@ -90,33 +91,13 @@ check(ran.code == 0 and not answer['faults'] and 'no forwarding table' in said a
 check('2 jobs left out that wait' in said and 'job 47 runs on elsewhere1' in said,
       'jobs that wait, or run elsewhere, are left out with a word', ran)
 
-
-def told(text, between=True):
-    """The same network as LLDP tells of it, in pairs; without those of switches where only hosts are asked."""
-    names = dict(re.findall(r'^(?:Switch|Ca)\s+\d+ "([^"]+)"\s+# "([^"]+)"', text, re.M))
-    out, here = [], None
-    for line in text.splitlines():
-        head = re.match(r'(?:Switch|Ca)\s+\d+ "([^"]+)"', line)
-        here = head[1] if head else here
-        cable = re.match(r'\[(\d+)\][^"]*"([^"]+)"\[(\d+)\]', line)
-        if not cable or (here[0] == 'S' and not between):
-            continue
-        near, far = names[here], names[cable[2]]
-        who, port = (near, f'swp{cable[1]}') if here[0] == 'S' else near.split()
-        whom, far_port = (far, f'swp{cable[3]}') if cable[2][0] == 'S' else far.split()
-        system = 'Cumulus Linux 5.9' if cable[2][0] == 'S' else 'Ubuntu 24.04'
-        out += [f'{who}: lldp.{port}.chassis.name={whom}', f'{who}: lldp.{port}.chassis.descr={system}',
-                f'{who}: lldp.{port}.port.ifname={far_port}', f'{who}: lldp.{port}.port.auto-negotiation.current=200GbaseCR4']
-    return '\n'.join(out) + '\n'
-
-
-ethernet = written('all.lldp', told(made.out))
+ethernet = written('all.lldp', lldp_of(made.out))
 ran, answer = validated('--design', ethernet, '--lldp', ethernet)
 check(ran.code == 0 and not answer['inferred'], 'what LLDP told is a design', ran)
-ran, answer = validated('--design', ethernet, '--lldp', written('cut.lldp', told(text)))
+ran, answer = validated('--design', ethernet, '--lldp', written('cut.lldp', lldp_of(text)))
 check([f['kind'] for f in answer['faults']] == ['missing_cable'] and set(answer['faults'][0]['ends']) == ends,
       'against which a cable is missing', ran)
-ran, answer = validated('--design', ethernet, '--lldp', written('hosts.lldp', told(made.out, False)))
+ran, answer = validated('--design', ethernet, '--lldp', written('hosts.lldp', lldp_of(made.out, False)))
 check(ran.code == 0 and 'only hosts tell' in ' '.join(answer['notes']) and 'ibnetdiscover' not in ran.out,
       'where only hosts were asked, the rest is not judged', ran)
 for words, part in ((['--discovered', design, '--design', ethernet], 'Ethernet'),
