@@ -166,6 +166,6 @@ for name in ('allgather', 'allreduce', 'alltoall', 'broadcast', 'reduce', 'reduc
         ran, found = doctor(path)
         check(found.get('cause') == 'unknown', f'{name} of a healthy machine is unknown', ran)
     else:
-        print(f'ok - skipped: $MUSTER_DATA/logs has no {os.path.basename(path)}', flush=True)
+        print(f'skip - healthy output: $MUSTER_DATA/logs has no {os.path.basename(path)}', flush=True)
 
 finish()
