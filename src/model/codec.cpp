@@ -240,6 +240,18 @@ Result<Body> decode_as(std::size_t index, const Value& v) {
   }
 }
 
+template <std::size_t I = 0>
+Result<accepting::Row> decode_row_as(std::size_t index, const Value& v) {
+  if constexpr (I == std::variant_size_v<accepting::Row>) {
+    return fail(Code::not_found, "unknown row");
+  } else {
+    if (index != I) return decode_row_as<I + 1>(index, v);
+    auto r = decode<std::variant_alternative_t<I, accepting::Row>>(accepting::kRowNames[I], v);
+    if (!r) return tl::unexpected(r.error());
+    return accepting::Row(std::move(*r));
+  }
+}
+
 }  // namespace
 
 std::string encode_event(const Event& e) {
@@ -311,6 +323,24 @@ std::string encode_finding(const Finding& f) { return encode(f); }
 std::string encode_order_record(const OrderRecord& o) { return encode(o); }
 std::string encode_gpu_hours(const GpuHours& g) { return encode(g); }
 Result<GpuHours> decode_gpu_hours(const Value& v) { return decode<GpuHours>("gpu_hours", v); }
+
+std::string encode_row(const accepting::Row& r) {
+  JsonWriter w;
+  Encoder enc{w};
+  w.object().field("row", accepting::kRowNames[r.index()]);
+  std::visit([&](const auto& x) { fields(enc, const_cast<std::remove_cvref_t<decltype(x)>&>(x)); }, r);  // for reading only
+  w.end_object();
+  return w.take();
+}
+
+Result<accepting::Row> decode_row(const Value& v) {
+  const Value* name = v.find("row");
+  const std::string* word = name == nullptr ? nullptr : name->string();
+  if (word == nullptr) return fail(Code::corrupt, "no \"row\" says what it is");
+  std::size_t index = 0;
+  while (index < accepting::kRowNames.size() && accepting::kRowNames[index] != *word) ++index;
+  return decode_row_as(index, v);
+}
 
 std::string encode_accounts(const Accounts& a) { return encode(a); }
 Result<Accounts> decode_accounts(const Value& v) { return decode<Accounts>("accounts", v); }

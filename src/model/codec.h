@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/result.h"
 #include "base/value.h"
+#include "model/acceptance.h"
 #include "model/accounts.h"
 #include "model/event.h"
 #include "model/gpu_hours.h"
@@ -38,6 +39,10 @@ std::string encode_finding(const Finding& f);
 std::string encode_order_record(const OrderRecord& o);
 std::string encode_gpu_hours(const GpuHours& g);
 Result<GpuHours> decode_gpu_hours(const Value& v);
+
+// {"row":"measured","gpu":3,...}: a line of a recording. Of an unknown row the error is of code not_found.
+std::string encode_row(const accepting::Row& r);
+Result<accepting::Row> decode_row(const Value& v);
 
 std::string encode_accounts(const Accounts& a);
 Result<Accounts> decode_accounts(const Value& v);
