@@ -40,20 +40,6 @@ constexpr Field kLinkFields[] = {{161, "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TO
                                  {162, "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL"},
                                  {163, "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL"}};
 
-// Nothing where this GPU does not have the field.
-std::optional<double> as_number(const FieldValue& f) {
-  if (f.status != kOk) return std::nullopt;
-  switch (f.type) {
-    case 0: return f.value.real;
-    case 1: return f.value.u32;
-    case 2: return static_cast<double>(f.value.u_long);
-    case 3: return f.value.u64 == ~0ULL ? std::nullopt : std::optional(static_cast<double>(f.value.u64));
-    case 4: return f.value.s64 < 0 ? std::nullopt : std::optional(static_cast<double>(f.value.s64));
-    case 5: return f.value.s32;
-    default: return std::nullopt;
-  }
-}
-
 class Gpus {
  public:
   std::string ask(const std::string& path) {
