@@ -2,8 +2,6 @@
 // calibration for plans.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "commands.h"
 #include "files.h"
@@ -18,17 +16,6 @@
 
 namespace muster::cmd {
 namespace {
-
-// "NVIDIA H200" is h200, and "NVIDIA H100 80GB HBM3" h100.
-const GpuModel* gpu_that_calls_itself(const std::string& name) {
-  std::string words = lower(name);
-  std::replace_if(
-      words.begin(), words.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, ' ');
-  for (const std::string_view word : split(words, ' ')) {
-    if (const GpuModel* g = find_gpu_model(word)) return g;
-  }
-  return nullptr;
-}
 
 Result<const GpuModel*> which_gpu(const CalibrateGpuOptions& o, const TimingsOrigin& origin) {
   if (!o.gpu.empty()) return chosen_gpu(o.gpu);

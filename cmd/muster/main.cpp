@@ -57,6 +57,11 @@ struct Dispatch {
   int operator()(const FabricValidateOptions& o) const { return run_fabric_validate(o); }
   int operator()(const FabricWatchOptions& o) const { return run_fabric_watch(o); }
   int operator()(const TuneDoctorOptions& o) const { return run_tune_doctor(o); }
+  int operator()(const AcceptOptions& o) const { return run_accept(o); }
+  int operator()(const AcceptJudgeOptions& o) const { return run_accept_judge(o); }
+  int operator()(const AcceptReportOptions& o) const { return run_accept_report(o); }
+  int operator()(const AcceptCompareOptions& o) const { return run_accept_compare(o); }
+  int operator()(const BenchAcceptOptions& o) const { return run_bench_accept(o); }
   int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
   int operator()(const DesignClusterOptions& o) const { return run_design_cluster(o); }
   int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/text.h"
@@ -45,6 +47,16 @@ Result<Transformer> chosen_model(const std::string& name) {
 Result<const Transformer*> shipped_model(const std::string& name) { return named("model", name, transformers()); }
 
 Result<const GpuModel*> chosen_gpu(const std::string& name) { return named("GPU", name, gpu_models()); }
+
+const GpuModel* gpu_that_calls_itself(const std::string& name) {
+  std::string words = lower(name);
+  std::replace_if(
+      words.begin(), words.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, ' ');
+  for (const std::string_view word : split(words, ' ')) {
+    if (const GpuModel* g = find_gpu_model(word)) return g;
+  }
+  return nullptr;
+}
 
 Result<HardwarePrices> chosen_prices(const std::string& file) {
   if (file.empty()) return hardware_prices();

@@ -13,6 +13,8 @@ namespace muster::cmd {
 Result<Transformer> chosen_model(const std::string& name);
 Result<const Transformer*> shipped_model(const std::string& name);
 Result<const GpuModel*> chosen_gpu(const std::string& name);
+// As drivers name them: "NVIDIA H200" is h200, and "NVIDIA H100 80GB HBM3" h100. nullptr: not known.
+const GpuModel* gpu_that_calls_itself(const std::string& name);
 // Those that ship where no file is named.
 Result<HardwarePrices> chosen_prices(const std::string& file);
 

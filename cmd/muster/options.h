@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "accept_options.h"
 #include "base/result.h"
 #include "collective_options.h"
 #include "design/cluster.h"
@@ -608,6 +609,7 @@ using Command =
                  BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions,
                  BenchAccuracyOptions, BenchClaimsOptions, PlanOptions, PlanPredictOptions, CalibrateRunsOptions,
                  FabricDesignOptions, FabricTopologyOptions, FabricValidateOptions, FabricWatchOptions, TuneDoctorOptions,
+                 AcceptOptions, AcceptJudgeOptions, AcceptReportOptions, AcceptCompareOptions, BenchAcceptOptions,
                  DesignFabricOptions,
                  DesignClusterOptions, PredictFabricOptions, PredictCongestionOptions,
                  PredictCollectiveOptions, CalibrateCollectivesOptions, BenchCollectivesOptions, TuneOptions,

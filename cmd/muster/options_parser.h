@@ -81,6 +81,7 @@ class Parser {
     add_agent();
     add_check();
     add_doctor();
+    add_accept();
     add_fleet();
     add_pause(true);
     add_pause(false);
@@ -283,6 +284,11 @@ class Parser {
   void add_design_cluster(CLI::App& design);
   void add_diagnose();
   void add_tune();
+  void add_accept();
+  void add_bench_accept(CLI::App& bench);
+  void add_accept_recorded(CLI::App& accept);
+  void add_known(CLI::App* sub, KnownGpus& known);
+  void add_no_shipped(CLI::App* sub, bool& shipped);
   void add_tune_sweep(CLI::App& tune);
   void add_tune_shape(CLI::App* sub, TuneHint& hint);
   void add_tune_doctor(CLI::App& tune);
@@ -383,6 +389,11 @@ class Parser {
   FabricValidateOptions fabric_validate_;
   FabricWatchOptions fabric_watch_;
   TuneDoctorOptions tune_doctor_;
+  AcceptOptions accept_;
+  AcceptJudgeOptions accept_judge_;
+  AcceptReportOptions accept_report_;
+  AcceptCompareOptions accept_compare_;
+  BenchAcceptOptions bench_accept_;
   DesignClusterOptions design_cluster_;
   PredictFabricOptions predict_fabric_;
   PredictCongestionOptions predict_congestion_;

@@ -204,6 +204,7 @@ void Parser::add_bench() {
   add_bench_llama3(*bench);
   add_bench_upgrade(*bench);
   add_bench_accuracy(*bench);
+  add_bench_accept(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {
