@@ -92,9 +92,9 @@ Gpu* open_gpu(const char* asked, muster_accept_device* device) {
   gpu->number = find_gpu(asked, &gpu->properties);
   const cudaDeviceProp& p = gpu->properties;
   if (p.major < 8) throw CouldNotRun{text("%s is of compute capability %d.%d; 8.0 is the least", p.name, p.major, p.minor)};
+  // How this process waits for the device, so that short things are timed as they are; nothing of the device itself.
+  check(cudaInitDevice(gpu->number, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "making a context");
   check(cudaSetDevice(gpu->number), "cudaSetDevice");
-  // Of the host's waits for this device; nothing of the device itself.
-  check(cudaSetDeviceFlags(cudaDeviceScheduleSpin), "cudaSetDeviceFlags");
   check(cudaFree(nullptr), "making a context");
   gpu->lt = open_lt();
   describe(*gpu, device);

@@ -176,16 +176,6 @@ std::vector<T> copied(const Run& run, const T* device, std::size_t count, cudaSt
   return out;
 }
 
-template <class T>
-Memory<T> uploaded(const std::vector<T>& values) {
-  Memory<T> out(values.empty() ? 1 : values.size());
-  if (!values.empty())
-    check(cudaMemcpy(out.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "a copy to the device");
-  // A copy from plain memory may return before the device has it all, and our streams do not wait for it by themselves.
-  check(cudaStreamSynchronize(nullptr), "a copy to the device");
-  return out;
-}
-
 // Calls of `wrong` that one test makes; what is beyond them is told as one sum.
 constexpr std::size_t kWrongMax = 64;
 

@@ -8,10 +8,10 @@
 namespace muster_accept {
 namespace {
 
-constexpr double kWindow_s = 3, kVerified_s = 0.09, kUnchecked_s = 0.03;
+constexpr double kWindow_s = 3, kWindowLeast_s = 1, kVerified_s = 0.09, kUnchecked_s = 0.03;
 constexpr std::uint32_t kPlantsAtOnce = 512;  // in one product, at most
 constexpr std::uint32_t kRepeats = 8;         // results that all have a repeating fault, the very first among them
-constexpr double kClockWindow_s = 0.12, kClockIdle = 0.05, kClockNoticed = 0.975;
+constexpr double kClockWindow_s = 0.12, kClockIdle = 0.08, kClockNoticed = 0.975;
 
 double rate_of(const Pipeline& p, std::uint64_t products, double seconds) {
   return seconds > 0 ? 1e-12 * p.matmul().shape.flop() * static_cast<double>(products) / seconds : 0;
@@ -33,6 +33,7 @@ Window run_window(const Run& run, Pipeline& p, double window_s) {
   const auto pairs_most = static_cast<std::size_t>(4 * window_s / pair_s) + 4;
   Marks marks(run.gpu, 2 * pairs_most + 1);
   const double begun = now_s();
+  p.join();
   marks.put(p.stream());
   for (std::size_t pair = 0; pair < pairs_most; ++pair) {
     for (std::uint32_t i = 0; i < verified; ++i) p.verified();
@@ -55,13 +56,13 @@ Window run_window(const Run& run, Pipeline& p, double window_s) {
 void measure(Run& run, Pipeline& p) {
   const double asked = run.seconds > 0 ? run.seconds : 1;
   const int windows = std::max(1, static_cast<int>(asked / kWindow_s));
-  const double window_s = std::max(1.0, asked / windows);
   std::uint64_t outputs = 0;
   for (int i = 0; i < windows; ++i) {
     p.prepare(mix(run.seed) + static_cast<std::uint64_t>(i));
     p.verified();  // not measured: the first after new data
     const double begun = now_s();
-    const Window w = run_window(run, p, window_s);
+    // What is left of the time is shared out evenly.
+    const Window w = run_window(run, p, std::max(kWindowLeast_s, (run.begun_s + asked - begun) / (windows - i)));
     const double took = now_s() - begun;
     const Checked checked = p.collect();
     tell_wrong(run, p.number(), checked);

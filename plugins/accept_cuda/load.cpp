@@ -46,9 +46,7 @@ void tell_different(const Run& run, Number number, const std::vector<std::uint32
 }
 
 void sustain(Run& run, Number number, double begin_share, double share, double asked_s) {
-  const double phase_s = std::max(kWindowLeast_s, asked_s * share);
-  const int windows = std::max(1, std::max(static_cast<int>(phase_s / kWindowMost_s),
-                                           std::min(kWindowsWanted, static_cast<int>(phase_s / kWindowLeast_s))));
+  const double end = run.begun_s + asked_s * (begin_share + share);
   Pipeline exact(run, number);
   exact.prepare(mix(run.seed + 3));
   RandomLoad load(run, load_shape(run.gpu, number));
@@ -56,9 +54,13 @@ void sustain(Run& run, Number number, double begin_share, double share, double a
   std::uint64_t products = 0;
   hold(run, load, kWarm_s, &products);
   const std::string metric = std::string("sustained_") + kNumberNames[static_cast<int>(number)];
+  const double left_s = end - now_s();
+  const int windows = std::max(1, std::max(static_cast<int>(left_s / kWindowMost_s),
+                                           std::min(kWindowsWanted, static_cast<int>(left_s / kWindowLeast_s))));
   for (int i = 0; i < windows; ++i) {
     const double begun = now_s();
-    const Stretch s = hold(run, load, phase_s / windows, &products);
+    // What is left of the time is shared out evenly.
+    const Stretch s = hold(run, load, std::max(kWindowLeast_s, (end - begun) / (windows - i)), &products);
     run.held(metric, 1e-12 * load.matmul().shape.flop() * static_cast<double>(products) / s.seconds, begun, now_s() - begun,
              s.mhz);
     tell_different(run, number, load.compare());

