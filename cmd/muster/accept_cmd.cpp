@@ -14,6 +14,7 @@
 #include "accept_known.h"
 #include "accept_shown.h"
 #include "adapters/accept/bench.h"
+#include "adapters/agent/accept_word.h"
 #include "base/json_writer.h"
 #include "commands.h"
 #include "files.h"
@@ -296,6 +297,9 @@ int run_accept(const AcceptOptions& o) {
   }
   const accept::Limits limits = limits_of(*known, o.known.shipped);
   if (auto ok = show_accepted({*shown, *judged, limits}, {o.format, o.html, o.rma}); !ok) return say_error(ok.error());
+  if (!o.spool.empty()) {
+    if (auto ok = agent::save_accept_word(o.spool, accept::word_of(*shown, *judged)); !ok) return say_error(ok.error());
+  }
   const int output = finish_output();
   return output != 0 ? output : exit_code_of(worst);
 }

@@ -28,6 +28,7 @@ struct AcceptOptions {
   std::string cooling;        // "air", "liquid"; empty: not told
   std::string node;           // empty: the host's name
   std::string html, rma;      // file, folder; empty: none
+  std::string spool;          // the agent's folder, which tells the controller; empty: nobody is told
   std::string library, nvml;  // empty: where they usually are
   std::string kernel_log = "/dev/kmsg";
   std::string plant;  // a fault to plant, for trying the tests themselves

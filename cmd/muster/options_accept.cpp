@@ -41,6 +41,8 @@ void Parser::add_accept() {
   words(accept, "--node", "NAME", "What the recording calls the node [the host's name]", o.node, {}, 200);
   words(accept, "--html", "FILE", "Write the report of this node", o.html, {WordKind::file, {}});
   words(accept, "--rma", "FOLDER", "Write what a vendor asks for with a return", o.rma, {WordKind::directory, {}});
+  words(accept, "--spool", "DIR", "Folder of this node's agent, which tells the controller the verdict", o.spool,
+        {WordKind::directory, {}});
   words(accept, "--library", "FILE", "libmuster-accept-cuda.so [beside muster, then where libraries are]", o.library,
         {WordKind::file, {}});
   words(accept, "--nvml", "FILE", "libnvidia-ml.so.1 of the driver", o.nvml, {WordKind::file, {}});

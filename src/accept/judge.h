@@ -52,6 +52,8 @@ struct Judgement {
 constexpr double kFailShare = 0.10;
 
 Judgement judge(const Acceptance& a, const Limits& limits);
+// What a controller is told of it.
+AcceptanceWord word_of(const Acceptance& a, const Judgement& j);
 // Tests whose figures are beyond a limit: worth one more turn before anybody is blamed.
 std::vector<std::pair<std::int32_t, AcceptTest>> worth_repeating(const Acceptance& a, const Limits& limits);
 

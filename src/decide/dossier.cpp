@@ -31,7 +31,11 @@ std::string evidence(const State& s, const Incident& i) {
   for (const FindingId id : i.findings) {
     const Finding* f = find_finding(s, id);
     if (f == nullptr) continue;
-    out += fmt::format("{}{}, first seen {}\n", name_of(f->kind), f->code > 0 ? fmt::format(" {}", f->code) : std::string(),
+    const bool failed = f->kind == FindingKind::acceptance_failed;  // what of it is the part to be replaced
+    out += fmt::format("{}{}, first seen {}\n", name_of(f->kind),
+                       failed          ? ": " + printable(f->subject.substr(0, kTextMax))
+                       : f->code > 0 ? fmt::format(" {}", f->code)
+                                     : std::string(),
                        render_utc(f->began()));
     for (const Evidence& e : f->evidence)
       out += fmt::format("  {} {}: {}\n", render_utc(e.at), name_of(e.witness), printable(e.text.substr(0, kTextMax)));

@@ -367,6 +367,76 @@ TEST_F(Recovery, ProcessesThatTheEngineCouldNotEndAreEndedByAReboot) {
   EXPECT_EQ(then(Status::done), V{Verb::test_node});
 }
 
+// A GPU of node 0 failed its acceptance tests.
+Finding failed_test(const Story& t, AcceptFault fault, std::int16_t slot = 3, Severity severity = Severity::warning) {
+  Finding f;
+  f.id = FindingId{t.s.next_finding};
+  f.kind = FindingKind::acceptance_failed;
+  f.severity = severity;
+  f.code = static_cast<std::int32_t>(fault);
+  f.node = kN0;
+  f.slot = slot;
+  f.opened = t.now().utc;
+  f.subject = "part";
+  f.evidence = {{Witness::test, t.now().utc, {}, "accept quick, part: seen"}};
+  return f;
+}
+
+TEST_F(Recovery, AGpuThatComputesWronglyIsResetTestedAndAtLastReplaced) {
+  t.tell(FindingOpened{failed_test(t, AcceptFault::wrong_results, 3, Severity::critical)});
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{Verb::reset_gpu}) << "the test has spoken: it is not asked again before anything is done";
+  EXPECT_EQ(last.action.slot, 3);
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  EXPECT_EQ(then(Status::failed, "GPU 3: SM 17 computes wrongly"), V{Verb::probe_node});
+  EXPECT_EQ(replace_after_probe(), V{Verb::replace_node});
+  EXPECT_NE(last.action.dossier.find("acceptance_failed: part"), std::string::npos) << last.action.dossier;
+  EXPECT_EQ(then(Status::done), V{Verb::test_node});
+  EXPECT_EQ(then(Status::done), V{Verb::undrain_node});
+}
+
+TEST_F(Recovery, AJobOnAGpuThatComputesWronglyGoesOnElsewhere) {
+  t.running({kN0, kN1});
+  t.tell(FindingOpened{failed_test(t, AcceptFault::wrong_results, 3, Severity::critical)});
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{});
+  EXPECT_EQ(later(minutes(1)), V{Verb::requeue_job});
+}
+
+TEST_F(Recovery, ASlowGpuIsHeldAtItsJobsEndAndTestedBeforeAnythingIsRepaired) {
+  for (const AcceptFault fault : {AcceptFault::slow, AcceptFault::power}) {
+    const JobId j = t.running({kN0});
+    t.tell(FindingOpened{failed_test(t, fault)});
+    EXPECT_EQ(decide(), V{Verb::drain_node});
+    EXPECT_EQ(then(Status::done), V{});
+    EXPECT_EQ(later(hours(5)), V{}) << "its job ends by itself";
+    t.tell(JobEnded{j, 1, JobEnd::completed, {}, {}});
+    EXPECT_EQ(decide(), V{Verb::test_node});
+    EXPECT_EQ(then(Status::done), V{Verb::undrain_node}) << "it was what ran beside it";
+    then(Status::done);
+    EXPECT_EQ(incident().stage, Stage::closed);
+  }
+}
+
+TEST_F(Recovery, WhatCouldNotBeTestedIsForAPerson) {
+  t.tell(FindingOpened{failed_test(t, AcceptFault::not_run)});
+  EXPECT_EQ(decide(), V{});
+  EXPECT_TRUE(t.s.incidents.empty());
+  EXPECT_TRUE(placeable(t.s, kN0));
+}
+
+TEST_F(Recovery, ANodeThatIsWaitedForIsNotWhenAGpuOfItComputesWrongly) {
+  t.running({kN0, kN1});
+  t.tell(FindingOpened{failed_test(t, AcceptFault::slow, 2)});
+  EXPECT_EQ(decide(), V{Verb::drain_node});
+  EXPECT_EQ(then(Status::done), V{});
+  t.tell(FindingOpened{failed_test(t, AcceptFault::wrong_results, 3, Severity::critical)});
+  decide();
+  EXPECT_EQ(incident().code, static_cast<std::int32_t>(AcceptFault::wrong_results));
+  EXPECT_EQ(incident().slot, 3);
+  EXPECT_EQ(later(minutes(1)), V{Verb::requeue_job});
+}
+
 TEST_F(Recovery, APersonWhoTakesANodeOverIsNotFought) {
   t.find(FindingKind::gpu_lost, kN0, 3);
   decide();

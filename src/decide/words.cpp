@@ -38,6 +38,7 @@ std::string_view say(FindingKind k) {
     case FindingKind::xid_other: return "an Xid that asks for no act by itself";
     case FindingKind::engine_drained: return "a drain by the scheduler itself";
     case FindingKind::fabric_fault: return "a fault of the network";
+    case FindingKind::acceptance_failed: return "a failed acceptance test";
     case FindingKind::hearsay: return "a fault that only a log file tells of";
   }
   return "trouble";

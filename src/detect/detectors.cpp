@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "detect/acceptance.h"
 #include "detect/agents.h"
 #include "detect/engine_drains.h"
 
@@ -271,6 +272,7 @@ std::vector<Body> Detectors::look(std::span<const Sample> samples, std::span<con
   for (const Body& b : events) {
     if (const KernelRecord* r = trusted_record(b)) on_record(*r);
     on_agent(b, utc, signs_);
+    on_acceptance(b, s, utc, signs_);
     jobs_.on_event(b, s, utc, mono, signs_);
     leaf_hangs_.on_event(b, s, mono);
     fabric_.on_event(b, s, utc, signs_);

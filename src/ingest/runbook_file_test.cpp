@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ingest/embedded.h"
+#include "model/acceptance_word.h"
 #include "model/codec.h"
 
 namespace muster {
@@ -49,6 +50,20 @@ TEST(Runbooks, EveryKindOfFindingHasOneForAllItsCodes) {
     const Runbook* r = find_runbook(all, static_cast<FindingKind>(k), 0);
     EXPECT_NE(r, nullptr) << names(FindingKind{})[k];
   }
+}
+
+TEST(Runbooks, EveryFaultOfAnAcceptanceHasItsOwnAndOnlyWhatNobodyKnowsIsLeftToAPerson) {
+  const auto all = default_runbooks();
+  const std::size_t count = names(AcceptFault{}).size();
+  for (std::size_t k = 1; k < count; ++k) {
+    const Runbook* r = find_runbook(all, FindingKind::acceptance_failed, static_cast<std::int32_t>(k));
+    ASSERT_NE(r, nullptr);
+    EXPECT_EQ(r->name, "accept_" + std::string(names(AcceptFault{})[k]));
+    EXPECT_EQ(r->act, static_cast<AcceptFault>(k) != AcceptFault::not_run) << r->name;
+  }
+  const Runbook* unknown = find_runbook(all, FindingKind::acceptance_failed, 99);
+  ASSERT_NE(unknown, nullptr);
+  EXPECT_TRUE(unknown->test_first) << "of a later version's faults nothing is known";
 }
 
 TEST(Runbooks, ACodeOfItsOwnGoesBeforeTheKind) {

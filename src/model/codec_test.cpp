@@ -120,7 +120,8 @@ std::vector<Body> one_of_each() {
           CablesDeclared{some_cables()}, PoolsDeclared{{{"batch", {NodeId{1}, NodeId{4}}}}},
           FabricSaid{false,
                      {{FabricFaultKind::dead_switch, {"leaf03", kNasty}, kNasty, 0.5, {NodeId{1}}}},
-                     3, 2, "rail3", false, false}};
+                     3, 2, "rail3", false, false},
+          AcceptanceSaid{NodeId{2}, "quick", {0, 5}, {{AcceptFault::memory, 3, false, kNasty, kNasty}}}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {

@@ -8,6 +8,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "model/acceptance_word.h"
 #include "model/action.h"
 #include "model/fabric_fault.h"
 #include "model/finding.h"
@@ -196,6 +197,21 @@ struct FabricSaid {  // all faults that stand in one, when they are others than 
   bool rates = true, flaps = true;
 };
 
+// ---- what the acceptance tests of a node said (docs/accept.md)
+struct AcceptFaultTold {
+  AcceptFault kind = AcceptFault::none;
+  std::int16_t slot = -1;  // -1: of no single GPU
+  bool failed = true;      // false: it does its work, and is short of a limit
+  std::string part;        // "tensor cores: SM 17"; untrusted, as is the text
+  std::string text;
+};
+struct AcceptanceSaid {  // whoever is in neither list was not tested
+  NodeId node;
+  std::string profile;                  // which tests: "quick"; untrusted
+  std::vector<std::int16_t> passed;     // slots
+  std::vector<AcceptFaultTold> faults;  // the worst first
+};
+
 // What energy will cost and how dirty it will be, hour by hour: known, or forecast the day before.
 struct PriceAnnounced {
   Time from;  // utc, of the first hour
@@ -294,7 +310,7 @@ using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, Jo
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
                           OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
                           NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved,
-                          JobAmended, NodeHeld, PoolsDeclared, FabricSaid>;
+                          JobAmended, NodeHeld, PoolsDeclared, FabricSaid, AcceptanceSaid>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
@@ -303,7 +319,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
     "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
     "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved",
-    "job_amended",     "node_held",      "pools_declared",  "fabric_said"};
+    "job_amended",     "node_held",      "pools_declared",  "fabric_said",    "acceptance_said"};
 
 struct Event {
   std::uint32_t schema = 1;

@@ -71,6 +71,12 @@ template <class V> void fields(V& v, FabricSaid& b) {
   v("complete", b.complete); v("faults", b.faults); v("left_out", b.left_out); v("unknown_nodes", b.unknown_nodes);
   v("name", b.name); v("rates", b.rates); v("flaps", b.flaps);
 }
+template <class V> void fields(V& v, AcceptFaultTold& f) {
+  v("kind", f.kind); v("slot", f.slot); v("failed", f.failed); v("part", f.part); v("text", f.text);
+}
+template <class V> void fields(V& v, AcceptanceSaid& b) {
+  v("node", b.node); v("profile", b.profile); v("passed", b.passed); v("faults", b.faults);
+}
 template <class V> void fields(V& v, ApprovalAsked& b) {
   v("id", b.id); v("action", b.action); v("reason", b.reason); v("why", b.why); v("until", b.until);
 }

@@ -52,6 +52,14 @@ bool code_is_percent(FindingKind k) {
   return k == FindingKind::common_cause || k == FindingKind::failure_predicted || k == FindingKind::fabric_fault;
 }
 
+bool code_is_xid(FindingKind k) {
+  return !code_is_percent(k) && k != FindingKind::engine_drained && k != FindingKind::acceptance_failed;
+}
+
+bool same_trouble(const Finding& f, FindingKind kind, std::int32_t code) {
+  return f.kind == kind && (f.code == code || kind != FindingKind::acceptance_failed);
+}
+
 double confidence(const Finding& f) {
   std::uint32_t witnesses = 0;
   for (const Evidence& e : f.evidence) witnesses |= 1U << static_cast<unsigned>(e.witness);
@@ -114,6 +122,8 @@ std::string_view suggestion(FindingKind k) {
     case FindingKind::xid_other: return "look the code up (muster explain xid N); watch the GPU";
     case FindingKind::engine_drained: return "test the node; reboot it where processes could not be ended; read slurmd's log";
     case FindingKind::fabric_fault: return "go to the ends it names and look at cable and ports; leave the nodes alone";
+    case FindingKind::acceptance_failed:
+      return "reset the GPU, or reboot where its link fails, and test again (muster accept); on repeat replace it";
     case FindingKind::hearsay: return "read /dev/kmsg on the node: a log file can be written by its users";
   }
   return {};

@@ -47,14 +47,16 @@ enum class FindingKind : std::uint8_t {
   engine_drained,     // the engine took the node out of service by its own rules; `code` is kLeftovers where it said so
   fabric_fault,       // of the network, by the word of a watch on it: `subject` names it, `code` is how sure, in percent; where
                       // no node is named `slot` is the leaf that it touches
+  acceptance_failed,  // a GPU, or a node, failed its acceptance tests: `subject` names the part, `code` is an AcceptFault
 };
-constexpr std::array<std::string_view, 35> names(FindingKind) {
+constexpr std::array<std::string_view, 36> names(FindingKind) {
   return {"gpu_lost",         "ecc_uncorrectable", "row_remap_pending", "row_remap_failed", "nvlink_degraded", "pcie_degraded",
           "thermal_throttle", "link_flap",         "link_down",         "gsp_timeout",      "node_silent",     "host_rebooted",
           "slow_gpu",         "storage_stall",     "app_error",         "job_failed",       "row_hot",         "driver_hang",
           "gpu_fault",        "gpu_suspect",       "ecc_correctable",   "power_brake",      "clock_drop",      "ib_degraded",
           "nccl_hang",        "version_drift",     "failure_predicted", "host_fault",       "mount_stalled",   "hearsay",
-          "common_cause",     "sdc_suspected",     "xid_other",         "engine_drained",   "fabric_fault"};
+          "common_cause",     "sdc_suspected",     "xid_other",         "engine_drained",   "fabric_fault",
+          "acceptance_failed"};
 }
 
 enum class Severity : std::uint8_t { info, warning, critical };
@@ -110,6 +112,10 @@ constexpr std::string_view kLinkSubject = "network link";
 bool of_link(const Finding& f);
 bool has_witness_beyond_log(const Finding& f);
 bool code_is_percent(FindingKind k);
+// It is an Xid where it is not 0.
+bool code_is_xid(FindingKind k);
+// Of acceptance_failed the codes are different troubles: who is slow is waited for, who computes wrongly is not.
+bool same_trouble(const Finding& f, FindingKind kind, std::int32_t code);
 // How sure the finding is, 0 to 1: from what kind it is and from who bears witness. Not a probability of failure.
 double confidence(const Finding& f);
 // What a person would do about it, in words of the field.

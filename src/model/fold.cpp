@@ -65,7 +65,7 @@ struct Folder {
       const Finding* f = find_finding(s, id);
       if (f != nullptr && f->cleared.ns == 0 && (gravest == nullptr || f->severity > gravest->severity)) gravest = f;
     }
-    if (gravest == nullptr || gravest->kind == i.cause) return;
+    if (gravest == nullptr || same_trouble(*gravest, i.cause, i.code)) return;
     i.cause = gravest->kind;
     i.slot = gravest->slot;
     i.code = gravest->code;
@@ -671,6 +671,7 @@ struct Folder {
   void operator()(const KernelHeard&) {}
   void operator()(const AgentSaid&) {}
   void operator()(const FabricSaid&) {}
+  void operator()(const AcceptanceSaid&) {}
   void operator()(const GpuIdentified& b) {
     if (NodeState* n = node(b.node)) n->known.put(b.gpu);
   }

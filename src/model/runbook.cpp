@@ -1,6 +1,10 @@
 #include "model/runbook.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+
+#include "model/acceptance_word.h"
 
 namespace muster {
 
@@ -28,6 +32,28 @@ Runbook watch(FindingKind kind) {
   return {std::string(name_of(kind)), 1, kind, {}, false, JobCare::wait, false, false, {}, 2, 5};
 }
 
+// What is known to be wrong is not tested once more before anything is done; what is slow has only missed a limit.
+std::vector<Runbook> of_acceptance() {
+  using enum Verb;
+  using enum JobCare;
+  const auto failed = [](AcceptFault fault, JobCare job, bool test_first, std::vector<Verb> steps) {
+    return of_code(fmt::format("accept_{}", name_of(fault)), static_cast<std::int32_t>(fault),
+                   acts(FindingKind::acceptance_failed, job, test_first, std::move(steps)));
+  };
+  Runbook not_run = failed(AcceptFault::not_run, wait, false, {});
+  not_run.act = false;
+  return {
+      acts(FindingKind::acceptance_failed, wait, true, {reset_gpu, reboot_node, replace_node}),
+      failed(AcceptFault::wrong_results, requeue, false, {reset_gpu, replace_node}),
+      failed(AcceptFault::memory, checkpoint, false, {reset_gpu, reboot_node, replace_node}),
+      failed(AcceptFault::link, checkpoint, false, {reboot_node, power_cycle_node, replace_node}),
+      failed(AcceptFault::slow, wait, true, {reset_gpu, replace_node}),
+      failed(AcceptFault::power, wait, true, {reset_gpu, replace_node}),
+      std::move(not_run),
+      failed(AcceptFault::hung, wait, true, {reset_gpu, reboot_node, power_cycle_node, replace_node}),
+  };
+}
+
 }  // namespace
 
 std::vector<Runbook> default_runbooks() {
@@ -40,7 +66,7 @@ std::vector<Runbook> default_runbooks() {
   const Runbook taken_out = acts(K::engine_drained, wait, true, {reboot_node, replace_node});
   Runbook leftovers = taken_out;
   leftovers.test_first = false;
-  return {
+  std::vector<Runbook> out = {
       acts(K::gpu_lost, requeue, false, {reboot_node, power_cycle_node, replace_node}),
       ecc,
       of_code("ecc_contained", 94, ecc),
@@ -80,6 +106,8 @@ std::vector<Runbook> default_runbooks() {
       of_code("leftover_processes", kLeftovers, leftovers),
       watch(K::fabric_fault),
   };
+  for (Runbook& r : of_acceptance()) out.push_back(std::move(r));
+  return out;
 }
 
 }  // namespace muster

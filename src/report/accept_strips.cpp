@@ -166,7 +166,11 @@ void draw_bands(std::string& out, const Strip& s, const AcceptRows& rows, double
   for (const auto& r : s.recording.ran) {
     if (r.gpu == s.gpu && r.took_s > 0) ran.push_back(&r);
   }
-  if (ran.size() > kBandsMost) return;
+  if (ran.size() > kBandsMost) {
+    out += fmt::format("<text class=\"mark\" x=\"{:.0f}\" y=\"{:.0f}\">{} rounds of tests, too many to draw</text>\n",
+                       s.canvas.left, kTop - 26, ran.size());
+    return;
+  }
   double free_from = 0;  // where the last label ended
   for (std::size_t i = 0; i < ran.size(); ++i) {
     const accepting::Ran& r = *ran[i];

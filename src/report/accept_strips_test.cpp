@@ -58,6 +58,19 @@ TEST(AcceptStrips, NonsenseIsNotDrawn) {
   EXPECT_FALSE(has(svg, "inf\"")) << svg;
 }
 
+TEST(AcceptStrips, TheRoundsOfADayAreCountedInsteadOfDrawn) {
+  Acceptance a = accept::sample_node(1, 1, 0);
+  a.end[0].at_s = 86'400;
+  for (int i = 0; i < 1440; ++i) {
+    a.ran.push_back({0, AcceptTest::gemm_bf16, 0, TestState::done, "", 60.0 * i, 30});
+    a.readings.push_back({0, 60.0 * i, 690, 1480, 60, 52, 4});
+  }
+  const std::string svg = drawn(a);
+  EXPECT_TRUE(has(svg, "rounds of tests, too many to draw"));
+  EXPECT_FALSE(has(svg, "class=\"band"));
+  EXPECT_TRUE(has(svg, "0 h")) << "the axis counts hours";
+}
+
 TEST(AcceptStrips, WithoutReadingsThereIsNothing) { EXPECT_EQ(drawn(accept::sample_node(1, 1, 0)), ""); }
 
 }  // namespace

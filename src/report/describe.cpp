@@ -82,8 +82,8 @@ void add_evidence(Writer& w, const Value& finding) {
 // Of a finding or an incident; empty where its code is none.
 std::string xid_of(const Value& item, std::string_view kind_key) {
   FindingKind kind{};
-  const bool percent = parse_name(text_of(item, kind_key), kind) && code_is_percent(kind);
-  return percent ? std::string() : unless_zero(item, "code");
+  const bool other = parse_name(text_of(item, kind_key), kind) && !code_is_xid(kind);
+  return other ? std::string() : unless_zero(item, "code");
 }
 
 std::string finding_line(const Value& f) {

@@ -387,7 +387,7 @@ Explanation of_finding(const State& s, const Finding& f) {
   }
   e.sentences.push_back(fmt::format("Suggested: {}.", advice(f)));
   add_findings(s, {f.id}, e);
-  if (const Fault* fault = f.code == 0 || code_is_percent(f.kind) ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
+  if (const Fault* fault = f.code == 0 || !code_is_xid(f.kind) ? nullptr : find_fault(fmt::format("Xid {}", f.code)))
     e.sentences.push_back(fault->meaning);
   return e;
 }

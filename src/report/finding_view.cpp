@@ -114,13 +114,15 @@ std::string say_subject(const State& s, const Finding& f) {
 }
 
 Finding leading(const State& s, const Incident& i) {
-  const Finding* first = nullptr;
+  const Finding *first = nullptr, *like = nullptr;
   for (const FindingId id : i.findings) {
     const Finding* f = find_finding(s, id);
     if (f == nullptr) continue;
-    if (f->kind == i.cause) return *f;
+    if (f->kind == i.cause && f->code == i.code && f->slot == i.slot) return *f;
+    if (f->kind == i.cause && like == nullptr) like = f;
     if (first == nullptr) first = f;
   }
+  if (like != nullptr) return *like;
   if (first != nullptr) return *first;
   Finding known;
   known.kind = i.cause;

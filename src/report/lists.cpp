@@ -266,11 +266,11 @@ Cell subject(const Value& item) {
   return c;
 }
 
-// An Xid; of some kinds it says how sure they are, which has its own column.
+// An Xid; of some kinds it says how sure they are, which has its own column, or what their subject says in words.
 Cell xid(const Value& item, std::string_view kind_key) {
   FindingKind kind{};
-  const bool percent = parse_name(text_of(item, kind_key), kind) && code_is_percent(kind);
-  return percent ? words("") : whole(item, "code", 1);
+  const bool other = parse_name(text_of(item, kind_key), kind) && !code_is_xid(kind);
+  return other ? words("") : whole(item, "code", 1);
 }
 
 Table findings(const Value::Array& items, std::optional<Time> now) {

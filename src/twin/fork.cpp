@@ -1,14 +1,31 @@
 // Forks: a cluster made from what a controller's state knows of another one.
 #include <fmt/core.h>
 
+#include "model/acceptance_word.h"
 #include "twin/cluster.h"
 
 namespace muster::twin {
 namespace {
 
+// The fault that a failed acceptance test would mean. The twin has none of GPUs that compute wrongly.
+std::optional<FaultKind> meaning_of(AcceptFault f) {
+  switch (f) {
+    case AcceptFault::memory: return FaultKind::ecc_uncorrectable;
+    case AcceptFault::link: return FaultKind::pcie_degraded;
+    case AcceptFault::slow: return FaultKind::slow_gpu;
+    case AcceptFault::none:
+    case AcceptFault::wrong_results:
+    case AcceptFault::power:
+    case AcceptFault::not_run:
+    case AcceptFault::hung: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 // The fault that a finding would mean, if it were true. Findings about jobs and passing trouble mean none.
-std::optional<FaultKind> meaning_of(FindingKind k) {
-  switch (k) {
+std::optional<FaultKind> meaning_of(const Finding& f) {
+  switch (f.kind) {
+    case FindingKind::acceptance_failed: return meaning_of(static_cast<AcceptFault>(f.code));
     case FindingKind::gpu_lost: return FaultKind::gpu_off_bus;
     case FindingKind::ecc_uncorrectable: return FaultKind::ecc_uncorrectable;
     case FindingKind::row_remap_pending: return FaultKind::row_remap;
@@ -76,7 +93,7 @@ void Cluster::fork_nodes(const State& s) {
     }
   }
   for (const auto& [id, f] : s.findings) {
-    const auto kind = meaning_of(f.kind);
+    const auto kind = meaning_of(f);
     if (!kind || f.cleared.ns != 0 || !f.node.some() || f.node.v >= nodes.size()) continue;
     if (node(f.node).life != Life::up) continue;
     int slot = f.slot;

@@ -61,6 +61,8 @@ test('a headline says what, where, since when, and what it cost', () => {
   const cable = { node: '', cause: 'fabric_fault', subject, where: { words: 'leaf switch 1' } };
   assert.equal(headline_of(incident(1, cable), '').where, 'leaf switch 1: missing_cable leaf03[17] - spine02[4]');
   assert.ok(fits(incident(1, cable), parse_filter('spine02[4]')));
+  const failed = { cause: 'acceptance_failed', code: 1, gpu_slot: 3, subject: 'SMs: SM 17' };
+  assert.equal(headline_of(incident(2, failed), '').where, 'n2 GPU 3: SMs: SM 17');
 });
 
 test('money is told only where the site has a price', () => {

@@ -1,7 +1,7 @@
 // The story of an incident, read from its report: pure, no fetching, no DOM. Every text in it is untrusted.
 import { clock, hours, id_text, money, place_of, span, time_of_day } from './format.js';
 import type { Approval, Finding, Incident } from './types.js';
-import { cause_words, stage_words, status_words, verb_words, witness_words, xid_of } from './words.js';
+import { cause_words, known_by_subject, stage_words, status_words, verb_words, witness_words, xid_of } from './words.js';
 
 export interface ReportEvidence {
   finding?: number;
@@ -140,10 +140,10 @@ export function cost_words(affected: Report['affected']): string {
 }
 
 export const kEndUnknown = 'how it ended is not on record';
-// A fault of the network is known by its ends: the place alone does not say where to walk to.
+// A fault of the network is known by its ends, a failed test by the part: the place alone does not say where to walk to.
 function where_words(at: { node: string; gpu_slot: number | null; where?: { words: string }; subject?: string }, cause: string) {
   const place = place_of(at, cause).replace(/^whole site$/, 'the whole site');
-  return cause === 'fabric_fault' && at.subject ? `${place}: ${at.subject}` : place;
+  return known_by_subject(cause) && at.subject ? `${place}: ${at.subject}` : place;
 }
 
 export function headline(report: Report): Headline {

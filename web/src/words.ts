@@ -31,11 +31,14 @@ const kCauses: Record<string, string> = {
   xid_other: 'Another Xid',
   engine_drained: 'Drained by the scheduler itself',
   fabric_fault: 'Fault of the network',
+  acceptance_failed: 'Failed its acceptance tests',
 };
 export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
-// The Xid that a finding or an incident of this cause has: 0 where it has none, or where its code says how sure it is.
-const kPercents = ['common_cause', 'failure_predicted', 'fabric_fault'];
-export const xid_of = (cause: string, code: number | null | undefined): number => (kPercents.includes(cause) ? 0 : (code ?? 0));
+// The Xid that a finding or an incident of this cause has: 0 where it has none, or where its code says something else.
+const kOtherCodes = ['common_cause', 'failure_predicted', 'fabric_fault', 'engine_drained', 'acceptance_failed'];
+export const xid_of = (cause: string, code: number | null | undefined): number => (kOtherCodes.includes(cause) ? 0 : (code ?? 0));
+// What it is of stands in its subject: the place alone does not say where to look.
+export const known_by_subject = (cause: string): boolean => cause === 'fabric_fault' || cause === 'acceptance_failed';
 
 const kStages: Record<string, string> = {
   opened: 'opened: nothing done yet',

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "adapters/agent/accept_word.h"
 #include "adapters/agent/host_probes.h"
 #include "adapters/agent/job_logs.h"
 #include "adapters/agent/nvml.h"
@@ -413,6 +414,9 @@ void Agent::each_second(Time now) {
     log(LogLevel::warning, fmt::format("{}: {}", w.hook, w.text));
     say(AgentWord::dropped, w.hook, 1, w.text);
   }
+  take_accept_words(options_.folder, [&](const std::string& members) {
+    return keep({"agent", cursor_->id(), cursor_->next_own(), monotonic_now(), utc_now(), boot_, members});
+  });
   if (++seconds_ == kSettled) release_code();
 }
 

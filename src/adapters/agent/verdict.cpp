@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "adapters/agent/kernel_source.h"
+#include "adapters/agent/word_file.h"
 #include "adapters/state/lock.h"
 #include "base/text.h"
 #include "ingest/pci.h"
@@ -22,7 +23,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kWords{"fit", "trouble", "broken"};
 constexpr std::size_t kTextMost = 400;
-constexpr off_t kWordsMost = 64 << 10;  // bytes that may wait for an agent that does not run
+constexpr std::size_t kWordsMost = 64 << 10;  // bytes that may wait for an agent that does not run
+constexpr const char* kHookWords = "hook-words";
 
 double value_of(const GpuReadings& g, const char* name) {
   const auto it = g.values.find(name);
@@ -68,16 +70,6 @@ Result<void> replace_small(const std::string& path, const std::string& text) {
   if (!written) return tl::unexpected(system_error("cannot write " + fresh, failed));
   if (rename(fresh.c_str(), path.c_str()) != 0) return tl::unexpected(system_error("cannot write " + path, errno));
   return {};
-}
-
-void leave_word(const std::string& folder, const std::string& hook, const std::string& text) {
-  const int fd = open((folder + "/hook-words").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return;
-  struct stat st {};
-  const std::string line = hook + " " + printable(text.substr(0, kTextMost)) + "\n";
-  // A word that does not fit is lost: the job starts all the same.
-  if (fstat(fd, &st) == 0 && st.st_size < kWordsMost) static_cast<void>(!write(fd, line.data(), line.size()));
-  close(fd);
 }
 
 }  // namespace
@@ -181,25 +173,23 @@ HookAnswer run_hook(const std::string& folder, const std::string& hook, const st
     if (!kept)
       a = {true, "muster: broken, but its refusals cannot be counted, so it passes", "it is broken and passed: " + a.says};
   }
-  if (!a.finding.empty()) leave_word(folder, hook, fmt::format("job {}: {}", job.empty() ? "?" : job, a.finding));
+  if (!a.finding.empty()) {
+    const std::string text = fmt::format("job {}: {}", job.empty() ? "?" : job, a.finding);
+    // A word that does not fit is lost: the job starts all the same.
+    static_cast<void>(leave_word(folder, kHookWords, hook + " " + printable(text.substr(0, kTextMost)), kWordsMost));
+  }
   if (lock >= 0) close(lock);
   return a;
 }
 
 std::vector<HookWord> take_hook_words(const std::string& folder) {
-  const std::string path = folder + "/hook-words";
-  const std::string taken = path + ".taken";
-  if (rename(path.c_str(), taken.c_str()) != 0) return {};
   std::vector<HookWord> out;
-  std::FILE* f = std::fopen(taken.c_str(), "re");
-  char line[1024];
-  while (f != nullptr && std::fgets(line, sizeof line, f) != nullptr) {
+  take_words(folder, kHookWords, [&](std::string_view line) {
     const std::string_view text = trim(line);
     const auto blank = text.find(' ');
     if (blank != std::string_view::npos) out.push_back({std::string(text.substr(0, blank)), printable(text.substr(blank + 1))});
-  }
-  if (f != nullptr) std::fclose(f);
-  unlink(taken.c_str());
+    return true;
+  });
   return out;
 }
 

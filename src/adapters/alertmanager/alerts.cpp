@@ -43,6 +43,7 @@ void name_place(const State& s, const Finding& f, Alert& a) {
   const char* slot_is = f.kind == FindingKind::row_hot ? "row" : f.kind == FindingKind::fabric_fault ? "leaf" : "gpu";
   if (f.slot >= 0) a.labels[slot_is] = std::to_string(f.slot);
   if (f.kind == FindingKind::fabric_fault) a.labels["fault"] = to_valid_utf8(f.subject);  // a node may have several
+  if (f.kind == FindingKind::acceptance_failed) a.labels["fault"] = to_valid_utf8(f.subject);  // and so may a GPU
   if (!of_link(f)) return;
   a.labels["nic"] = nic_name(f.slot);
   const auto cable = s.site.cables.at(f.node, f.slot);
@@ -86,7 +87,11 @@ Alert alert_of(const State& s, const Finding& f, const Incident* incident, const
   if (job.some()) a.labels["job"] = render(job);
   std::string code;
   const bool percent = f.kind == FindingKind::failure_predicted || f.kind == FindingKind::fabric_fault;
-  if (f.code != 0) code = percent ? fmt::format(" ({} %)", f.code) : fmt::format(" (code {})", f.code);
+  if (f.kind == FindingKind::acceptance_failed) {
+    code = f.subject.empty() ? std::string() : fmt::format(" ({})", printable(f.subject));
+  } else if (f.code != 0) {
+    code = percent ? fmt::format(" ({} %)", f.code) : fmt::format(" (code {})", f.code);
+  }
   a.annotations = {{"summary", fmt::format("{} on {}{}", kind, where(s, f), code)},
                    {"evidence", evidence_text(f)},
                    {"confidence", fmt::format("{:.2f}", confidence(f))},

@@ -80,6 +80,17 @@ TEST_F(AlertsTest, AFaultOfTheNetworkIsNamedByItsEndsAndItsLeaf) {
   EXPECT_EQ(a.annotations.at("summary"), "fabric_fault on missing_cable leaf03[17] - spine02[4] (95 %)");
 }
 
+TEST_F(AlertsTest, AFailedAcceptanceNamesThePartOfTheGpu) {
+  Finding& f = s.findings.at(FindingId{7});
+  f.kind = FindingKind::acceptance_failed;
+  f.code = 1;
+  f.subject = "tensor cores: SM 17";
+  const Alert a = wanted().at(0);
+  EXPECT_EQ(a.labels.at("gpu"), "3");
+  EXPECT_EQ(a.labels.at("fault"), f.subject) << "the GPU may have another fault, and an alert of its own";
+  EXPECT_EQ(a.annotations.at("summary"), "acceptance_failed on node0002 GPU 3 (tensor cores: SM 17)");
+}
+
 TEST_F(AlertsTest, AFindingIsAnAlertWithStableLabels) {
   const auto a = wanted();
   ASSERT_EQ(a.size(), 1U);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "adapters/intake/acceptance_word.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -119,6 +120,8 @@ std::optional<Body> read_body(const Value& v, NodeId node, std::uint64_t boot, s
     if (auto b = read_gpu(*gpu, node, site)) return Body(std::move(*b));
   } else if (const Value* facts = v.find("facts")) {
     if (auto b = read_facts(*facts, node)) return Body(std::move(*b));
+  } else if (const Value* acceptance = v.find("acceptance")) {
+    if (auto b = read_acceptance(*acceptance, node, site)) return Body(std::move(*b));
   } else if (AgentSaid said; parse_name(words(v, "word", 40), said.word)) {
     said.node = node;
     said.subject = words(v, "subject", kSubjectMax);

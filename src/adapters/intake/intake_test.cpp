@@ -155,6 +155,49 @@ TEST_F(AgentIntakeTest, AnXidFromNvmlIsTheDriversWord) {
   EXPECT_EQ(heard.record.slot, 1);
 }
 
+TEST_F(AgentIntakeTest, AnAcceptanceIsAnEventWithSlotsInPlaceOfAddresses) {
+  take(R"({"node":"n2","items":[{"stream":"agent","boot":"i","seq":4,"age_ms":3000,
+        "acceptance":{"profile":"quick","gpus":[
+        {"index":0,"pci":"00000000:2B:00.0","uuid":"GPU-b","passed":false,"faults":[
+          {"kind":"wrong_results","failed":true,"part":"SMs: SM 17","text":"3 results\u001b[31m"}]},
+        {"index":1,"pci":"00000000:1B:00.0","uuid":"GPU-a","passed":true,"faults":[]},
+        {"index":9,"pci":"00000000:C3:00.0","uuid":"GPU-c","passed":false,"faults":[
+          {"kind":"slow","failed":false,"part":"memory"}]}],
+        "faults":[{"kind":"not_run","part":"GPU","text":"stopped"}]}}]})");
+  ASSERT_EQ(inbox.events.size(), 1U);
+  EXPECT_EQ(inbox.events[0].source.stream, "agent/n2");
+  EXPECT_EQ(inbox.events[0].source.seq, 4U);
+  const auto& said = std::get<AcceptanceSaid>(inbox.events[0].body);
+  EXPECT_EQ(said.node, NodeId{1});
+  EXPECT_EQ(said.profile, "quick");
+  EXPECT_EQ(said.passed, std::vector<std::int16_t>{0}) << "by its address, not by the driver's number";
+  ASSERT_EQ(said.faults.size(), 3U);
+  EXPECT_EQ(said.faults[0].slot, 1);
+  EXPECT_EQ(said.faults[0].kind, AcceptFault::wrong_results);
+  EXPECT_EQ(said.faults[0].text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(said.faults[1].slot, -1) << "the cluster file has no such GPU";
+  EXPECT_EQ(said.faults[1].part, "GPU at 00000000:C3:00.0: memory");
+  EXPECT_FALSE(said.faults[1].failed);
+  EXPECT_EQ(said.faults[2].slot, -1);
+  EXPECT_EQ(answers, 0) << "nothing is promised before it is durable";
+}
+
+TEST_F(AgentIntakeTest, AnAcceptanceThatMakesNoSenseIsNone) {
+  const auto word = [](const std::string& of) {
+    return R"({"node":"n1","items":[{"stream":"agent","boot":"i","seq":1,"acceptance":)" + of + "}]}";
+  };
+  for (const char* bad : {R"({})", R"(7)", R"({"profile":"quick"})", R"({"profile":"","gpus":[]})",
+                          R"({"profile":"quick","gpus":[{"index":0}]})",
+                          R"({"profile":"quick","gpus":[],"faults":[{"kind":"none","part":"x"}]})",
+                          R"({"profile":"quick","gpus":[],"faults":[{"kind":"bad","part":"x"}]})",
+                          R"({"profile":"quick","gpus":[],"faults":[{"kind":"slow","part":""}]})"})
+    take(word(bad));
+  EXPECT_TRUE(inbox.events.empty());
+  take(word(R"({"profile":"quick","gpus":[{"index":0,"passed":true,"faults":[{"kind":"slow","part":"memory"}]}]})"));
+  ASSERT_EQ(inbox.events.size(), 1U);
+  EXPECT_TRUE(std::get<AcceptanceSaid>(inbox.events[0].body).passed.empty()) << "a pass with a fault is none";
+}
+
 TEST_F(AgentIntakeTest, AnUnknownNodeIsRefused) {
   take(R"({"node":"n9","items":[]})");
   EXPECT_EQ(answers, 1);

@@ -242,10 +242,11 @@ void judge_hands(const Facts& f, const Settings& s, std::vector<Diagnosis>& out)
       {Verb::reset_gpu, "a GPU that a reset would cure costs a reboot or a person"}};
   for (const auto& [verb, cost] : wanted) {
     if (s.hands.count(verb) != 0) continue;
-    const char* slot = verb == Verb::reset_gpu ? ", \"{slot}\"" : "";
+    const std::string line = verb == Verb::test_node
+                                 ? R"([/usr/bin/ssh, "{node}", muster, accept, --profile, quick])"
+                                 : fmt::format(R"([/usr/local/sbin/{}, "{{node}}", "{{slot}}"])", name_of(verb));
     out.push_back({fmt::format("hand {}", name_of(verb)), Judgement::note, false, "no program is named", cost,
-                   fmt::format("in the Slurm file, under hands:  {}: [/usr/local/sbin/{}, \"{{node}}\"{}]", name_of(verb),
-                               name_of(verb), slot)});
+                   fmt::format("in the Slurm file, under hands:  {}: {}", name_of(verb), line)});
   }
 }
 

@@ -119,6 +119,14 @@ TEST(Doctor, SaysOfEachMissingThingWhatItCostsAndTheLine) {
   }
 }
 
+TEST(Doctor, NamesTheTestThatARepairedNodePasses) {
+  Settings s = placing();
+  s.hands.erase(Verb::test_node);
+  const Diagnosis d = about(whole(), s, "hand test_node");
+  EXPECT_EQ(d.judgement, Judgement::note);
+  EXPECT_NE(d.line.find(R"(test_node: [/usr/bin/ssh, "{node}", muster, accept, --profile, quick])"), std::string::npos) << d.line;
+}
+
 TEST(Doctor, KnowsWhoMayChangeThings) {
   Facts f = whole();
   f.root = false;

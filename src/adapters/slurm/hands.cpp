@@ -8,7 +8,6 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "adapters/slurm/reasons.h"
@@ -70,6 +69,13 @@ std::string replaced(std::string word, const Order& o, const Site& site) {
 bool disturbs(Verb v) {
   return v == Verb::test_node || v == Verb::reset_gpu || v == Verb::reboot_node || v == Verb::power_cycle_node ||
          v == Verb::reload_driver || v == Verb::bounce_link || v == Verb::install;
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  while (trim(line).empty() && std::getline(file, line)) {}
+  return printable(trim(line).substr(0, kCommentMost));
 }
 
 // A slurmd refuses whatever is started in the second in which it was told to end the job ("Job credential revoked"), and Slurm
@@ -232,13 +238,13 @@ Outcome Hands::requeue(const Order& o, bool gated) {
 
 Outcome Hands::result_of(const std::string& key) const {
   const std::string base = settings_.spool + "/" + key;
-  std::ifstream file(base + ".out");
-  if (!file) return {Status::not_received, {}};
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!std::ifstream(base + ".out")) return {Status::not_received, {}};
   std::ifstream code(base + ".exit");
   int status = -1;
   if (!(code >> status)) return {Status::pending, {}};
-  std::string line = printable(trim(text.substr(0, text.find('\n'))).substr(0, kCommentMost));
+  // What it prints is the reason; how it gets on, which goes to stderr, only where it prints nothing.
+  std::string line = first_line(base + ".out");
+  if (line.empty()) line = first_line(base + ".err");
   return {status == 0 ? Status::done : Status::failed, line.empty() && status != 0 ? fmt::format("exit code {}", status) : line};
 }
 
@@ -256,7 +262,7 @@ Outcome Hands::program(const Order& o) {
             "-w",
             "sh",
             "-c",
-            R"(out=$1; shift; "$@" > "$out.out" 2>&1 < /dev/null; echo $? > "$out.part"; mv "$out.part" "$out.exit")",
+            R"(out=$1; shift; "$@" > "$out.out" 2> "$out.err" < /dev/null; echo $? > "$out.part"; mv "$out.part" "$out.exit")",
             "sh",
             base};
   for (const std::string& word : it->second) c.argv.push_back(replaced(word, o, site_));

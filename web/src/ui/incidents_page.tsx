@@ -9,7 +9,7 @@ import type { Live } from '../live.js';
 import { kHome, open_page, render_view } from '../route.js';
 import { loose_findings, sort_incidents, type Page } from '../store.js';
 import type { Action, Finding, Incident } from '../types.js';
-import { cause_words, kStageTrack, stage_words, verb_words, xid_of } from '../words.js';
+import { cause_words, known_by_subject, kStageTrack, stage_words, verb_words, xid_of } from '../words.js';
 import { ApprovalsPanel } from './approvals_panel.js';
 import { use_answer } from './ask.js';
 import { Empty, Panel, TroubleBox } from './bits.js';
@@ -139,7 +139,7 @@ function Row({ incident, now_utc }: { incident: Incident; now_utc: string }) {
       </td>
       <td class="left">
         {incident.node ? <NodeLink node={incident.node}>{where}</NodeLink> : where}
-        {incident.cause === 'fabric_fault' && incident.subject && <span class="muted"> {incident.subject}</span>}
+        {known_by_subject(incident.cause) && incident.subject && <span class="muted"> {incident.subject}</span>}
       </td>
       <td class="left">{job ? <To page="jobs" id={job}>{job}</To> : '–'}</td>
       <td class="left">{clock(incident.opened_utc)}</td>
