@@ -8,10 +8,9 @@ namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{64} << 20;
 constexpr int kCandidates = 6;
-constexpr double kWarm_s = 0.15;    // until the clock has found the power limit
-constexpr double kRound_s = 0.008;  // of one candidate
-constexpr int kRounds = 3;
-constexpr double kAsGood = 0.005;  // closer than this, the order of cuBLASLt decides, and not the noise
+constexpr double kWarm_s = 0.15;   // until the clock has found the power limit
+constexpr double kRound_s = 0.03;  // of one proposal, when they are compared
+constexpr int kRounds = 5;
 
 cudaDataType_t input_type(Number n) {
   switch (n) {
@@ -127,36 +126,41 @@ void Matmul::launch(const Choice& choice, const void* x, const void* y, void* d,
 
 void Matmul::launch(const void* x, const void* y, void* d, cudaStream_t stream) const { launch(choice_, x, y, d, stream); }
 
+double Matmul::timed(const Choice& c, int products, const void* x, const void* y, void* d, cudaStream_t stream) const {
+  const Event begin, end;
+  begin.record(stream);
+  for (int i = 0; i < products; ++i) launch(c, x, y, d, stream);
+  end.record(stream);
+  end.wait(run_);
+  return end.seconds_since(begin) / products;
+}
+
 void Matmul::choose(const void* x, const void* y, void* d, cudaStream_t stream) {
   const auto known = run_.gpu.choices.find(key_of(shape));
   if (known != run_.gpu.choices.end()) {
     choice_ = known->second;
     return;
   }
-  std::vector<Choice> all = candidates();
-  const Event begin, end;
-  const auto timed = [&](const Choice& c, int products) {
-    begin.record(stream);
-    for (int i = 0; i < products; ++i) launch(c, x, y, d, stream);
-    end.record(stream);
-    end.wait(run_);
-    return end.seconds_since(begin) / products;
-  };
+  choice_ = candidates().front();
   double once = 0;
-  for (const double until = now_s() + kWarm_s; once <= 0 || now_s() < until;) once = timed(all[0], once > 0 ? 4 : 1);
-  const int products = std::max(1, static_cast<int>(kRound_s / std::max(once, 1e-6)));
-  std::vector<std::vector<double>> times(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) timed(all[i], 1);  // its kernel is loaded now
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t i = 0; i < all.size(); ++i) times[i].push_back(timed(all[i], products));
-  }
-  double best = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].seconds = median_of(times[i]);
-    if (best == 0 || all[i].seconds < best) best = all[i].seconds;
-  }
-  choice_ = *std::find_if(all.begin(), all.end(), [&](const Choice& c) { return c.seconds <= best * (1 + kAsGood); });
+  for (const double until = now_s() + kWarm_s; once <= 0 || now_s() < until;)
+    once = timed(choice_, once > 0 ? 4 : 1, x, y, d, stream);
+  choice_.seconds = once;
   run_.gpu.choices[key_of(shape)] = choice_;
+}
+
+std::vector<Choice> Matmul::compared(const void* x, const void* y, void* d, cudaStream_t stream) const {
+  std::vector<Choice> all = candidates();
+  std::vector<std::vector<double>> times(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) timed(all[i], 1, x, y, d, stream);  // its kernel is loaded now
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double once = timed(all[i], 1, x, y, d, stream);
+      times[i].push_back(timed(all[i], std::max(1, static_cast<int>(kRound_s / std::max(once, 1e-6))), x, y, d, stream));
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].seconds = median_of(times[i]);
+  return all;
 }
 
 }  // namespace muster_accept

@@ -1,4 +1,5 @@
-// One matrix product by cuBLASLt with an algorithm that is chosen once and then kept.
+// One matrix product by cuBLASLt, by the algorithm that it proposes first: the same one on every GPU of a kind with a version of
+// it. What a timing finds to be fastest would be another one from run to run, and rates could not be compared.
 #pragma once
 #include "device.cuh"
 
@@ -24,8 +25,10 @@ class Matmul {
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  // Times what cuBLASLt proposes with these data, under load, and keeps one; the GPU remembers it for the next run.
+  // Takes the first proposal, and times it with these data under load; the GPU remembers it for the next run.
   void choose(const void* x, const void* y, void* d, cudaStream_t stream);
+  // All proposals in turns, under load; for whoever wonders what the first one costs.
+  std::vector<Choice> compared(const void* x, const void* y, void* d, cudaStream_t stream) const;
   void launch(const void* x, const void* y, void* d, cudaStream_t stream) const;
 
   const Shape shape;
@@ -35,6 +38,7 @@ class Matmul {
  private:
   void describe();
   std::vector<Choice> candidates() const;
+  double timed(const Choice& c, int products, const void* x, const void* y, void* d, cudaStream_t stream) const;
   void launch(const Choice& choice, const void* x, const void* y, void* d, cudaStream_t stream) const;
   void release();
 

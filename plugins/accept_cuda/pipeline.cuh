@@ -51,6 +51,8 @@ class Pipeline {
   const Exact& kind() const { return data_.kind; }
   Number number() const { return data_.kind.number; }
   std::uint32_t next() const { return next_; }
+  // What cuBLASLt proposes for them, timed.
+  std::vector<Choice> compared() { return matmul_.compared(data_.x(), data_.y(), places_[0].data(), products_); }
   // How many products take so long, one at least.
   std::uint32_t products_in(double duration_s) const;
 

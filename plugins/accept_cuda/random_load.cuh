@@ -13,6 +13,8 @@ class RandomLoad {
   void product();
   // One product more, held row by row against the first of all; returns rows that differ.
   std::vector<std::uint32_t> compare();
+  // What cuBLASLt proposes for them, timed.
+  std::vector<Choice> compared() { return matmul_.compared(x_.data(), y_.data(), d_.data(), stream_); }
 
   cudaStream_t stream() const { return stream_; }
   const Matmul& matmul() const { return matmul_; }

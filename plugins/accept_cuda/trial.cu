@@ -1,5 +1,6 @@
 // trial: no test of a GPU, but of choices in this code: where the checks of products run, how memory is read, which shapes keep a
-// GPU busy. For whoever changes them, or meets a new kind of GPU; its figures are nobody's limits.
+// GPU busy, what other proposals of cuBLASLt would give. For whoever changes them, or meets a new kind of GPU; its figures are
+// nobody's limits.
 #include <algorithm>
 
 #include "pipeline.cuh"
@@ -11,6 +12,14 @@ namespace {
 
 constexpr double kStretch_s = 0.25;
 constexpr int kRepeats = 9;
+
+void tell_proposals(const Run& run, const Shape& shape, const char* what, const std::vector<Choice>& proposals) {
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    const std::string name = text("proposal_%s_%s_%zu", what, kNumberNames[static_cast<int>(shape.number)], i);
+    run.measured(name, 1e-12 * shape.flop() / proposals[i].seconds);
+    run.measured(name + "_id", proposals[i].id);
+  }
+}
 
 // The speed of verified products as a share of unchecked ones, in turns.
 void try_way(Run& run, Number number, Way way) {
@@ -92,10 +101,21 @@ void try_shape(Run& run, const Shape& shape) {
   run.measured(name + "_mhz", s.mhz);
 }
 
+void try_proposals(Run& run, Number number) {
+  Pipeline exact(run, number);
+  exact.prepare(mix(run.seed));
+  tell_proposals(run, exact.matmul().shape, "exact", exact.compared());
+  if (number != Number::bf16 && number != Number::fp8) return;
+  RandomLoad load(run, load_shape(run.gpu, number));
+  load.prepare(mix(run.seed + 4));
+  tell_proposals(run, load.matmul().shape, "random", load.compared());
+}
+
 }  // namespace
 
 void run_trial(Run& run) {
   try_memory(run);
+  for (int n = 0; n < kNumbers; ++n) try_proposals(run, static_cast<Number>(n));
   run.progress(0.2);
   for (int n = 0; n < kNumbers; ++n) {
     for (const Way way : {Way::behind, Way::beside, Way::serial}) try_way(run, static_cast<Number>(n), way);
