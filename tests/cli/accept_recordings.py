@@ -1,6 +1,7 @@
 """Recordings of acceptance as `muster accept` writes them, of simulated nodes: healthy ones, and ones with a fault of a kind.
 
-    accept_recordings.py FOLDER NODES    writes NODES healthy nodes of eight GPUs, for trying and timing reports
+    accept_recordings.py FOLDER NODES [EVERY]    writes NODES healthy nodes of eight GPUs, for trying and timing reports, with
+                                                 readings EVERY so many seconds, 0.04 if not told, none if 0
 """
 import json
 import os
@@ -110,4 +111,5 @@ def write_fleet(muster, folder, nodes, reading_s=0.0):
 
 
 if __name__ == '__main__':
-    write_fleet(os.environ.get('MUSTER', 'build/release/muster'), sys.argv[1], int(sys.argv[2]), 0.04)
+    every = float(sys.argv[3]) if len(sys.argv) > 3 else 0.04
+    write_fleet(os.environ.get('MUSTER', 'build/release/muster'), sys.argv[1], int(sys.argv[2]), every)
