@@ -299,9 +299,10 @@ std::string draw_percentiles(const AcceptedFleet& f, const FleetKind& kind, cons
     const auto bad =
         std::count_if(kind.gpus.begin() + static_cast<std::ptrdiff_t>(from), kind.gpus.begin() + static_cast<std::ptrdiff_t>(to),
                       [](const FleetGpu& g) { return g.verdict != Verdict::pass; });
-    out += fmt::format("<details{}><summary>{} to {}: {}, {} not PASS</summary>\n", kind.gpus.size() <= kChunk ? " open" : "",
+    out += fmt::format("<details{}><summary>{} to {}: {}, {}</summary>\n", kind.gpus.size() <= kChunk ? " open" : "",
                        gpu_name(f, kind.gpus[from]), gpu_name(f, kind.gpus[to - 1]),
-                       counted(static_cast<std::int64_t>(to - from), "GPU"), bad);
+                       counted(static_cast<std::int64_t>(to - from), "GPU"),
+                       bad == 0 ? "all PASS" : fmt::format("{} not PASS", bad));
     out += scroll_begin("Percentiles", "all") + column_heads(grid);
     for (std::size_t i = from; i < to; ++i) percentile_row(out, f, kind.gpus[i], grid, i);
     out += "</tbody></table></div></details>\n";
@@ -357,7 +358,7 @@ std::string draw_recordings(const AcceptedFleet& f) {
 }  // namespace
 
 std::string accept_fleet_page(const AcceptedFleet& f) {
-  std::string out = page_begin(fmt::format("acceptance{}{}", f.name.empty() ? "" : ": ", f.name), kAcceptStyle);
+  std::string out = page_begin(fmt::format("{}{}{}", accept_fleet_sentence(f), f.name.empty() ? "" : ": ", f.name), kAcceptStyle);
   out += draw_head(f) + draw_bad(f);
   std::string all, raw;
   for (std::size_t k = 0; k < std::min(kKindsDrawn, f.fleet.kinds.size()); ++k) {

@@ -45,6 +45,7 @@ TEST_F(AcceptFleetPage, CountsAndWhatIsWrongStandFirst) {
   const std::string page = accept_fleet_page(shown());
   EXPECT_EQ(accept_fleet_sentence(shown()), "FAIL 2, COULD NOT RUN 1, PASS 9 of 12 nodes (96 GPUs)");
   EXPECT_TRUE(has(section(page, "verdicts"), "FAIL 2, COULD NOT RUN 1, PASS 9"));
+  EXPECT_TRUE(has(page, "<title>FAIL 2, COULD NOT RUN 1, PASS 9 of 12 nodes (96 GPUs): cluster-a</title>"));
   const std::string bad = section(page, "bad");
   for (const char* node : {"gpu0005", "gpu0008", "gpu0003"}) EXPECT_TRUE(has(bad, node)) << node;
   EXPECT_FALSE(has(bad, "gpu0001"));

@@ -46,7 +46,9 @@ std::string draw_head(const AcceptedNode& node) {
   if (is_empty(a)) out += fmt::format("<p>{}</p>", kNothing);
   if (!a.end.empty() && a.end.front().stopped) out += "<p>A person stopped the tests before they were through.</p>";
   if (a.end.empty() && !is_empty(a)) out += "<p>The recording was cut off: it has no end.</p>";
-  if (node.judgement.provisional)
+  if (!speed_is_known(node))
+    out += "<p>Speed was not judged: too few GPUs of this kind are recorded to say how fast they should be.</p>";
+  else if (node.judgement.provisional)
     out += "<p>The limits of speed are provisional: too few GPUs of this kind are recorded to be sure.</p>";
   out += "<dl class=\"facts\">";
   fact(out, "begun", a.host.begun.ns == 0 ? "not recorded" : minute_of(a.host.begun));
@@ -129,12 +131,13 @@ std::string draw_tests(const AcceptRows& rows) {
     out += "</tr>\n";
   }
   return out +
-         "</tbody></table></div><p class=\"note\">✓ the test ran to its end, and nothing in it is wrong or short. What has no "
-         "such mark is not passed.</p></section>\n";
+         "</tbody></table></div><p class=\"note\">✓ the test ran to its end, and nothing in it is wrong or short. n/a: there is "
+         "nothing here to test. What has neither mark is not passed.</p></section>\n";
 }
 
-std::string figure_cell(const std::optional<FigureCell>& c, const accept::Trouble* short_of) {
+std::string figure_cell(const std::optional<FigureCell>& c, const accept::Trouble* short_of, std::string_view name) {
   if (!c) return "<td class=\"n\">-</td>";
+  if (name.ends_with("_algorithm")) return fmt::format("<td class=\"n\">{:.0f}</td>", c->value);  // a name, not a figure
   std::string out = short_of == nullptr ? fmt::format("<td class=\"n\">{}", figure_text(c->value))
                                         : fmt::format("<td class=\"n\"><span class=\"short\">{} {}</span>",
                                                       mark_of(short_of->verdict), figure_text(c->value));
@@ -165,39 +168,59 @@ void figure_row(std::string& out, const AcceptedNode& node, const AcceptRows& ro
     out += "<td class=\"n\">-</td>";
   const double sheet = r.metric == nullptr ? 0 : sheet_figure(node.sheet, r.metric->peak);
   out += sheet > 0 ? fmt::format("<td class=\"n\">{}</td>", figure_text(sheet)) : "<td class=\"n\">-</td>";
-  for (std::size_t i = 0; i < r.cells.size(); ++i) out += figure_cell(r.cells[i], short_of(node, rows.gpus[i], r.name));
+  for (std::size_t i = 0; i < r.cells.size(); ++i) out += figure_cell(r.cells[i], short_of(node, rows.gpus[i], r.name), r.name);
   out += "</tr>\n";
+}
+
+std::string figures_begin(const AcceptRows& rows) {
+  return scroll_begin("Figures", width_of(rows)) +
+         "<thead><tr><th class=\"lead\" scope=\"col\">figure</th><th scope=\"col\" class=\"n\">median of its kind</th>"
+         "<th scope=\"col\" class=\"n\">data sheet</th>" +
+         gpu_heads(rows) + "</tr></thead><tbody>\n";
+}
+
+// What is not in the table of metrics is for who looks closer.
+std::string draw_other_figures(const AcceptedNode& node, const AcceptRows& rows) {
+  std::string out;
+  std::size_t n = 0;
+  for (const FigureRow& r : rows.figures) {
+    if (r.metric != nullptr) continue;
+    figure_row(out, node, rows, r);
+    ++n;
+  }
+  if (n == 0) return {};
+  return fmt::format("<details><summary>Recorded, and never judged ({})</summary>{}{}</tbody></table></div></details>\n", n,
+                     figures_begin(rows), out);
+}
+
+std::string figures_note(const AcceptedNode& node, const AcceptRows& rows) {
+  const bool placed = std::any_of(rows.figures.begin(), rows.figures.end(), [](const FigureRow& r) {
+    return std::any_of(r.cells.begin(), r.cells.end(), [](const auto& c) { return c && (c->percentile || c->of_median); });
+  });
+  return fmt::format(
+      "<p class=\"note\">{}{}</p>",
+      placed ? "p43: 43 % of the GPUs of its kind in the fleet are not better; p50 is the middle, a low one is bad. The "
+               "share beside it is of the median of its kind, that of the sheet of what the data sheet promises. "
+      : node.fleet == nullptr ? "No fleet was given to compare with. "
+                              : "Too few GPUs of its kind are recorded to say where it stands among them. ",
+      node.sheet == nullptr ? "No data sheet is known of this model."
+                            : fmt::format("Data sheet: {}.", accept_text(node.sheet->source)));
 }
 
 std::string draw_figures(const AcceptedNode& node, const AcceptRows& rows) {
   if (rows.figures.empty()) return {};
-  std::string out = "<section id=\"figures\"><h2>Figures, and where each GPU stands among its kind</h2>\n" +
-                    scroll_begin("Figures", width_of(rows)) +
-                    "<thead><tr><th class=\"lead\" scope=\"col\">figure</th><th scope=\"col\" class=\"n\">median of its kind</th>"
-                    "<th scope=\"col\" class=\"n\">data sheet</th>" +
-                    gpu_heads(rows) + "</tr></thead><tbody>\n";
+  std::string out = "<section id=\"figures\"><h2>Figures, and where each GPU stands among its kind</h2>\n" + figures_begin(rows);
   std::optional<AcceptTest> group;
-  bool others = false;
   for (const FigureRow& r : rows.figures) {
-    if (r.metric == nullptr && !others) {
-      others = true;
-      out += fmt::format("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{}\">recorded, and never judged</th></tr>\n",
-                         rows.gpus.size() + 3);
-    } else if (r.metric != nullptr && group != r.metric->test) {
+    if (r.metric == nullptr) continue;
+    if (group != r.metric->test) {
       group = r.metric->test;
       out += fmt::format("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{}\">{}: {}</th></tr>\n", rows.gpus.size() + 3,
                          name_of(*group), test_words(*group));
     }
     figure_row(out, node, rows, r);
   }
-  return out +
-         fmt::format(
-             "</tbody></table></div><p class=\"note\">p43: 43 % of the GPUs of its kind in the fleet are not better; p50 is "
-             "the middle, a low one is bad. The share beside it is of the median of its kind, that of the sheet of what the "
-             "data sheet promises. {}{}</p></section>\n",
-             node.fleet == nullptr ? "No fleet was given to compare with. " : "",
-             node.sheet == nullptr ? "No data sheet is known of this model."
-                                   : fmt::format("Data sheet: {}.", accept_text(node.sheet->source)));
+  return out + "</tbody></table></div>" + figures_note(node, rows) + draw_other_figures(node, rows) + "</section>\n";
 }
 
 std::string draw_time(const AcceptedNode& node, const AcceptRows& rows) {
@@ -222,7 +245,7 @@ std::string draw_counters(const AcceptRows& rows) {
     for (const accepting::Counter* c : r.cells) {
       if (c == nullptr)
         out += "<td class=\"n\">-</td>";
-      else if (grew(*c))
+      else if (grew(*c) && !is_meter(r.name))
         out += fmt::format("<td class=\"n\"><span class=\"short\">{}</span></td>", growth_text(*c));
       else
         out += fmt::format("<td class=\"n\">{}</td>", growth_text(*c));

@@ -159,5 +159,39 @@ TEST(AcceptPage, AWeekOfReadingsIsThinnedAndEveryGpuKeepsItsOwn) {
   EXPECT_GT(count(page, "\n1,"), 10'000U);
 }
 
+TEST(AcceptPage, WhatRunsOnUnderLoadIsNotInTheColourOfTrouble) {
+  Acceptance a = accept::sample_node(1, 1, 0);
+  a.counters.push_back({0, "energy_j", 21'728, 39'387});
+  a.counters.push_back({0, "power_violation_s", 26.22, 50.53});
+  std::string counters = section(accept_page({a, accept::sample_pass(a)}), "counters");
+  EXPECT_TRUE(has(counters, "energy, J<small>energy_j"));
+  EXPECT_TRUE(has(counters, "21,728 to 39,387 (+17,659)"));
+  EXPECT_FALSE(has(counters, "class=\"short\""));
+  a.counters.push_back({0, "thermal_violation_s", 0, 3});
+  counters = section(accept_page({a, accept::sample_pass(a)}), "counters");
+  EXPECT_EQ(count(counters, "class=\"short\""), 1U);
+}
+
+TEST(AcceptPage, WhereNobodyKnowsHowFastItShouldBeThatIsSaidFirst) {
+  const Acceptance a = accept::sample_node();
+  const accept::Limits none({});
+  const accept::Judgement j = accept::judge(a, none);
+  const std::string page = accept_page({a, j, &none});
+  EXPECT_TRUE(has(section(page, "verdict"), "; speed was not judged</h1>"));
+  EXPECT_FALSE(has(section(page, "verdict"), "provisional"));
+  EXPECT_TRUE(has(section(page, "figures"), "Too few GPUs of its kind are recorded"));
+  EXPECT_FALSE(has(section(page, "figures"), "p43"));
+}
+
+TEST(AcceptPage, WhatIsNeverJudgedIsFoldedAndAnAlgorithmIsANameNotAFigure) {
+  Acceptance a = accept::sample_node(1, 1, 0);
+  a.measured.push_back({0, AcceptTest::gemm_bf16, 0, "gemm_bf16_algorithm", 6'625'012'345'678, 0, 0, -1});
+  const std::string figures = section(accept_page({a, accept::sample_pass(a)}), "figures");
+  const auto folded = figures.find("<details><summary>Recorded, and never judged (");
+  ASSERT_NE(folded, figures.npos);
+  EXPECT_GT(figures.find("<td class=\"n\">6625012345678</td>"), folded);
+  EXPECT_NE(figures.find("6625012345678"), figures.npos);
+}
+
 }  // namespace
 }  // namespace muster::report

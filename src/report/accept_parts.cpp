@@ -21,6 +21,19 @@ constexpr std::size_t kSentenceBytes = 240;  // what schedulers keep of a reason
 constexpr std::size_t kGpusNamed = 16;       // of one trouble
 constexpr std::size_t kFiguresShown = 400;   // metrics: a recording may name any number
 
+// Counters that no rule judges.
+constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+    {"energy_j", "energy, J"},
+    {"power_violation_s", "held back by the power limit, s"},
+    {"thermal_violation_s", "held back by heat, s"},
+    {"pcie_fatal", "fatal PCIe errors"},
+    {"pcie_nonfatal", "non-fatal PCIe errors"},
+    {"pcie_recoveries", "PCIe recoveries"},
+    {"nvlink_replays", "NVLink replays"},
+    {"nvlink_recoveries", "NVLink recoveries"},
+    {"nvlink_crc", "NVLink CRC errors"},
+};
+
 std::vector<std::int32_t> all_gpus(const Acceptance& a, const accept::Judgement& j) {
   std::set<std::int32_t> seen;
   for (const auto& g : a.gpus) seen.insert(std::max(-1, g.gpu));
@@ -167,7 +180,7 @@ std::vector<CounterRow> counter_rows(const Acceptance& a, const std::vector<std:
     if (is_new) out.push_back({c.name, std::vector<const accepting::Counter*>(gpus.size(), nullptr), false});
     CounterRow& row = out[it->second];
     row.cells[*i] = &c;
-    row.grew |= grew(c);
+    row.grew |= grew(c) && !is_meter(c.name);
   }
   return out;
 }
@@ -252,7 +265,10 @@ std::string accept_sentence(const AcceptedNode& node) {
   std::string out = fmt::format("{} {}: ", name_of(v), name);
   if (v == Verdict::pass && !is_empty(a)) {
     out += fmt::format("{}, {}, {}{}", counted(static_cast<std::int64_t>(a.gpus.size()), "GPU"), name_of(a.suite.profile),
-                       length_text(length_s(a)), node.judgement.provisional ? "; limits are provisional" : "");
+                       length_text(length_s(a)),
+                       !node.judgement.provisional ? ""
+                       : speed_is_known(node)      ? "; limits are provisional"
+                                                   : "; speed was not judged");
   } else {
     out += of_troubles(node);
   }
@@ -281,6 +297,18 @@ double sheet_figure(const GpuModel* sheet, std::string_view peak) {
   if (peak == "host") return sheet->host_gb_s;
   if (peak == "tdp") return sheet->tdp_w;
   return 0;
+}
+
+bool speed_is_known(const AcceptedNode& node) {
+  if (!node.judgement.provisional) return true;
+  if (node.fleet == nullptr) return false;
+  const Acceptance& a = node.recording;
+  return std::any_of(a.gpus.begin(), a.gpus.end(), [&](const accepting::Gpu& g) {
+    const accept::Cohort kind = accept::cohort_of(a, g);
+    return std::any_of(accept::metrics().begin(), accept::metrics().end(), [&](const accept::Metric& m) {
+      return m.judged == accept::Judged::limited && !node.fleet->of(kind, g.uuid, m, a.host.begun).empty();
+    });
+  });
 }
 
 std::string node_name(const Acceptance& a) { return a.host.name.empty() ? "a node without a name" : a.host.name; }
@@ -312,7 +340,7 @@ std::string_view test_words(AcceptTest t) {
     case AcceptTest::gemm_tf32: return "exact products in tf32, every result verified";
     case AcceptTest::gemm_int8: return "exact products in int8, every result verified";
     case AcceptTest::sustained: return "random products until clock and heat are steady";
-    case AcceptTest::pulse: return "load on and off, ten times a second";
+    case AcceptTest::pulse: return "full load and rest in turn, 100 ms each";
     case AcceptTest::sweep_hot: return "the sweep again, while hot";
     case AcceptTest::march_hot: return "the march again, while hot";
     case AcceptTest::peers: return "copies between the node's GPUs";
@@ -348,8 +376,12 @@ std::string_view mark_of(Verdict v) {
 std::string counter_title(std::string_view name) {
   const auto rules = accept::counter_rules();
   const auto it = std::find_if(rules.begin(), rules.end(), [name](const auto& r) { return r.name == name; });
-  return std::string(it == rules.end() ? name : it->title);
+  if (it != rules.end()) return std::string(it->title);
+  const auto other = std::find_if(std::begin(kOthers), std::end(kOthers), [name](const auto& o) { return o.first == name; });
+  return std::string(other == std::end(kOthers) ? name : other->second);
 }
+
+bool is_meter(std::string_view name) { return name == "energy_j" || name == "power_violation_s"; }
 
 std::string figure_title(const FigureRow& r) { return r.metric == nullptr ? r.name : std::string(r.metric->title); }
 std::string_view unit_of(const FigureRow& r) { return r.metric == nullptr ? std::string_view() : r.metric->unit; }

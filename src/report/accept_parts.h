@@ -97,6 +97,9 @@ std::optional<double> percentile_in(const std::vector<double>& values, double va
 // What the data sheet promises, in the metric's unit: "hbm" is GB/s, "bf16" TFLOP/s. 0: it does not say.
 double sheet_figure(const GpuModel* sheet, std::string_view peak);
 
+// Whether anybody knows how fast such GPUs should be, if only provisionally.
+bool speed_is_known(const AcceptedNode& node);
+
 std::string node_name(const Acceptance& a);                           // as it is written in the recording: untrusted
 std::string gpu_title(const Acceptance& a, std::int32_t gpu);         // "GPU 3 (1650123)", "the node": untrusted
 std::string group_title(const Acceptance& a, const TroubleGroup& g);  // "GPU 3 (1650123)", "GPUs 0, 1, 2": untrusted
@@ -104,6 +107,7 @@ std::string_view test_words(AcceptTest t);
 std::string state_words(const TestCell& c);        // "done", "did not run", "hung"
 std::string_view mark_of(accept::Verdict v);       // beside the word, since colours are not seen by all
 std::string counter_title(std::string_view name);  // of a name that is not known: the name
+bool is_meter(std::string_view name);              // runs on under any load: that it grew says nothing
 std::string figure_title(const FigureRow& r);
 std::string_view unit_of(const FigureRow& r);
 

@@ -186,8 +186,8 @@ void draw_bands(std::string& out, const Strip& s, const AcceptRows& rows, double
     const std::string full = fmt::format("{} {}", number, name);
     const double wide = 6.1 * static_cast<double>(full.size()) + 4;
     const bool named = to - from >= wide;
-    const double need = named ? wide : 7.2 * static_cast<double>(number.size());
-    if (to - from < need - 4 || from + 1 < free_from) continue;
+    const double need = named ? wide : 7.2 * static_cast<double>(number.size()) + 2;
+    if (to - from < need || from + 1 < free_from) continue;
     out += fmt::format("<text class=\"mark\" x=\"{:.1f}\" y=\"{:.0f}\">{}</text>\n", from + 2, kTop - 26, named ? full : number);
     free_from = from + need;
   }

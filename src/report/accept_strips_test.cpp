@@ -73,5 +73,16 @@ TEST(AcceptStrips, TheRoundsOfADayAreCountedInsteadOfDrawn) {
 
 TEST(AcceptStrips, WithoutReadingsThereIsNothing) { EXPECT_EQ(drawn(accept::sample_node(1, 1, 0)), ""); }
 
+TEST(AcceptStrips, TheNumberOfAShortTestDoesNotRunIntoTheNextName) {
+  Acceptance a = accept::sample_node(1, 1, 0);
+  a.end[0].at_s = 28.6;
+  a.ran = {{0, AcceptTest::sweep, 0, TestState::done, "", 1.5, 0.2}, {0, AcceptTest::hbm, 0, TestState::done, "", 1.7, 1.1}};
+  a.readings = {{0, 1, 690, 1480, 60, 52, 4}, {0, 2, 690, 1480, 60, 52, 4}};
+  const std::string svg = drawn(a);
+  EXPECT_TRUE(has(svg, "<title>sweep: 1.5 s to 1.7 s, done</title>"));
+  EXPECT_TRUE(has(svg, " hbm</text>"));
+  EXPECT_FALSE(has(svg, ">3</text>")) << "there is no room for it";
+}
+
 }  // namespace
 }  // namespace muster::report

@@ -121,7 +121,7 @@ std::string growth_lines(const AcceptedNode& node, const AcceptRows& rows) {
   std::size_t still = 0;
   for (const CounterRow& r : rows.counters) {
     if (!r.grew) {
-      ++still;
+      still += !is_meter(r.name);
       continue;
     }
     for (const accepting::Counter* c : r.cells) {
@@ -131,7 +131,7 @@ std::string growth_lines(const AcceptedNode& node, const AcceptRows& rows) {
     }
   }
   if (rows.counters.empty()) return {};
-  if (out.empty()) return fmt::format("\nno counter grew ({} were read)\n", rows.counters.size());
+  if (out.empty()) return fmt::format("\nno counter grew ({} were read)\n", still);
   return "\ncounters that grew\n" + out + (still > 0 ? fmt::format("  {} others did not\n", still) : "");
 }
 

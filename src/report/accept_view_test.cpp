@@ -130,5 +130,15 @@ TEST(AcceptView, AnEmptyRecordingSaysSoAndIsNoPass) {
   EXPECT_TRUE(parse_json(accept_json({a, j})));
 }
 
+TEST(AcceptView, WhatRunsOnUnderLoadIsNotToldAsGrowth) {
+  Acceptance a = accept::sample_node(1, 1, 0);
+  a.counters = {{0, "ecc_corrected", 0, 0}, {0, "energy_j", 21'728, 39'387}, {0, "power_violation_s", 26.22, 50.53}};
+  EXPECT_TRUE(has(render_accept({a, accept::sample_pass(a)}, false), "no counter grew (1 were read)"));
+  a.counters.push_back({0, "thermal_violation_s", 0, 3});
+  const std::string text = render_accept({a, accept::sample_pass(a)}, false);
+  EXPECT_TRUE(has(text, "held back by heat, s (thermal_violation_s): 0 to 3 (+3)")) << text;
+  EXPECT_FALSE(has(text, "energy_j"));
+}
+
 }  // namespace
 }  // namespace muster::report
