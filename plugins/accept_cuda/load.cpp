@@ -1,5 +1,5 @@
-// sustained: random data at full power until clock and heat are steady, with exact products in between. pulse: full load ten
-// times a second on and off, every result verified, since what survives steady load may fail when the current jumps.
+// sustained: random data at full power until clock and heat are steady, with exact products in between. pulse: full load on
+// and off, a tenth of a second each, every result verified, since what survives steady load may fail when the current jumps.
 #include <time.h>
 
 #include <algorithm>

@@ -30,7 +30,7 @@ enum class AcceptTest : std::uint8_t {
   gemm_tf32,
   gemm_int8,
   sustained,  // products of random data until heat and clock are steady
-  pulse,      // load on and off, ten times a second
+  pulse,      // a tenth of a second of load, and one of none, again and again
   sweep_hot,
   march_hot,
   peers,     // copies between the node's GPUs
