@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <time.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
