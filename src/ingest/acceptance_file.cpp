@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "ingest/json.h"
+#include "ingest/plain_row.h"
 #include "model/codec.h"
 
 namespace muster {
@@ -48,19 +49,47 @@ struct Sane {
   }
 };
 
+// What a row is nothing without: a value that is missing must not read as a good one.
+Result<void> needs(const Value& row) {
+  static constexpr std::pair<std::string_view, std::array<std::string_view, 4>> kNeeded[] = {
+      {"gpu", {"gpu"}},
+      {"ran", {"gpu", "test", "state"}},
+      {"measured", {"gpu", "test", "metric", "value"}},
+      {"wrong", {"gpu", "test"}},
+      {"counter", {"gpu", "name", "before", "after"}},
+      {"end", {"at_s", "stopped"}},
+  };
+  const Value* kind = row.find("row");
+  for (const auto& [name, fields] : kNeeded) {
+    if (kind == nullptr || kind->string() == nullptr || *kind->string() != name) continue;
+    for (const std::string_view field : fields) {
+      if (!field.empty() && row.find(field) == nullptr) return fail(Code::bad_input, fmt::format("{} is missing", field));
+    }
+  }
+  return {};
+}
+
+// A line as whoever wrote it spelled it; most are spelled as we do.
+Result<accepting::Row> row_of(std::string_view line) {
+  if (auto plain = parse_plain_row(line)) return std::move(*plain);
+  const auto value = parse_json(line, 8);
+  if (!value) return tl::unexpected(value.error());
+  if (auto ok = needs(*value); !ok) return tl::unexpected(ok.error());
+  return decode_row(*value);
+}
+
 Result<void> add_line(Acceptance& a, std::string_view line, std::size_t number) {
   const auto bad = [&](const std::string& why) {
     return fail(Code::bad_input, fmt::format("{}:{}: {}", printable(a.file), number, why),
                 "a recording of `muster accept`, as docs/formats/acceptance.md describes it");
   };
-  const auto value = parse_json(line, 8);
-  if (!value) return bad(value.error().what);
-  auto row = decode_row(*value);
+  auto row = row_of(line);
   if (!row && row.error().code == Code::not_found) return {};
   if (!row) return bad(row.error().what);
   std::string why;
   if (!std::visit(Sane{&why}, *row)) return bad(why);
   if (number == 1 && !std::holds_alternative<accepting::Suite>(*row)) return bad("the first row must be that of the suite");
+  if (number > 1 && std::holds_alternative<accepting::Suite>(*row)) return bad("another recording begins here");
   a.add(std::move(*row));
   return {};
 }

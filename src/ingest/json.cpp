@@ -8,6 +8,8 @@
 #include <fmt/core.h>
 #include <simdjson.h>
 
+#include "ingest/json_number.h"
+
 namespace muster {
 namespace {
 
@@ -19,34 +21,6 @@ std::string_view trimmed(std::string_view s) {
   while (!s.empty() && (s.back() == ' ' || s.back() == '\n' || s.back() == '\r' || s.back() == '\t'))
     s.remove_suffix(1);
   return s;
-}
-
-std::size_t digits_at(std::string_view s, std::size_t i) {
-  std::size_t n = 0;
-  while (i + n < s.size() && s[i + n] >= '0' && s[i + n] <= '9') ++n;
-  return n;
-}
-
-// RFC 8259's grammar of a number: from_chars alone would also take "01", ".5" and "1.".
-bool is_number(std::string_view s, bool& whole) {
-  std::size_t i = !s.empty() && s[0] == '-' ? 1 : 0;
-  const std::size_t n = digits_at(s, i);
-  if (n == 0 || (n > 1 && s[i] == '0')) return false;
-  i += n;
-  whole = i == s.size();
-  if (i < s.size() && s[i] == '.') {
-    const std::size_t f = digits_at(s, i + 1);
-    if (f == 0) return false;
-    i += 1 + f;
-  }
-  if (i < s.size() && (s[i] == 'e' || s[i] == 'E')) {
-    ++i;
-    if (i < s.size() && (s[i] == '+' || s[i] == '-')) ++i;
-    const std::size_t e = digits_at(s, i);
-    if (e == 0) return false;
-    i += e;
-  }
-  return i == s.size();
 }
 
 // Position of a key that occurs twice, or npos.
@@ -170,9 +144,9 @@ class Builder {
       out = Value();
       return true;
     }
-    bool whole = false;
-    if (!is_number(s, whole)) return fault("not a JSON value", token.data());
-    if (whole) {
+    const JsonNumber number = json_number_at(s);
+    if (number.size == 0 || number.size != s.size()) return fault("not a JSON value", token.data());
+    if (number.whole()) {
       std::int64_t i = 0;
       if (std::from_chars(s.data(), s.data() + s.size(), i).ec == std::errc()) {
         out = Value(i);

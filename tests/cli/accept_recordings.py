@@ -99,8 +99,10 @@ def recording(plan, number, gpus=8, reading_s=0.0):
 
 
 def write(path, rows):
+    # All rows at once, since a fleet has a million: within a text a quote is escaped, so only between rows does '},{"' stand.
+    lines = json.dumps(rows, separators=(',', ':'))[1:-1].replace('},{"', '}\n{"')
     with open(path, 'w', encoding='utf-8') as f:
-        f.writelines(json.dumps(r, separators=(',', ':')) + '\n' for r in rows)
+        f.write(lines + '\n' if lines else '')
 
 
 def write_fleet(muster, folder, nodes, reading_s=0.0):
