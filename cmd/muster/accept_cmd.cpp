@@ -166,6 +166,7 @@ class Acceptor {
     accepting::Suite s = accept::suite_of(o_.profile);
     s.muster = MUSTER_VERSION;
     s.seed = o_.seed;
+    s.gpus = o_.expected > 0 ? o_.expected : static_cast<std::uint32_t>(o_.gpus.size());
     return s;
   }
 
@@ -278,15 +279,15 @@ int run_accept(const AcceptOptions& o) {
   std::optional<Acceptance> shown;
   std::optional<accept::Judgement> judged;
   for (bool more = true; more;) {
-    const accept::Limits limits = limits_of(*known, o.known.shipped);
+    const accept::Limits limits = limits_of(known->all, o.known.shipped);
     auto round = acceptor.round(limits);
     if (!round) return say_error(round.error());
     accept::Judgement j = accept::judge(*round, limits);
     more = o.profile == AcceptProfile::burn && stopped == 0 && !round->gpus.empty() && utc_now() < until;
     if (o.profile == AcceptProfile::burn) {
       say(fmt::format("round {}: {}", render_utc(round->host.begun), name_of(j.verdict)));
-      known->push_back(*round);
-      forget_readings(*known);
+      known->all.push_back(*round);
+      forget_readings(known->all);
     }
     // A burn is shown by its worst round.
     if (!shown || j.verdict > worst) {
@@ -295,7 +296,7 @@ int run_accept(const AcceptOptions& o) {
       judged = std::move(j);
     }
   }
-  const accept::Limits limits = limits_of(*known, o.known.shipped);
+  const accept::Limits limits = limits_of(known->all, o.known.shipped);
   if (auto ok = show_accepted({*shown, *judged, limits}, {o.format, o.html, o.rma}); !ok) return say_error(ok.error());
   if (!o.spool.empty()) {
     if (auto ok = agent::save_accept_word(o.spool, accept::word_of(*shown, *judged)); !ok) return say_error(ok.error());

@@ -36,7 +36,9 @@ Result<std::vector<Place>> places_of(const std::vector<std::string>& names) {
     for (fs::recursive_directory_iterator it(name, fs::directory_options::skip_permission_denied, why), end; !why && it != end;
          it.increment(why)) {
       const std::string path = it->path().string();
-      if (path.size() > std::string_view(kRecordingEnd).size() && path.ends_with(kRecordingEnd)) found.push_back(path);
+      const bool named_so = path.size() > std::string_view(kRecordingEnd).size() && path.ends_with(kRecordingEnd);
+      std::error_code gone;
+      if (named_so && it->is_regular_file(gone)) found.push_back(path);
     }
     if (why) return tl::unexpected(file_error("read", name, why.value()));
     std::sort(found.begin(), found.end());
@@ -53,7 +55,7 @@ Result<Acceptance> read_recording(const std::string& path, WithReadings readings
 
 }  // namespace
 
-Result<std::vector<Acceptance>> read_recordings(const std::vector<std::string>& names, WithReadings readings) {
+Result<Recordings> read_recordings(const std::vector<std::string>& names, WithReadings readings) {
   const auto places = places_of(names);
   if (!places) return tl::unexpected(places.error());
   std::vector<std::optional<Result<Acceptance>>> read(places->size());
@@ -67,29 +69,33 @@ Result<std::vector<Acceptance>> read_recordings(const std::vector<std::string>& 
     others.emplace_back(work);
   work();
   for (std::thread& t : others) t.join();
-  std::vector<Acceptance> out;
+  Recordings out;
   for (std::size_t i = 0; i < places->size(); ++i) {
     Result<Acceptance>& r = *read[i];
     if (r) {
-      out.push_back(std::move(*r));
+      out.all.push_back(std::move(*r));
     } else if ((*places)[i].named) {
       return tl::unexpected(r.error());
     } else {
       say(fmt::format("left out: {}", r.error().what));
+      out.left_out.push_back(r.error().what);
     }
   }
   return out;
 }
 
+std::vector<AcceptReference> shipped_references(bool wanted) {
+  return wanted ? shipped_acceptance_references(accept::kSuiteVersion) : std::vector<AcceptReference>();
+}
+
 accept::Limits limits_of(const std::vector<Acceptance>& recordings, bool shipped) {
-  return accept::Limits(recordings,
-                        shipped ? shipped_acceptance_references(accept::kSuiteVersion) : std::vector<AcceptReference>());
+  return accept::Limits(recordings, shipped_references(shipped));
 }
 
 Result<accept::Limits> known_limits(const KnownGpus& known) {
   const auto recordings = read_recordings(known.folders, WithReadings::no);
   if (!recordings) return tl::unexpected(recordings.error());
-  return limits_of(*recordings, known.shipped);
+  return limits_of(recordings->all, known.shipped);
 }
 
 }  // namespace muster::cmd

@@ -22,6 +22,7 @@ struct KnownGpus {
 struct AcceptOptions {
   AcceptProfile profile = AcceptProfile::quick;
   std::vector<std::string> gpus;  // numbers, UUIDs or PCI addresses; empty: all
+  std::uint32_t expected = 0;     // GPUs that the node must have; 0: nobody says
   double hours = 24;              // of burn
   std::string out = ".";          // folder the recording is written to; "none": nowhere
   KnownGpus known;

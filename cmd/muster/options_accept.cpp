@@ -20,17 +20,20 @@ void Parser::add_no_shipped(CLI::App* sub, bool& shipped) {
 
 void Parser::add_accept() {
   auto* accept = command(app_, "accept", "Prove that GPUs are as they should be: results, memory, links, speed, heat", kRun,
-                         "  muster accept                            quick: 40 s, before a node takes work again\n"
+                         "  muster accept                            quick: 30 s, before a node takes work again\n"
                          "  muster accept --profile accept --fleet recordings --out recordings\n"
                          "  muster accept judge gpu0001.20261118T120000Z.accept.jsonl\n"
                          "  muster accept report recordings --html fleet.html\n"
                          "  muster accept compare recordings/h100 recordings/h200 --html poc.html");
   AcceptOptions& o = accept_;
-  choice(accept, "--profile", "NAME", "quick (40 s), accept (8 min) or burn (accept again and again) [quick]",
+  choice(accept, "--profile", "NAME", "quick (30 s), accept (7 min) or burn (accept again and again) [quick]",
          as_words(names(AcceptProfile{})), [&o](std::size_t i) { o.profile = static_cast<AcceptProfile>(i); });
   value(accept, "--gpus", "LIST", "Numbers, UUIDs or PCI addresses, apart by commas [all]", [&o](const std::string& s) {
     for (const std::string_view w : split(checked(parse_words("--gpus", s, 4096)), ',')) o.gpus.emplace_back(trim(w));
   });
+  value(
+      accept, "--expect-gpus", "N", "GPUs the node must have: with fewer there is no pass [as many as its last recording]",
+      [&o](const std::string& s) { o.expected = static_cast<std::uint32_t>(checked(parse_count("--expect-gpus", s, 1, 1024))); });
   value(accept, "--hours", "N", "Of burn [24]",
         [&o](const std::string& s) { o.hours = checked(parse_quantity("--hours", s, 0.001, 24.0 * 365)); });
   words(accept, "--out", "FOLDER", "Where the recording is written; none: nowhere [.]", o.out, {WordKind::directory, {}});

@@ -17,19 +17,21 @@ double percentile_of(const std::vector<double>& sorted, double v, Better better)
   return better == Better::higher ? share : 100 - share;
 }
 
-std::vector<Standing> standings_of(const Figures& f, const Cohort& cohort, const Limits& limits,
-                                   const std::map<std::string_view, double>& medians) {
+// A figure that is known of a kind, with its values over all GPUs, sorted.
+struct Column {
+  const Metric* metric = nullptr;
+  const std::vector<double>* sorted = nullptr;
+  double median = 0;
+};
+
+std::vector<Standing> standings_of(const MetricValues& values, const std::vector<Column>& columns) {
   std::vector<Standing> out;
-  for (const Metric& m : metrics()) {
-    const auto it = f.value.find(std::string(m.name));
-    const auto median = medians.find(m.name);
-    if (it == f.value.end() || median == medians.end()) continue;
-    Standing s;
-    s.metric = m.name;
-    s.value = it->second;
-    s.percentile = percentile_of(limits.values(cohort, m.name), s.value, m.better);
-    s.share = median->second != 0 ? s.value / median->second : 0;
-    out.push_back(std::move(s));
+  out.reserve(columns.size());
+  for (const Column& c : columns) {
+    const double* v = values.find(c.metric->name);
+    if (v == nullptr) continue;
+    const double percentile = percentile_of(*c.sorted, *v, c.metric->better);
+    out.push_back({c.metric->name, *v, percentile, c.median != 0 ? *v / c.median : 0});
   }
   return out;
 }
@@ -45,34 +47,32 @@ FleetMetric metric_of(std::string_view name, const std::vector<double>& sorted) 
 
 }  // namespace
 
-Fleet fleet_of(std::span<const Acceptance> recordings, const Limits& limits) {
+Fleet fleet_of(std::span<const NodeFigures> nodes, const Limits& limits) {
   Fleet out;
   std::map<Cohort, std::size_t> kinds;
-  std::vector<std::map<std::string_view, double>> medians;  // of each kind
-  for (std::size_t n = 0; n < recordings.size(); ++n) {
-    const Acceptance& a = recordings[n];
-    out.judgements.push_back(judge(a, limits));
+  std::vector<std::vector<Column>> columns;  // of each kind
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    out.judgements.push_back(judge(nodes[n], limits));
     const Judgement& j = out.judgements.back();
     (j.verdict == Verdict::pass       ? out.pass
      : j.verdict == Verdict::degraded ? out.degraded
      : j.verdict == Verdict::fail     ? out.fail
                                       : out.could_not_run) += 1;
-    const std::vector<Figures> figures = figures_of(a);
-    for (std::size_t i = 0; i < a.gpus.size(); ++i) {
-      const Cohort cohort = cohort_of(a, a.gpus[i]);
-      const auto [it, first] = kinds.try_emplace(cohort, out.kinds.size());
+    for (std::size_t i = 0; i < nodes[n].gpus.size(); ++i) {
+      const Figures& figures = nodes[n].gpus[i];
+      const auto [it, first] = kinds.try_emplace(figures.kind, out.kinds.size());
       if (first) {
-        out.kinds.push_back({cohort, {}, {}});
-        medians.emplace_back();
+        out.kinds.push_back({figures.kind, {}, {}});
+        columns.emplace_back();
         for (const Metric& m : metrics()) {
-          const std::vector<double>& sorted = limits.values(cohort, m.name);
+          const std::vector<double>& sorted = limits.values(figures.kind, m.name);
           if (sorted.empty()) continue;
           out.kinds.back().metrics.push_back(metric_of(m.name, sorted));
-          medians.back()[m.name] = out.kinds.back().metrics.back().of.median;
+          columns.back().push_back({&m, &sorted, out.kinds.back().metrics.back().of.median});
         }
       }
-      FleetGpu g{n, a.gpus[i].gpu, a.gpus[i].uuid, j.gpus[i].verdict, {}};
-      g.standings = standings_of(figures[i], cohort, limits, medians[it->second]);
+      FleetGpu g{n, figures.gpu, nodes[n].recording.gpus[i].uuid, j.gpus[i].verdict, {}};
+      g.standings = standings_of(figures.value, columns[it->second]);
       out.kinds[it->second].gpus.push_back(std::move(g));
     }
   }

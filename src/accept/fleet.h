@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accept/judge.h"
@@ -10,7 +11,7 @@
 namespace muster::accept {
 
 struct Standing {
-  std::string metric;
+  std::string_view metric;  // of metrics()
   double value = 0;
   double percentile = 0;  // share of its kind, in percent, that is not better; 50: the middle
   double share = 0;       // of the median
@@ -25,7 +26,7 @@ struct FleetGpu {
 };
 
 struct FleetMetric {
-  std::string metric;
+  std::string_view metric;  // of metrics()
   Spread of;
   double least = 0, most = 0;
 };
@@ -43,6 +44,6 @@ struct Fleet {
 };
 
 // `limits` must have been made of these recordings, among others.
-Fleet fleet_of(std::span<const Acceptance> recordings, const Limits& limits);
+Fleet fleet_of(std::span<const NodeFigures> nodes, const Limits& limits);
 
 }  // namespace muster::accept

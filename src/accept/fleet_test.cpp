@@ -21,7 +21,7 @@ TEST(Fleet, EachGpuKnowsWhereItStands) {
     if (m.gpu == 4 && m.metric == "hbm_read") m.value = 4500;
     if (m.gpu == 5 && m.metric == "hbm_read") m.value = 4780;
   }
-  const Fleet f = fleet_of(all, Limits(all));
+  const Fleet f = fleet_of(figures_of(all), Limits(all));
   ASSERT_EQ(f.kinds.size(), 1U);
   ASSERT_EQ(f.kinds[0].gpus.size(), 64U);
   EXPECT_EQ(f.pass, 7U);
@@ -45,7 +45,7 @@ TEST(Fleet, OfWhatShouldBeLowTheLowestStandsHighest) {
   for (accepting::Measured& m : all[0].measured) {
     if (m.gpu == 0 && m.metric == "sweep_fp64") m.value = 1.5;
   }
-  const Fleet f = fleet_of(all, Limits(all));
+  const Fleet f = fleet_of(figures_of(all), Limits(all));
   for (const Standing& s : f.kinds[0].gpus[0].standings) {
     if (s.metric != "sweep_fp64") continue;
     EXPECT_LT(s.percentile, 3);

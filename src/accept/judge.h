@@ -44,14 +44,13 @@ struct Judgement {
   std::vector<Trouble> node;       // what is of no single GPU
   std::vector<std::string> notes;  // that a limit is provisional, that nobody knows how fast such a GPU should be
   bool provisional = false;        // how fast it is was held against too few cards to be sure, or against none
+  std::vector<std::int32_t> unjudged;  // GPUs of which no figure of speed could be held against anything
 
   std::vector<const Trouble*> troubles() const;  // all, the worst first
 };
 
-// A GPU is slow by a limit; by so much below the middle of its kind it fails, by less it is degraded.
-constexpr double kFailShare = 0.10;
-
 Judgement judge(const Acceptance& a, const Limits& limits);
+Judgement judge(const NodeFigures& node, const Limits& limits);
 // What a controller is told of it.
 AcceptanceWord word_of(const Acceptance& a, const Judgement& j);
 // Tests whose figures are beyond a limit: worth one more turn before anybody is blamed.

@@ -115,10 +115,136 @@ TEST(Judge, TheBetterOfTwoTurnsCounts) {
   EXPECT_EQ(judge(a, healthy()).verdict, Verdict::pass) << "it was a passing disturbance";
 }
 
+TEST(Judge, AFleetOfWhichHalfIsSlowDoesNotExcuseItself) {
+  std::vector<Acceptance> fleet = sample_fleet(8);
+  for (std::size_t n = 4; n < 8; ++n) {
+    for (std::int32_t g = 0; g < 8; ++g) scale(fleet[n], g, "hbm_read", 0.7);
+  }
+  const Limits limits(fleet);
+  Acceptance a = fleet[0];
+  EXPECT_TRUE(judge(a, limits).provisional) << "what is usual cannot be told from it";
+  scale(a, 3, "hbm_read", 0.5);
+  EXPECT_EQ(judge(a, limits).gpus[3].verdict, Verdict::fail) << said(judge(a, limits));
+}
+
+TEST(Judge, WhatDecaysLittleByLittleIsHeldAgainstHowItBegan) {
+  std::vector<Acceptance> runs;
+  for (int week = 0; week < 25; ++week) {
+    Acceptance a = sample_node(1, 8, 0);
+    a.host.begun = a.host.begun + hours(168 * week);
+    for (std::int32_t g = 0; g < 8; ++g) scale(a, g, "hbm_read", 1 - 0.01 * week);
+    runs.push_back(std::move(a));
+  }
+  EXPECT_EQ(judge(runs.back(), Limits(runs)).verdict, Verdict::degraded) << said(judge(runs.back(), Limits(runs)));
+}
+
+TEST(Judge, WhereNoFleetIsKnownTheOtherGpusOfTheNodeAreAskedWhatIsUsual) {
+  Acceptance a = fresh();
+  scale(a, 3, "hbm_read", 0.95);
+  EXPECT_EQ(judge(a, Limits({})).gpus[3].verdict, Verdict::degraded);
+  EXPECT_EQ(judge(fresh(), Limits({})).verdict, Verdict::pass);
+}
+
+TEST(Judge, AGpuThatWasThereBeforeIsMissed) {
+  const std::vector<Acceptance> before = {sample_node(1, 8, 0)};
+  Acceptance a = before[0];
+  a.host.begun = a.host.begun + hours(24);
+  std::erase_if(a.gpus, [](const Gpu& g) { return g.gpu == 3; });
+  std::erase_if(a.measured, [](const Measured& m) { return m.gpu == 3; });
+  const Judgement j = judge(a, Limits(before));
+  EXPECT_EQ(j.verdict, Verdict::could_not_run);
+  EXPECT_NE(said(j).find("the node had 8 GPUs, and 7 were tested"), std::string::npos) << said(j);
+  a.suite.gpus = 8;
+  EXPECT_EQ(judge(a, Limits({})).verdict, Verdict::could_not_run) << "eight were asked for";
+}
+
+TEST(Judge, ATestThatHungIsNotUndoneByOneThatRan) {
+  for (const bool first : {false, true}) {
+    Acceptance a = fresh();
+    for (Ran& r : a.ran) {
+      if (first && r.gpu == 3 && r.test == AcceptTest::gemm_bf16) r.state = TestState::hung;
+    }
+    a.ran.push_back({3, AcceptTest::gemm_bf16, first ? 0U : 1U, first ? TestState::done : TestState::hung, "", 40, 1});
+    EXPECT_EQ(judge(a, healthy()).verdict, Verdict::fail) << first;
+  }
+}
+
+TEST(Judge, ACounterThatVanishesOrFallsIsNoPass) {
+  for (const auto& [name, before, after] : {std::tuple("remap_failure", 0.0, -1.0), std::tuple("ecc_uncorrected", 1e6, 0.0)}) {
+    Acceptance a = fresh();
+    for (Counter& c : a.counters) {
+      if (c.gpu == 3 && c.name == name) c = {3, name, before, after};
+    }
+    EXPECT_EQ(judge(a, healthy()).verdict, Verdict::could_not_run) << name;
+  }
+}
+
+TEST(Judge, FiguresThatCannotBeAreNoPass) {
+  const std::pair<const char*, double> cases[] = {
+      {"gemm_bf16_verified", 1}, {"march_share", 150}, {"sweep_sms", 150}, {"sweep_tensor", 0.5}};
+  for (const auto& [metric, value] : cases) {
+    Acceptance a = fresh();
+    for (Measured& m : a.measured) {
+      if (m.gpu == 3 && m.metric == metric) m.value = value;
+    }
+    EXPECT_EQ(judge(a, healthy()).verdict, Verdict::could_not_run) << metric;
+  }
+}
+
+TEST(Judge, WhatIsNotKnownIsNotSlow) {
+  Acceptance a = fresh();
+  for (Measured& m : a.measured) {
+    if (m.metric == "link_gen") m.value = -1;
+  }
+  const Judgement j = judge(a, healthy());
+  EXPECT_EQ(j.verdict, Verdict::could_not_run) << said(j);
+}
+
+TEST(Judge, RecordingsThatWerePutTogetherAreNoPass) {
+  Acceptance a = fresh();
+  a.gpus.push_back(a.gpus[2]);
+  EXPECT_EQ(judge(a, healthy()).verdict, Verdict::could_not_run);
+}
+
+TEST(Judge, NoGpuOfARecordingThatWasCutOffPasses) {
+  Acceptance a = fresh();
+  a.end.clear();
+  for (const GpuVerdict& g : judge(a, healthy()).gpus) EXPECT_EQ(g.verdict, Verdict::could_not_run);
+}
+
+TEST(Judge, LessPowerThanItsSiblingsAndAClockHeldDownByTheHardwareDegrade) {
+  Acceptance a = fresh();
+  a.gpus[3].power_limit_w = 200;
+  EXPECT_EQ(judge(a, healthy()).gpus[3].verdict, Verdict::degraded);
+  a = fresh();
+  a.measured.push_back({5, AcceptTest::sustained, 0, "slowed_pct", 12, 0, 0, -1});
+  EXPECT_EQ(judge(a, healthy()).gpus[5].verdict, Verdict::degraded);
+}
+
+TEST(Judge, BoardsOfAnotherNumberAndOtherAlgorithmsAreAnotherKind) {
+  Acceptance a = fresh();
+  for (Gpu& g : a.gpus) g.part = "692-2G520-0282-001";
+  EXPECT_EQ(judge(a, healthy()).unjudged.size(), 8U);
+  const Cohort before = cohort_of(a, a.gpus[0]);
+  a.measured.push_back({0, AcceptTest::gemm_bf16, 0, "gemm_bf16_algorithm", 21, 0, 0, -1});
+  EXPECT_NE(cohort_of(a, a.gpus[0]), before);
+}
+
+TEST(Judge, LimitsAreNotMadeOfGpusThatGaveWrongResultsNorOfRunsThatWereCutOff) {
+  std::vector<Acceptance> fleet = sample_fleet(8);
+  for (Acceptance& a : fleet) {
+    for (const Gpu& g : a.gpus) a.wrong.push_back({g.gpu, AcceptTest::sweep, 0, "SM 1", 1, ""});
+  }
+  EXPECT_EQ(Limits(fleet).gpus(cohort_of(fleet[0], fleet[0].gpus[0])), 0U);
+  fleet = sample_fleet(8);
+  for (Acceptance& a : fleet) a.end.clear();
+  EXPECT_EQ(Limits(fleet).gpus(cohort_of(fleet[0], fleet[0].gpus[0])), 0U);
+}
+
 TEST(Judge, TheSlowSmIsNamed) {
   Acceptance a = fresh();
   for (Measured& m : a.measured) {
-    if (m.gpu == 4 && m.metric == "sweep_fp64") m.value = 1.08;
+    if (m.gpu == 4 && m.test == AcceptTest::sweep && m.metric == "sweep_fp64") m.value = 1.08;
   }
   a.measured.push_back({4, AcceptTest::sweep, 0, "sweep_fp64_slowest", 77, 0, 0, -1});
   const Judgement j = judge(a, healthy());
@@ -189,13 +315,24 @@ TEST(Judge, NobodyKnowsHowFastAnUnknownGpuShouldBe) {
 }
 
 TEST(Judge, WhatShipsIsUsedWhileTheFleetIsSmallAndIsProvisional) {
-  const Limits shipped({}, {{"NVIDIA H200", "hbm_read", 4690, 0.003, 2, "two cards"}});
+  const Limits shipped({}, {{"NVIDIA H200", "", "", "hbm_read", 4690, 0.003, 2, "two cards"}});
   Acceptance a = fresh();
   EXPECT_EQ(judge(a, shipped).verdict, Verdict::pass);
   scale(a, 0, "hbm_read", 0.85);
   const Judgement j = judge(a, shipped);
   EXPECT_EQ(j.gpus[0].verdict, Verdict::fail) << said(j);
   EXPECT_TRUE(j.provisional);
+}
+
+TEST(Judge, WhatShipsIsOfOneBoardAndOfOneChoiceOfAlgorithms) {
+  Acceptance a = fresh();
+  const Limits other_board({}, {{"NVIDIA H200", "692-0", "", "hbm_read", 9999, 0, 4, "x"}});
+  const Limits other_algorithms({}, {{"NVIDIA H200", "", "98d4", "bf16_per_mhz", 9999, 0, 4, "x"}});
+  const Limits both({}, {{"NVIDIA H200", "", "", "hbm_read", 9999, 0, 4, "x"},
+                         {"NVIDIA H200", a.gpus[0].part, "", "hbm_read", 4693, 0, 4, "of this board"}});
+  EXPECT_EQ(judge(a, other_board).verdict, Verdict::pass);
+  EXPECT_EQ(judge(a, other_algorithms).verdict, Verdict::pass);
+  EXPECT_EQ(judge(a, both).verdict, Verdict::pass);
 }
 
 TEST(Judge, AGpuThatWasFasterBeforeIsDegradedThoughTheFleetAllowsIt) {

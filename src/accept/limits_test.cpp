@@ -33,8 +33,9 @@ TEST(Limits, AFleetThatIsTooSmallHasNone) {
   const Acceptance& a = small[0];
   const Cohort cohort = cohort_of(a, a.gpus[0]);
   const Metric& read = *find_metric("hbm_read");
-  EXPECT_TRUE(Limits(small).of(cohort, "", read).empty());
-  const auto limits = Limits(enough).of(cohort, "", read);
+  const Limits few(small), many(enough);
+  EXPECT_TRUE(few.gpu(cohort, "").of_kind(read).empty());
+  const auto limits = many.gpu(cohort, "").of_kind(read);
   ASSERT_EQ(limits.size(), 1U);
   EXPECT_EQ(limits[0].basis, Basis::fleet);
   EXPECT_NEAR(limits[0].of.median, 4693, 5);
@@ -48,18 +49,18 @@ TEST(Limits, GpusOfAnotherDriverPowerLimitOrCoolingAreAnotherKind) {
   const Limits limits(fleet);
   const Metric& read = *find_metric("hbm_read");
   Acceptance a = fleet[0];
-  EXPECT_FALSE(limits.of(cohort_of(a, a.gpus[0]), "", read).empty());
+  EXPECT_FALSE(limits.gpu(cohort_of(a, a.gpus[0]), "").of_kind(read).empty());
   a.host.driver = "570.1";
-  EXPECT_TRUE(limits.of(cohort_of(a, a.gpus[0]), "", read).empty());
+  EXPECT_TRUE(limits.gpu(cohort_of(a, a.gpus[0]), "").of_kind(read).empty());
   a = fleet[0];
   a.gpus[0].power_limit_w = 600;
-  EXPECT_TRUE(limits.of(cohort_of(a, a.gpus[0]), "", read).empty());
+  EXPECT_TRUE(limits.gpu(cohort_of(a, a.gpus[0]), "").of_kind(read).empty());
   a = fleet[0];
   a.host.cooling = "liquid";
-  EXPECT_TRUE(limits.of(cohort_of(a, a.gpus[0]), "", read).empty());
+  EXPECT_TRUE(limits.gpu(cohort_of(a, a.gpus[0]), "").of_kind(read).empty());
   a = fleet[0];
   a.suite.hash = "other";
-  EXPECT_TRUE(limits.of(cohort_of(a, a.gpus[0]), "", read).empty()) << "suites are never compared";
+  EXPECT_TRUE(limits.gpu(cohort_of(a, a.gpus[0]), "").of_kind(read).empty()) << "suites are never compared";
 }
 
 TEST(Limits, EachGpuCountsOnceHoweverOftenItRan) {

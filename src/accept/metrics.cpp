@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/check.h"
+
 namespace muster::accept {
 namespace {
 
@@ -20,8 +22,8 @@ constexpr Metric kMetrics[] = {
     {"sms", "SMs", "", T::inventory, P::sms, kExact, 0, kHigh, true, {}},
     {"memory_mib", "memory", "MiB", T::inventory, P::memory, kExact, 0, kHigh, true, {}},
     {"power_limit_w", "power limit", "W", T::inventory, P::power, kNo, 0, kHigh, false, {}},
-    {"link_gen", "PCIe generation under load", "", T::link, P::host_link, kNo, 0, kHigh, false, {}},
-    {"link_width", "PCIe lanes under load", "", T::link, P::host_link, kNo, 0, kHigh, false, {}},
+    {"link_gen", "PCIe generation under load", "", T::link, P::host_link, kNo, 0, kHigh, true, {}},
+    {"link_width", "PCIe lanes under load", "", T::link, P::host_link, kNo, 0, kHigh, true, {}},
     {"h2d_gb_s", "host to GPU", "GB/s", T::link, P::host_link, kLimited, 0.015, kHigh, true, "host"},
     {"d2h_gb_s", "GPU to host", "GB/s", T::link, P::host_link, kLimited, 0.015, kHigh, true, "host"},
     {"both_gb_s", "both ways at once", "GB/s", T::link, P::host_link, kNo, 0.02, kHigh, false, {}},
@@ -78,10 +80,36 @@ constexpr Metric kMetrics[] = {
     {"bf16_per_w", "bf16 per watt", "TFLOP/s", T::sustained, P::power, kNo, 0.02, kHigh, false, {}},
     {"gpu_c_max", "hottest, GPU", "C", T::sustained, P::cooling, kNo, 0.05, kLow, false, {}},
     {"memory_c_max", "hottest, memory", "C", T::sustained, P::cooling, kNo, 0.05, kLow, false, {}},
+    {"slowed_pct", "readings slowed by the hardware", "%", T::sustained, P::cooling, kNo, 0, kLow, false, {}},
     {"power_max_w", "highest power seen", "W", T::pulse, P::power, kNo, 0.05, kLow, false, {}},
     {"pulse_products", "products under pulses", "", T::pulse, P::power, kNo, 0.05, kHigh, true, {}},
     {"sweep_sms_hot", "SMs that answered, hot", "", T::sweep_hot, P::sms, kNo, 0, kHigh, true, {}},
+    {"sweep_tensor_hot", "slowest SM, hot, tensor cores", "of the median", T::sweep_hot, P::sms, kLimited, 0.005, kLow, true, {}},
+    {"sweep_fp64_hot", "slowest SM, hot, fp64", "of the median", T::sweep_hot, P::sms, kLimited, 0.005, kLow, true, {}},
+    {"sweep_fp32_hot", "slowest SM, hot, fp32", "of the median", T::sweep_hot, P::sms, kLimited, 0.005, kLow, true, {}},
+    {"sweep_int_hot", "slowest SM, hot, integers", "of the median", T::sweep_hot, P::sms, kLimited, 0.005, kLow, true, {}},
+    {"sweep_special_hot",
+     "slowest SM, hot, special functions",
+     "of the median",
+     T::sweep_hot,
+     P::sms,
+     kLimited,
+     0.005,
+     kLow,
+     true,
+     {}},
+    {"sweep_shared_hot",
+     "slowest SM, hot, shared memory",
+     "of the median",
+     T::sweep_hot,
+     P::sms,
+     kLimited,
+     0.005,
+     kLow,
+     true,
+     {}},
     {"march_share_hot", "memory tested, hot", "%", T::march_hot, P::memory, kNo, 0, kHigh, true, {}},
+    {"march_write_hot", "march, write, hot", "GB/s", T::march_hot, P::memory, kLimited, 0.005, kHigh, false, "hbm"},
     {"march_verify_hot", "march, verify, hot", "GB/s", T::march_hot, P::memory, kLimited, 0.005, kHigh, true, "hbm"},
     {"pair_gb_s", "slowest pair of GPUs", "GB/s", T::peers, P::peers, kLimited, 0.01, kHigh, true, "nvlink"},
     {"nccl_busbw", "all-reduce, bus bandwidth", "GB/s", T::nccl, P::peers, kLimited, 0.01, kHigh, true, {}},
@@ -116,6 +144,12 @@ const Metric* find_metric(std::string_view name) {
   }();
   const auto it = by_name.find(name);
   return it == by_name.end() ? nullptr : it->second;
+}
+
+std::size_t index_of(const Metric& m) {
+  const auto at = static_cast<std::size_t>(&m - std::begin(kMetrics));
+  MUSTER_CHECK(at < std::size(kMetrics));
+  return at;
 }
 
 }  // namespace muster::accept

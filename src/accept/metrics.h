@@ -40,5 +40,6 @@ struct Metric {
 
 std::span<const Metric> metrics();
 const Metric* find_metric(std::string_view name);
+std::size_t index_of(const Metric& m);  // in metrics(), of which it is one
 
 }  // namespace muster::accept

@@ -62,6 +62,12 @@ inline std::vector<SampleFigure> sample_figures() {
           {T::sustained, "sustained_fp8", 1224, 0.0175, true},
           {T::pulse, "pulse_products", 4100, 0.01},
           {T::sweep_hot, "sweep_sms", 132, 0},
+          {T::sweep_hot, "sweep_tensor", 1.004, 0.001},
+          {T::sweep_hot, "sweep_fp64", 1.002, 0.001},
+          {T::sweep_hot, "sweep_fp32", 1.003, 0.001},
+          {T::sweep_hot, "sweep_int", 1.003, 0.001},
+          {T::sweep_hot, "sweep_special", 1.003, 0.001},
+          {T::sweep_hot, "sweep_shared", 1.005, 0.001},
           {T::march_hot, "march_share", 99.2, 0},
           {T::march_hot, "march_verify", 4590, 0.003},
           {T::peers, "pair_gb_s:0>1", 388, 0.003}};

@@ -28,8 +28,8 @@ Result<std::vector<AcceptReference>> parse_acceptance_references(std::string_vie
     if (csv->cell(i, "metric").empty()) return bad("metric", "a figure's name");
     if (csv->cell(i, "source").empty()) return bad("source", "where it was measured");
     if (csv->cell(i, "suite") != suite) continue;
-    out.push_back({csv->cell(i, "model"), csv->cell(i, "metric"), *median, *sigma, static_cast<std::uint32_t>(*cards),
-                   csv->cell(i, "source")});
+    out.push_back({csv->cell(i, "model"), csv->cell(i, "part"), csv->cell(i, "algorithms"), csv->cell(i, "metric"), *median,
+                   *sigma, static_cast<std::uint32_t>(*cards), csv->cell(i, "source")});
   }
   return out;
 }

@@ -64,6 +64,7 @@ struct Suite {
   std::string muster;
   std::uint64_t seed = 1;
   std::vector<AcceptTest> tests;  // that must run
+  std::uint32_t gpus = 0;         // that the node must have; 0: nobody said
 };
 
 struct Host {
@@ -156,6 +157,7 @@ void fields(V& v, Suite& r) {
   v("muster", r.muster);
   v("seed", r.seed);
   v("tests", r.tests);
+  v("gpus", r.gpus);
 }
 template <class V>
 void fields(V& v, Host& r) {
@@ -249,7 +251,9 @@ void fields(V& v, End& r) {
 
 // What healthy GPUs of a model gave where somebody measured some: used while a site has too few of its own to know better.
 struct AcceptReference {
-  std::string model;  // as the driver calls it, "NVIDIA H200"
+  std::string model;       // as the driver calls it, "NVIDIA H200"
+  std::string part;        // number of the board; empty: of any
+  std::string algorithms;  // that products were computed by, see accept/figures.h; empty: whichever
   std::string metric;
   double median = 0;
   double sigma = 0;  // as a share of the median

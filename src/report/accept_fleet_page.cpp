@@ -80,6 +80,7 @@ std::string draw_head(const AcceptedFleet& f) {
   const auto provisional =
       std::count_if(f.fleet.judgements.begin(), f.fleet.judgements.end(), [](const auto& j) { return j.provisional; });
   if (provisional > 0) fact(out, "limits of speed", fmt::format("provisional for {}", counted(provisional, "node")));
+  if (f.older > 0) fact(out, "older recordings", fmt::format("{}, for limits only", count(f.older)));
   return out + "</dl></header>\n";
 }
 
@@ -118,13 +119,13 @@ std::string draw_reasons(const AcceptedFleet& f, const std::vector<std::size_t>&
 }
 
 void trouble_row(std::string& out, const Acceptance& a, const accept::Judgement& j, const TroubleGroup* g, std::size_t more) {
-  out += fmt::format("<tr><td>{}</td><td class=\"id\"><b>{}</b></td>",
-                     verdict_tag(g == nullptr ? j.verdict : g->trouble->verdict), brief(node_name(a), kNameBytes));
+  out += fmt::format("<tr><td>{}</td><td class=\"id\"><b>{}</b></td>", verdict_tag(g == nullptr ? j.verdict : g->trouble.verdict),
+                     brief(node_name(a), kNameBytes));
   if (g == nullptr) {
     out += "<td class=\"words\" colspan=\"5\">no reason was recorded</td></tr>\n";
     return;
   }
-  const accept::Trouble& t = *g->trouble;
+  const accept::Trouble& t = g->trouble;
   out += fmt::format("<td class=\"who\">{}</td><td class=\"id\">{}</td><td class=\"words\">{}{}</td>",
                      brief(group_title(a, *g), kNameBytes), name_of(t.part), brief(t.what, kWordsBytes),
                      more > 0 ? fmt::format("<small>{} more of this node</small>", more) : "");
@@ -133,8 +134,16 @@ void trouble_row(std::string& out, const Acceptance& a, const accept::Judgement&
   out += "</tr>\n";
 }
 
-std::string draw_bad(const AcceptedFleet& f) {
-  const std::vector<std::size_t> bad = nodes_not_pass(f.fleet);
+std::string draw_left_out(const AcceptedFleet& f) {
+  std::string out = "<section id=\"unread\"><h2>Recordings that could not be read</h2><ul class=\"plain\">";
+  for (std::size_t i = 0; i < std::min(kReasonsShown, f.left_out.size()); ++i)
+    out += fmt::format("<li>{}</li>", accept_text(f.left_out[i]));
+  out += "</ul>";
+  if (f.left_out.size() > kReasonsShown) out += fmt::format("<p>{} in all.</p>", count(f.left_out.size()));
+  return out + "<p class=\"note\">A node that went down as it was tested may be among them.</p></section>\n";
+}
+
+std::string draw_judged(const AcceptedFleet& f, const std::vector<std::size_t>& bad) {
   if (f.recordings.empty()) return {};
   if (bad.empty()) return "<section id=\"bad\"><h2>Nodes that are not PASS</h2><p>None.</p></section>\n";
   std::string out =
@@ -157,6 +166,11 @@ std::string draw_bad(const AcceptedFleet& f) {
   out += "</tbody></table></div>";
   if (nodes < bad.size()) out += fmt::format("<p class=\"note\">{} more nodes are in the JSON.</p>", count(bad.size() - nodes));
   return out + "</section>\n";
+}
+
+std::string draw_bad(const AcceptedFleet& f) {
+  const std::string unread = f.left_out.empty() ? "" : draw_left_out(f);
+  return unread + draw_judged(f, nodes_not_pass(f.fleet));
 }
 
 // Figures of a kind, in columns: a GPU's standings are found by a metric's place in the kind.

@@ -19,6 +19,8 @@ struct AcceptedFleet {
   const accept::Limits* limits = nullptr;
   std::string name;                                              // of the cluster, or where the recordings are; untrusted
   std::function<const GpuModel*(std::string_view model)> sheet;  // by what the driver calls it; empty: no data sheets
+  std::span<const std::string> left_out = {};                    // recordings that could not be read, and why
+  std::size_t older = 0;                                         // recordings of these nodes that only limits are made of
 };
 
 // "FAIL 3, COULD NOT RUN 1, DEGRADED 2, PASS 994 of 1,000 nodes (8,000 GPUs)"

@@ -32,7 +32,7 @@ class AcceptFleetPage : public ::testing::Test {
       if (r.gpu == 1 && r.test == AcceptTest::gemm_fp8) r.state = TestState::could_not_run, r.why = "out of memory";
     }
     limits.emplace(recordings);
-    fleet = accept::fleet_of(recordings, *limits);
+    fleet = accept::fleet_of(accept::figures_of(recordings), *limits);
   }
   AcceptedFleet shown() const { return {recordings, fleet, &*limits, "cluster-a", {}}; }
 
@@ -57,7 +57,7 @@ TEST_F(AcceptFleetPage, CountsAndWhatIsWrongStandFirst) {
 
 TEST_F(AcceptFleetPage, EachFigureOfAKindIsDrawnWithItsLimitAndTheOnesBeyondByName) {
   const std::string kind = section(accept_fleet_page(shown()), "kind1");
-  EXPECT_TRUE(has(kind, "NVIDIA H200, 700 W, driver 580.159.04"));
+  EXPECT_TRUE(has(kind, "NVIDIA H200 (692-2G520-0280-001), 700 W, driver 580.159.04"));
   EXPECT_TRUE(has(kind, "id=\"kind1_hbm_read\""));
   EXPECT_TRUE(has(kind, "id=\"kind1_hbm_read_narrow\""));
   EXPECT_TRUE(has(kind, "id=\"kind1_mhz_at_cap\""));
@@ -88,7 +88,7 @@ TEST_F(AcceptFleetPage, NamesStayTextAndNothingIsAskedOfAnyNetwork) {
     for (auto& w : a.wrong) w.place = w.detail = name;
   }
   limits.emplace(recordings);
-  fleet = accept::fleet_of(recordings, *limits);
+  fleet = accept::fleet_of(accept::figures_of(recordings), *limits);
   AcceptedFleet f = shown();
   f.name = name;
   const std::string page = accept_fleet_page(f);
@@ -126,7 +126,7 @@ TEST_F(AcceptFleetPage, ATerminalGetsTheCountsAndTheNodesThatAreNotPass) {
 TEST_F(AcceptFleetPage, AFleetWithoutTroubleSaysSo) {
   recordings = accept::sample_fleet(5);
   limits.emplace(recordings);
-  fleet = accept::fleet_of(recordings, *limits);
+  fleet = accept::fleet_of(accept::figures_of(recordings), *limits);
   EXPECT_EQ(accept_fleet_sentence(shown()), "PASS 5 of 5 nodes (40 GPUs)");
   EXPECT_TRUE(has(section(accept_fleet_page(shown()), "bad"), "None."));
 }
@@ -134,7 +134,7 @@ TEST_F(AcceptFleetPage, AFleetWithoutTroubleSaysSo) {
 TEST_F(AcceptFleetPage, NoRecordingIsAPageThatSaysSo) {
   recordings.clear();
   limits.emplace(recordings);
-  fleet = accept::fleet_of(recordings, *limits);
+  fleet = accept::fleet_of(accept::figures_of(recordings), *limits);
   const std::string page = accept_fleet_page(shown());
   EXPECT_TRUE(has(page, "Nothing was measured"));
   EXPECT_EQ(accept_fleet_sentence(shown()), "no recording was given");

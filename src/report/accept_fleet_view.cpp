@@ -104,8 +104,8 @@ std::size_t gpus_of(const accept::Fleet& f) {
 
 std::optional<accept::Limit> fleet_limit(const AcceptedFleet& f, const accept::Cohort& kind, const accept::Metric& m) {
   if (f.limits == nullptr || m.judged != accept::Judged::limited) return std::nullopt;
-  std::vector<accept::Limit> all = f.limits->of(kind, "", m);
-  return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
+  const std::span<const accept::Limit> all = f.limits->gpu(kind, "").of_kind(m);
+  return all.empty() ? std::nullopt : std::optional(all.front());
 }
 
 std::string accept_fleet_sentence(const AcceptedFleet& f) {
@@ -114,9 +114,16 @@ std::string accept_fleet_sentence(const AcceptedFleet& f) {
                              std::pair(Verdict::degraded, f.fleet.degraded), std::pair(Verdict::pass, f.fleet.pass)}) {
     if (n > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name_of(v), render_count(static_cast<std::int64_t>(n)));
   }
-  if (out.empty()) return "no recording was given";
-  return fmt::format("{} of {} ({})", out, counted(std::ssize(f.recordings), "node"),
-                     counted(static_cast<std::int64_t>(gpus_of(f.fleet)), "GPU"));
+  if (out.empty() && f.left_out.empty()) return "no recording was given";
+  const auto of_speed = [&f](auto is) { return std::count_if(f.fleet.judgements.begin(), f.fleet.judgements.end(), is); };
+  const auto unjudged = of_speed([](const accept::Judgement& j) { return !j.unjudged.empty(); });
+  const auto provisional = of_speed([](const accept::Judgement& j) { return j.provisional && j.unjudged.empty(); });
+  return fmt::format(
+      "{} of {} ({}){}{}{}", out, counted(std::ssize(f.recordings), "node"),
+      counted(static_cast<std::int64_t>(gpus_of(f.fleet)), "GPU"),
+      f.left_out.empty() ? "" : fmt::format("; {} could not be read", counted(std::ssize(f.left_out), "recording")),
+      unjudged == 0 ? "" : fmt::format("; speed was not judged of {}", counted(unjudged, "node")),
+      provisional == 0 ? "" : fmt::format("; limits are provisional for {}", counted(provisional, "node")));
 }
 
 std::string render_accept_fleet(const AcceptedFleet& f, bool colour) {
@@ -128,7 +135,7 @@ std::string render_accept_fleet(const AcceptedFleet& f, bool colour) {
     const accept::Judgement& j = f.fleet.judgements[bad[i]];
     const std::vector<TroubleGroup> troubles = grouped(j);
     const accept::Trouble none;
-    const accept::Trouble& first = troubles.empty() ? none : *troubles.front().trouble;
+    const accept::Trouble& first = troubles.empty() ? none : troubles.front().trouble;
     const std::string more = troubles.size() > 1 ? fmt::format("; {} more", troubles.size() - 1) : "";
     t.rows.push_back({Cell(std::string(clipped(node_name(a), kWordsBytes))),
                       Cell(std::string(name_of(j.verdict)), j.verdict == Verdict::fail ? Tone::bad : Tone::warn),
@@ -149,7 +156,10 @@ std::string accept_fleet_json(const AcceptedFleet& f) {
   w.field("pass", static_cast<std::uint64_t>(f.fleet.pass)).field("degraded", static_cast<std::uint64_t>(f.fleet.degraded));
   w.field("could_not_run", static_cast<std::uint64_t>(f.fleet.could_not_run))
       .field("fail", static_cast<std::uint64_t>(f.fleet.fail));
-  w.end_object();
+  w.field("older_recordings", static_cast<std::uint64_t>(f.older)).end_object();
+  w.key("left_out").array();
+  for (const std::string& why : f.left_out) w.value(why);
+  w.end_array();
   nodes_json(w, f);
   w.key("kinds").array();
   for (const accept::FleetKind& k : f.fleet.kinds) kind_json(w, f, k);

@@ -46,10 +46,13 @@ std::string draw_head(const AcceptedNode& node) {
   if (is_empty(a)) out += fmt::format("<p>{}</p>", kNothing);
   if (!a.end.empty() && a.end.front().stopped) out += "<p>A person stopped the tests before they were through.</p>";
   if (a.end.empty() && !is_empty(a)) out += "<p>The recording was cut off: it has no end.</p>";
-  if (!speed_is_known(node))
-    out += "<p>Speed was not judged: too few GPUs of this kind are recorded to say how fast they should be.</p>";
+  const std::size_t unjudged = node.judgement.unjudged.size();
+  if (unjudged > 0)
+    out += fmt::format("<p>Speed{} was not judged: too few GPUs of {} kind are recorded to say how fast they should be.</p>",
+                       unjudged < a.gpus.size() ? fmt::format(" of {} of {} GPUs", unjudged, a.gpus.size()) : "",
+                       unjudged < a.gpus.size() ? "their" : "this");
   else if (node.judgement.provisional)
-    out += "<p>The limits of speed are provisional: too few GPUs of this kind are recorded to be sure.</p>";
+    out += "<p>The limits of speed are provisional: see the notes.</p>";
   out += "<dl class=\"facts\">";
   fact(out, "begun", a.host.begun.ns == 0 ? "not recorded" : minute_of(a.host.begun));
   fact(out, "took", length_text(length_s(a)));
@@ -72,7 +75,7 @@ std::string draw_troubles(const AcceptedNode& node) {
   if (all.empty()) return {};
   std::string out = "<section id=\"troubles\"><h2>What is wrong, and what to do</h2>\n";
   for (std::size_t i = 0; i < std::min(kListed, all.size()); ++i)
-    draw_trouble(out, *all[i].trouble, group_title(node.recording, all[i]));
+    draw_trouble(out, all[i].trouble, group_title(node.recording, all[i]));
   if (all.size() > kListed) out += fmt::format("<p class=\"note\">{} more are in the JSON.</p>", all.size() - kListed);
   return out + "</section>\n";
 }

@@ -188,7 +188,7 @@ std::vector<CounterRow> counter_rows(const Acceptance& a, const std::vector<std:
 std::string of_troubles(const AcceptedNode& node) {
   const std::vector<TroubleGroup> all = grouped(node.judgement);
   if (all.empty()) return is_empty(node.recording) ? "nothing was measured" : "no reason was recorded";
-  const accept::Trouble& first = *all.front().trouble;
+  const accept::Trouble& first = all.front().trouble;
   const std::string more = all.size() > 1 ? fmt::format("; {} more", all.size() - 1) : "";
   const std::string who = all.front().gpus.empty() ? "" : printable(group_title(node.recording, all.front())) + ": ";
   // Why a test did not run is the reason; how slow a GPU is stands in the words already.
@@ -197,8 +197,21 @@ std::string of_troubles(const AcceptedNode& node) {
 }
 
 bool same(const accept::Trouble& a, const accept::Trouble& b) {
-  return a.verdict == b.verdict && a.kind == b.kind && a.part == b.part && a.test == b.test && (a.gpu < 0) == (b.gpu < 0) &&
-         a.what == b.what && a.evidence == b.evidence && a.next == b.next;
+  const bool alike = a.verdict == b.verdict && a.kind == b.kind && a.part == b.part && a.test == b.test &&
+                     (a.gpu < 0) == (b.gpu < 0) && a.next == b.next;
+  // GPUs of a node that are short of one limit have one cause, by however much each is.
+  return alike && (a.basis ? a.basis == b.basis && a.metric == b.metric : a.what == b.what && a.evidence == b.evidence);
+}
+
+double shortage(const accept::Trouble& t) { return t.limit != 0 ? std::abs(t.value / t.limit - 1) : 0; }
+
+// What is said of the worst of several is said of all as "up to".
+void speak_of_all(TroubleGroup& g) {
+  accept::Trouble& t = g.trouble;
+  if (g.gpus.size() < 2 || !t.basis) return;
+  const std::size_t share = t.what.rfind(": ");
+  if (share != std::string::npos) t.what.insert(share + 2, "up to ");
+  t.evidence = fmt::format("the worst, GPU {}: {}", t.gpu, t.evidence);
 }
 
 }  // namespace
@@ -220,13 +233,15 @@ AcceptRows rows_of(const AcceptedNode& node) {
 std::vector<TroubleGroup> grouped(const accept::Judgement& j) {
   std::vector<TroubleGroup> out;
   for (const accept::Trouble* t : j.troubles()) {
-    // Only the last few are looked at: troubles come test by test, and a recording may have any number.
-    constexpr std::size_t kBack = 32;
+    // Only the last ones are looked at: troubles come GPU by GPU, and a recording may have any number.
+    constexpr std::size_t kBack = 128;
     const auto begin = out.size() > kBack ? out.end() - kBack : out.begin();
-    const auto it = std::find_if(begin, out.end(), [t](const TroubleGroup& g) { return same(*g.trouble, *t); });
-    TroubleGroup& group = it != out.end() ? *it : out.emplace_back(TroubleGroup{t, {}});
+    const auto it = std::find_if(begin, out.end(), [t](const TroubleGroup& g) { return same(g.trouble, *t); });
+    TroubleGroup& group = it != out.end() ? *it : out.emplace_back(TroubleGroup{*t, {}});
     if (t->gpu >= 0) group.gpus.push_back(t->gpu);
+    if (t->basis && shortage(*t) > shortage(group.trouble)) group.trouble = *t;
   }
+  for (TroubleGroup& g : out) speak_of_all(g);
   return out;
 }
 
@@ -257,6 +272,13 @@ accept::Verdict worst_of(const accept::GpuVerdict& v) {
   return worst;
 }
 
+std::string speed_doubt(const accept::Judgement& j) {
+  if (!j.provisional) return "";
+  if (j.unjudged.empty()) return "; limits are provisional";
+  if (j.unjudged.size() >= j.gpus.size()) return "; speed was not judged";
+  return fmt::format("; speed of {} of {} GPUs was not judged", j.unjudged.size(), j.gpus.size());
+}
+
 std::string accept_sentence(const AcceptedNode& node) {
   const Acceptance& a = node.recording;
   const Verdict v = node.judgement.verdict;
@@ -265,10 +287,7 @@ std::string accept_sentence(const AcceptedNode& node) {
   std::string out = fmt::format("{} {}: ", name_of(v), name);
   if (v == Verdict::pass && !is_empty(a)) {
     out += fmt::format("{}, {}, {}{}", counted(static_cast<std::int64_t>(a.gpus.size()), "GPU"), name_of(a.suite.profile),
-                       length_text(length_s(a)),
-                       !node.judgement.provisional ? ""
-                       : speed_is_known(node)      ? "; limits are provisional"
-                                                   : "; speed was not judged");
+                       length_text(length_s(a)), speed_doubt(node.judgement));
   } else {
     out += of_troubles(node);
   }
@@ -297,18 +316,6 @@ double sheet_figure(const GpuModel* sheet, std::string_view peak) {
   if (peak == "host") return sheet->host_gb_s;
   if (peak == "tdp") return sheet->tdp_w;
   return 0;
-}
-
-bool speed_is_known(const AcceptedNode& node) {
-  if (!node.judgement.provisional) return true;
-  if (node.fleet == nullptr) return false;
-  const Acceptance& a = node.recording;
-  return std::any_of(a.gpus.begin(), a.gpus.end(), [&](const accepting::Gpu& g) {
-    const accept::Cohort kind = accept::cohort_of(a, g);
-    return std::any_of(accept::metrics().begin(), accept::metrics().end(), [&](const accept::Metric& m) {
-      return m.judged == accept::Judged::limited && !node.fleet->of(kind, g.uuid, m, a.host.begun).empty();
-    });
-  });
 }
 
 std::string node_name(const Acceptance& a) { return a.host.name.empty() ? "a node without a name" : a.host.name; }

@@ -77,7 +77,7 @@ AcceptRows rows_of(const AcceptedNode& node);
 
 // The same trouble of several GPUs, told once.
 struct TroubleGroup {
-  const accept::Trouble* trouble = nullptr;  // of the first of them
+  accept::Trouble trouble;  // of the first of them; of figures that are short of the same limit, the worst
   std::vector<std::int32_t> gpus;            // empty: of the node
 };
 std::vector<TroubleGroup> grouped(const accept::Judgement& j);  // the worst first
@@ -97,8 +97,8 @@ std::optional<double> percentile_in(const std::vector<double>& values, double va
 // What the data sheet promises, in the metric's unit: "hbm" is GB/s, "bf16" TFLOP/s. 0: it does not say.
 double sheet_figure(const GpuModel* sheet, std::string_view peak);
 
-// Whether anybody knows how fast such GPUs should be, if only provisionally.
-bool speed_is_known(const AcceptedNode& node);
+// "; limits are provisional", "; speed was not judged": what a verdict leaves open of how fast GPUs are; empty: nothing.
+std::string speed_doubt(const accept::Judgement& j);
 
 std::string node_name(const Acceptance& a);                           // as it is written in the recording: untrusted
 std::string gpu_title(const Acceptance& a, std::int32_t gpu);         // "GPU 3 (1650123)", "the node": untrusted

@@ -77,7 +77,7 @@ std::string gpus_text(const AcceptedNode& node, const AcceptRows& rows, bool col
 }
 
 void add_trouble(std::string& out, const Acceptance& a, const TroubleGroup& g, bool colour) {
-  const accept::Trouble& t = *g.trouble;
+  const accept::Trouble& t = g.trouble;
   const std::string part = t.part == accept::Part::whole ? "" : fmt::format(", {}", name_of(t.part));
   const std::string words = fmt::format("{}{} ({}): {}", said(group_title(a, g)), part, name_of(t.test), said(t.what));
   out += fmt::format("\n{} {}\n", paint(name_of(t.verdict), tone_of(t.verdict), colour), wrap(words, kWidth - 14, 2));

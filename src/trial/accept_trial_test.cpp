@@ -66,7 +66,7 @@ TEST(AcceptFleet, EveryFigureThatIsJudgedIsInIt) {
   const accept::Figures f = accept::figures_of(a, 0);
   for (const accept::Metric& m : accept::metrics()) {
     if (m.judged == accept::Judged::no || m.test == AcceptTest::nccl) continue;
-    EXPECT_EQ(f.value.count(std::string(m.name)), 1U) << m.name;
+    EXPECT_NE(f.value.find(m.name), nullptr) << m.name;
   }
 }
 
