@@ -137,7 +137,7 @@ Limits::ByMetric Limits::shipped_for(const Cohort& cohort) const {
       const bool fits = r.model == cohort.model && (r.algorithms.empty() || r.algorithms == cohort.algorithms);
       if (m == nullptr || !fits || r.part != (of_board ? cohort.part : "") || !out[index_of(*m)].empty()) continue;
       const Spread s{r.median, r.median * r.sigma, r.cards};
-      Limit limit = limit_of(s, *m, Basis::shipped, fmt::format("{} cards: {}", r.cards, r.source));
+      Limit limit = limit_of(s, *m, Basis::shipped, fmt::format("{} card{}: {}", r.cards, r.cards == 1 ? "" : "s", r.source));
       limit.provisional = true;
       out[index_of(*m)].push_back(std::move(limit));
     }
