@@ -29,7 +29,8 @@ void Parser::add_accept() {
   choice(accept, "--profile", "NAME", "quick (30 s), accept (7 min) or burn (accept again and again) [quick]",
          as_words(names(AcceptProfile{})), [&o](std::size_t i) { o.profile = static_cast<AcceptProfile>(i); });
   value(accept, "--gpus", "LIST", "Numbers, UUIDs or PCI addresses, apart by commas [all]", [&o](const std::string& s) {
-    for (const std::string_view w : split(checked(parse_words("--gpus", s, 4096)), ',')) o.gpus.emplace_back(trim(w));
+    const std::string list = checked(parse_words("--gpus", s, 4096));
+    for (const std::string_view w : split(list, ',')) o.gpus.emplace_back(trim(w));
   });
   value(
       accept, "--expect-gpus", "N", "GPUs the node must have: with fewer there is no pass [as many as its last recording]",
