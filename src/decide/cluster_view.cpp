@@ -5,6 +5,7 @@
 #include "decide/choose.h"
 #include "decide/energy/heat.h"
 #include "decide/moves/repair.h"
+#include "decide/upgrade/sides.h"
 
 namespace muster::decide {
 namespace {
@@ -116,6 +117,7 @@ void ClusterView::update(const State& s) {
     if (s.dirty_rows.count(row_of(s.site, NodeId{n})) != 0) leaves.insert(layout_.nodes[n].leaf);
   }
   if (power_) power_->apply(*tree_);
+  take_sides(s);
   for (const std::uint32_t leaf : leaves) weigh(s, leaf);
   choose_spares(s);
   if (places_.size() > 2 * s.jobs.size() + 1000)
@@ -138,6 +140,7 @@ void ClusterView::build(const State& s) {
   if (power_capped(s.site)) power_.emplace(s.site, node_busy_w(s), node_busy_w(s) * kIdlePower);
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) sync(s, NodeId{n});
   if (power_) power_->apply(*tree_);
+  take_sides(s);
   for (std::uint32_t leaf = 0; leaf < leaf_nodes_.size(); ++leaf) weigh(s, leaf);
   choose_spares(s);
 }
@@ -164,6 +167,20 @@ void ClusterView::sync(const State& s, NodeId n) {
     tree_->open(n);
   else
     tree_->close(n);
+}
+
+void ClusterView::take_sides(const State& s) {
+  const Sides sides = sides_of(s);
+  open_for_ = sides.open_for;
+  tree_->keep_apart(sides.apart);
+  for (std::uint32_t n = 0; n < s.nodes.size() && (sided_ || !sides.of.empty()); ++n)
+    tree_->set_side(NodeId{n}, sides.of.empty() ? 0 : sides.of[n]);
+  sided_ = !sides.of.empty();
+}
+
+Shape ClusterView::beside_upgrade(Shape shape, Duration expected) const {
+  if (expected > open_for_) shape.sides &= kNotWaiting;
+  return shape;
 }
 
 void ClusterView::weigh(const State& s, std::uint32_t leaf) {
@@ -193,6 +210,9 @@ void ClusterView::choose_spares(const State& s) {
   spares_.clear();
   for (const auto& [n, t] : s.upgrade.turns) {  // kept for gangs that are to move there
     if (t.stage == TurnStage::kept && at_work(s.upgrade.phase) && may_open(n) && held_[n.v].empty()) spares_.push_back(n);
+  }
+  for (const NodeId n : canaries_to_come(s)) {
+    if (may_open(n)) spares_.push_back(n);
   }
   keep_for_smaller(s);
   close_spares();
@@ -251,7 +271,7 @@ std::optional<Choice> ClusterView::room_to_grow(const Job& j) {
   const std::size_t mark = tree_->mark();
   for (NodeId n : kept->second) tree_->open(n);
   tree_->give(where(j));
-  auto choice = tree_->find(shape_of(j.spec));
+  auto choice = tree_->find(beside_upgrade(shape_of(j.spec), Duration{INT64_MAX}));
   tree_->rollback(mark);
   const auto has = [&](NodeId n) { return std::find(j.nodes.begin(), j.nodes.end(), n) != j.nodes.end(); };
   if (!choice || !std::all_of(choice->nodes.begin(), choice->nodes.end(), [&](NodeId n) { return has(n) || powered(n); }))

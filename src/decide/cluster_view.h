@@ -46,6 +46,9 @@ class ClusterView {
   // Free nodes in service that a power cap keeps closed.
   std::uint32_t closed_by_power() const;
 
+  // As far as a rolling upgrade lets it: work that is expected to last long goes to no node whose turn is still to come.
+  Shape beside_upgrade(Shape shape, Duration expected) const;
+
   // Nodes kept free for repairs are closed to everybody else; between these two calls they are open.
   void open_spares();
   void close_spares();
@@ -64,14 +67,17 @@ class ClusterView {
   void sync(const State& s, NodeId n);
   void weigh(const State& s, std::uint32_t leaf);
   void choose_spares(const State& s);
+  void take_sides(const State& s);
   void keep_for_smaller(const State& s);
 
   bool may_open(NodeId n) const { return in_service_[n.v] != 0 && (!power_ || power_->open(n)); }
 
   std::optional<Tree> tree_;
+  Duration open_for_{INT64_MAX};      // of nodes whose turn in an upgrade is to come
+  bool sided_ = false;                // some have a side
   std::optional<PowerBudget> power_;  // where the site has caps
   Layout layout_;
-  std::uint64_t epoch_ = 0;  // pools may differ from run to run
+  std::uint64_t epoch_ = 0;               // pools may differ from run to run
   std::vector<std::vector<Share>> held_;  // as the tree has it
   std::vector<char> in_service_;          // whether the state would let it take work
   std::vector<std::vector<NodeId>> leaf_nodes_;

@@ -101,7 +101,7 @@ bool preempt(const State& s, ClusterView& view, const Quotas& quotas, const Line
     ask.id = id;
     ask.queue = quotas.find(queue_of(j.spec));
     ask.priority = j.spec.priority;
-    ask.shape = view.shape_of(j.spec);
+    ask.shape = view.beside_upgrade(view.shape_of(j.spec), longest_run(s, j));
     ask.use = ask_of(s, quotas, j.spec);
     const Preemption p = choose_victims(view.tree(), view.layout(), gangs, ask, rules, &quotas);
     if (!p.found || p.victims.empty()) continue;
@@ -170,7 +170,9 @@ bool defrag(const State& s, ClusterView& view, const Quotas& quotas, const Line&
   for (const Runner& r : line.running) {
     const Job& j = s.jobs.at(r.id);
     const bool fresh = j.phase == JobPhase::running && s.now.utc - j.checkpointed <= kQueueBeat;
-    if (fresh && stops_of(s, r.id) < s.policy.scheduling.stops_per_day) gangs.push_back(gang_of(s, view, quotas, j));
+    if (!fresh || stops_of(s, r.id) >= s.policy.scheduling.stops_per_day) continue;
+    gangs.push_back(gang_of(s, view, quotas, j));
+    gangs.back().shape = view.beside_upgrade(gangs.back().shape, longest_run(s, j));
   }
   if (gangs.empty()) return false;
   std::vector<Waiting> waiting;

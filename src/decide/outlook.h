@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "decide/schedule/forecast.h"
+#include "decide/waiting.h"
 #include "model/state.h"
 
 namespace muster::decide {
@@ -18,7 +19,6 @@ std::string why_late(const State& s, const Job& j, std::optional<Time> starts = 
 std::optional<Time> expected_start(const State& s, JobId job);
 // For every queued job that may start some day, in the order in which they will be looked at. Times are mono. `at` rests on
 // the median of run times, `late` on kLongRun of them: a forecast without its spread is believed too much.
-constexpr double kLongRun = 0.9;
 std::vector<Forecast> forecasts(const State& s);
 // "if what runs takes long, 14:05 (in 3h)"; empty where that makes no difference.
 std::string if_late(const State& s, const Forecast& f);

@@ -41,7 +41,7 @@ void first_in_first_out(const State& s, ClusterView& view, Decisions& out) {
   std::size_t started = 0;
   for (const auto& [order, id] : s.queue) {
     const Job& j = s.jobs.at(id);
-    const Shape shape = view.shape_of(j.spec);
+    const Shape shape = view.beside_upgrade(view.shape_of(j.spec), longest_run(s, j));
     if (!ready(j) || !view.tree().ever_fits(shape)) continue;  // must not block the others
     if (started++ == kStartsPerTurn) break;
     auto choice = view.tree().find(shape);
@@ -57,7 +57,8 @@ void first_in_first_out(const State& s, ClusterView& view, Decisions& out) {
 bool anything_fits(const State& s, const ClusterView& view, const Tree& tree) {
   std::set<Shape> seen;
   for (const auto& [order, id] : s.queue) {
-    const Shape shape = view.shape_of(s.jobs.at(id).spec);
+    const Job& j = s.jobs.at(id);
+    const Shape shape = view.beside_upgrade(view.shape_of(j.spec), longest_run(s, j));
     if (seen.insert(shape).second && tree.may_fit(shape)) return true;
   }
   return false;

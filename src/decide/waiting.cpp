@@ -134,6 +134,7 @@ Waiter waiter_of(const State& s, const ClusterView& view, double fairness, const
   if (j.spec.deadline.ns != 0) w.deadline = s.mono() + (j.spec.deadline - s.now.utc);
   const Duration expected = expected_run(s, j, quantile);
   w.expected = bound_by_limit(j.spec) ? from_seconds(j.spec.time_limit_s) : expected;
+  w.shape = view.beside_upgrade(w.shape, longest_run(s, j));
   w.ran = j.ran;
   const Scheduling& p = s.policy.scheduling;
   const double patience = std::min(p.compact_wait.seconds(), p.compact_runs * expected.seconds());
@@ -196,6 +197,11 @@ Duration expected_run(const State& s, const Job& j, double quantile) {
   return from_seconds(std::max(1.0, whole.seconds() * share_left(j)));
 }
 
+Duration longest_run(const State& s, const Job& j) {
+  const Duration limit = said(j.spec);
+  return limit.ns > 0 ? limit : expected_run(s, j, kLongRun);
+}
+
 Time expected_end_of(const State& s, const Job& j, double quantile) {
   const Time now = s.mono();
   if (j.phase != JobPhase::running) return now + expected_run(s, j, quantile);
@@ -252,7 +258,7 @@ Line line_up(const State& s, ClusterView& view, const Quotas& quotas, double qua
     const Job& j = s.jobs.at(id);
     Runner r;
     r.id = id;
-    r.expected_end = leaving.count(id) != 0 ? s.mono() + seconds(1)
+    r.expected_end = leaving.count(id) != 0   ? s.mono() + seconds(1)
                      : bound_by_limit(j.spec) ? std::max(j.began + from_seconds(j.spec.time_limit_s), s.mono() + seconds(1))
                                               : expected_end_of(s, j, quantile);
     r.where = &view.where(j);

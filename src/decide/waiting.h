@@ -22,7 +22,11 @@ BackfillPolicy backfill_policy(const State& s);
 // How long a queued job will run from its next start, and when a running one will end (mono): so much of runs like it were no
 // longer.
 constexpr double kMedianRun = 0.5;
+constexpr double kLongRun = 0.9;
 Duration expected_run(const State& s, const Job& j, double quantile = kMedianRun);
+// What it is held to: its limit where it has one. Run times have long tails, and where much hangs on an end an estimate is no
+// word.
+Duration longest_run(const State& s, const Job& j);
 Time expected_end_of(const State& s, const Job& j, double quantile = kMedianRun);
 
 // Why a queued job may not start now, however much is free: it waits for another, for cheap power, for its quota. Empty: it may.

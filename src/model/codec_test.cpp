@@ -97,7 +97,7 @@ std::vector<Body> one_of_each() {
           FindingOpened{finding()},
           FindingGrew{FindingId{9}, Severity::critical, {Witness::job, Time{1}, "r", "t"}, FindingId{4}},
           FindingCleared{FindingId{9}, "gone"},
-          OrderEnded{"j-1", Status::not_received, kNasty},
+          OrderEnded{"j-1", Status::not_received, kNasty, 0.75},
           c,
           IncidentOpened{IncidentId{5}, FindingId{9}},
           IncidentJoined{IncidentId{5}, FindingId{10}},
@@ -121,7 +121,8 @@ std::vector<Body> one_of_each() {
           FabricSaid{false,
                      {{FabricFaultKind::dead_switch, {"leaf03", kNasty}, kNasty, 0.5, {NodeId{1}}}},
                      3, 2, "rail3", false, false},
-          AcceptanceSaid{NodeId{2}, "quick", {0, 5}, {{AcceptFault::memory, 3, false, kNasty, kNasty}}}};
+          AcceptanceSaid{NodeId{2}, "quick", {0, 5}, {{AcceptFault::memory, 3, false, kNasty, kNasty}}},
+          JobDescribed{JobId{3, 2}, 4, NodeId{2}, {{"nccl", "2.28.3"}, {"image", kNasty}}}};
 }
 
 TEST(Codec, EveryBodyComesBackAsItWas) {

@@ -107,7 +107,7 @@ struct NodeChanged {
 struct NodeHeld {  // somebody drained the node at the engine itself, or put it back; Muster's own orders are not told so
   NodeId node;
   bool held = false;
-  std::string by;   // untrusted, as is the reason
+  std::string by;  // untrusted, as is the reason
   std::string why;
   bool engine = false;     // nobody did: the engine's own rules did it
   bool leftovers = false;  // and that because it could not end what a job had left running there
@@ -140,6 +140,8 @@ struct OrderEnded {
   std::string key;
   Status status = Status::done;
   std::string detail;
+  // test_node: how fast the node did known work; only comparable with its own and with nodes of its kind. 0: nobody measured.
+  double score = 0;
 };
 
 // ---- what the agents on the nodes say; each agent's records have a stream of their own
@@ -178,6 +180,15 @@ struct NodeDescribed {
   Facts facts;
 };
 
+// In what a job runs on one of its nodes, as its processes were found there: image, libraries, settings; by name. Journaled when
+// a node first tells of an attempt, and when that changes.
+struct JobDescribed {
+  JobId job;
+  std::uint32_t attempt = 0;
+  NodeId node;
+  Facts facts;  // untrusted
+};
+
 // ---- what a watch of the network says (docs/fabric.md)
 struct FabricTold {
   FabricFaultKind kind{};
@@ -187,7 +198,7 @@ struct FabricTold {
   std::vector<NodeId> nodes;  // that it touches
   std::string fix = {};       // what to do, and where; untrusted
 };
-struct FabricSaid {  // all faults that stand in one, when they are others than before
+struct FabricSaid {      // all faults that stand in one, when they are others than before
   bool complete = true;  // false: what is not among them may stand all the same
   std::vector<FabricTold> faults;
   std::uint32_t left_out = 0;       // of them: more than could be told
@@ -309,8 +320,8 @@ using Body = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, Jo
                           JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
                           CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
                           OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
-                          NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved,
-                          JobAmended, NodeHeld, PoolsDeclared, FabricSaid, AcceptanceSaid>;
+                          NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved, JobAmended, NodeHeld,
+                          PoolsDeclared, FabricSaid, AcceptanceSaid, JobDescribed>;
 // In the order of Body.
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "run_started",     "site_declared",  "policy_applied",  "turn_began",     "job_submitted",  "job_started",
@@ -318,8 +329,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kBodyNames = {
     "finding_opened",  "finding_grew",   "finding_cleared", "order_ended",    "command_given",  "incident_opened",
     "incident_joined", "incident_moved", "incident_closed", "order_intended", "order_refused",  "cause_frozen",
     "price_announced", "row_measured",   "kernel_heard",    "agent_said",     "gpu_identified", "node_described",
-    "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved",
-    "job_amended",     "node_held",      "pools_declared",  "fabric_said",    "acceptance_said"};
+    "cables_declared", "approval_asked", "upgrade_phased",  "turn_moved",     "job_amended",    "node_held",
+    "pools_declared",  "fabric_said",    "acceptance_said", "job_described"};
 
 struct Event {
   std::uint32_t schema = 1;

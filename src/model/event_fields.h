@@ -33,7 +33,8 @@ template <class V> void fields(V& v, FindingGrew& b) {
   v("id", b.id); v("severity", b.severity); v("evidence", b.evidence); v("part_of", b.part_of);
 }
 template <class V> void fields(V& v, FindingCleared& b) { v("id", b.id); v("why", b.why); }
-template <class V> void fields(V& v, OrderEnded& b) { v("key", b.key); v("status", b.status); v("detail", b.detail); }
+template <class V> void fields(V& v, OrderEnded& b) { v("key", b.key); v("status", b.status); v("detail", b.detail);
+  v("score", b.score); }
 template <class V> void fields(V& v, CommandGiven& b) {
   v("verb", b.verb); v("actor", b.actor); v("id", b.id); v("node", b.node); v("job", b.job); v("spec", b.spec);
   v("reason", b.reason); v("approval", b.approval); v("upgrade", b.upgrade);
@@ -76,6 +77,9 @@ template <class V> void fields(V& v, AcceptFaultTold& f) {
 }
 template <class V> void fields(V& v, AcceptanceSaid& b) {
   v("node", b.node); v("profile", b.profile); v("passed", b.passed); v("faults", b.faults);
+}
+template <class V> void fields(V& v, JobDescribed& b) {
+  v("job", b.job); v("attempt", b.attempt); v("node", b.node); v("facts", b.facts);
 }
 template <class V> void fields(V& v, ApprovalAsked& b) {
   v("id", b.id); v("action", b.action); v("reason", b.reason); v("why", b.why); v("until", b.until);

@@ -13,9 +13,9 @@
 namespace muster {
 namespace {
 
-constexpr Duration kHarmKept = days(1);      // the longest budget window
-constexpr Duration kOpeningKept = hours(2);  // longer than any correlation window
-constexpr Duration kPromise = minutes(10);   // how long a job is first in line for what others were stopped for
+constexpr Duration kHarmKept = days(1);           // the longest budget window
+constexpr Duration kOpeningKept = hours(2);       // longer than any correlation window
+constexpr Duration kPromise = minutes(10);        // how long a job is first in line for what others were stopped for
 constexpr Duration kPromiseOfUpgrade = hours(1);  // its nodes are away for their turn before it gets them back
 constexpr std::size_t kCommandsKept = 4096;
 
@@ -158,11 +158,7 @@ struct Folder {
     s.broken_jobs.erase(j.id);
     s.queue_dirty = true;
     const JobId id = j.id;
-    for (auto f = s.followers.begin(); f != s.followers.end();) {
-      Job& waiting = s.jobs.at(*f);
-      if (std::erase(waiting.waits_for, id) > 0 && phase != JobPhase::completed) waiting.hopeless = true;
-      f = waiting.waits_for.empty() ? s.followers.erase(f) : std::next(f);
-    }
+    tell_followers(s, id, phase == JobPhase::completed);
     retire_job(s, id);
   }
   void enqueue(Job& j) {
@@ -281,7 +277,10 @@ struct Folder {
     Job* j = job(b.job);
     if (j == nullptr || j->attempt != b.attempt || (j->phase != JobPhase::running && j->phase != JobPhase::starting)) return;
     release(*j);
-    if (j->phase == JobPhase::running) add_run(*j, b);
+    if (j->phase == JobPhase::running) {  // it may have run while nobody counted
+      const Time at = moment(b.at);
+      add_run(s, *j, b.end, b.at.ns > 0 ? at - j->started : s.mono() - j->began, at - j->checkpointed);
+    }
     told(*j, b.progress);
     j->last_end = b.end;
     j->last_detail = b.detail;
@@ -304,13 +303,6 @@ struct Folder {
       const Action& a = s.orders.at(key).order.action;
       if (a.verb == Verb::restart_job && a.job == j->id && a.attempt > j->attempt) occupy(*j, a.nodes, a.slots);
     }
-  }
-  // Run time that counts: all of it for a run that completed, else what reached the last checkpoint.
-  void add_run(Job& j, const JobEnded& b) {
-    const Duration lasted = b.at.ns > 0 ? moment(b.at) - j.started : s.mono() - j.began;  // it may have run while nobody counted
-    const Duration lost = b.end == JobEnd::completed ? Duration{} : moment(b.at) - j.checkpointed;
-    j.ran = j.ran + std::max(Duration{}, lasted - lost);
-    if (b.end == JobEnd::completed) s.histories.add(j.spec.user, j.spec.name, j.ran);
   }
   void operator()(const JobRequeued& b) {
     Job* j = job(b.job);
@@ -498,6 +490,7 @@ struct Folder {
     OrderRecord& r = it->second;
     r.status = b.status;
     r.detail = b.detail;
+    r.score = b.score;
     if (b.status == Status::unknown || b.status == Status::pending) return;
     r.ended = e.utc;
     s.open_orders.erase(b.key);
@@ -672,6 +665,7 @@ struct Folder {
   void operator()(const AgentSaid&) {}
   void operator()(const FabricSaid&) {}
   void operator()(const AcceptanceSaid&) {}
+  void operator()(const JobDescribed&) {}  // for the record: report/job_environment compares two runs by it
   void operator()(const GpuIdentified& b) {
     if (NodeState* n = node(b.node)) n->known.put(b.gpu);
   }

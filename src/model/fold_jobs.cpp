@@ -28,4 +28,18 @@ void forget_place(State& s, Job& j) {
   s.queue_dirty = true;
 }
 
+void add_run(State& s, Job& j, JobEnd end, Duration lasted, Duration since_checkpoint) {
+  const Duration lost = end == JobEnd::completed ? Duration{} : since_checkpoint;
+  j.ran = j.ran + std::max(Duration{}, lasted - lost);
+  if (end == JobEnd::completed) s.histories.add(j.spec.user, j.spec.name, j.ran);
+}
+
+void tell_followers(State& s, JobId id, bool completed) {
+  for (auto f = s.followers.begin(); f != s.followers.end();) {
+    Job& waiting = s.jobs.at(*f);
+    if (std::erase(waiting.waits_for, id) > 0 && !completed) waiting.hopeless = true;
+    f = waiting.waits_for.empty() ? s.followers.erase(f) : std::next(f);
+  }
+}
+
 }  // namespace muster

@@ -10,5 +10,9 @@ bool new_life(State& s, JobId id, std::uint32_t& attempt);
 void amend_job(State& s, const JobAmended& b);
 // The engine gave its nodes to somebody else: it has none, and gives none back.
 void forget_place(State& s, Job& j);
+// Run time that counts: all of it for a run that completed, else what reached the last checkpoint, so long ago.
+void add_run(State& s, Job& j, JobEnd end, Duration lasted, Duration since_checkpoint);
+// Those that wait for it go on, or never can.
+void tell_followers(State& s, JobId id, bool completed);
 
 }  // namespace muster

@@ -68,7 +68,7 @@ void turn_ordered(State& s, const Order& o) {
   ++t.tries;
   t.since = s.mono();
   if (o.action.verb == Verb::install) t.stage = TurnStage::installing;
-  if (o.action.verb == Verb::test_node) t.stage = TurnStage::testing;
+  if (o.action.verb == Verb::test_node && t.stage != TurnStage::measuring) t.stage = TurnStage::testing;
   if (o.action.verb == Verb::undrain_node) t.stage = TurnStage::returning;
 }
 
@@ -76,9 +76,12 @@ void turn_answered(State& s, const OrderRecord& r) {
   s.upgrade_dirty = true;
   const auto it = s.upgrade.turns.find(r.order.action.node);
   if (r.order.reason.upgrade != s.upgrade.id || it == s.upgrade.turns.end()) return;
+  Turn& t = it->second;
+  if (r.order.action.verb == Verb::test_node && r.status == Status::done && !t.back)
+    (t.stage == TurnStage::measuring ? t.score_before : t.score_after) = r.score;
   // One that failed half-way may have left anything there: what is not known to be old is taken back.
   if (r.order.action.verb == Verb::install && r.status != Status::refused && r.status != Status::not_received)
-    it->second.installed = !(it->second.back && r.status == Status::done);
+    t.installed = !(t.back && r.status == Status::done);
 }
 
 void turn_refused(State& s, const OrderRefused& r) {

@@ -16,7 +16,7 @@
 namespace muster {
 
 // Version of the fold: a snapshot made by another one is thrown away and rebuilt from the events.
-constexpr std::uint32_t kFoldVersion = 7;
+constexpr std::uint32_t kFoldVersion = 8;
 
 // Who keeps new work off a node. The engine: by its own rules, until Muster takes the node over or somebody puts it back.
 enum class Hold : std::uint8_t { none, muster, person, engine };
@@ -73,7 +73,8 @@ struct OrderRecord {
   std::string detail;
   Time intended;  // utc
   Time intended_mono;
-  Time ended;  // utc
+  Time ended;        // utc
+  double score = 0;  // of a test, see OrderEnded
 };
 
 // A harmful act, remembered for as long as the longest budget window.

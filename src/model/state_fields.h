@@ -31,7 +31,7 @@ template <class V> void fields(V& v, RowHeat& r) {
 }
 template <class V> void fields(V& v, OrderRecord& o) {
   v("order", o.order); v("status", o.status); v("detail", o.detail); v("intended", o.intended);
-  v("intended_mono", o.intended_mono); v("ended", o.ended);
+  v("intended_mono", o.intended_mono); v("ended", o.ended); v("score", o.score);
 }
 template <class V> void fields(V& v, Harm& h) {
   v("at", h.at); v("verb", h.verb); v("node", h.node); v("job", h.job); v("cause", h.cause);

@@ -4,12 +4,20 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
 #include "model/fields.h"
 
 namespace muster {
+
+// One of several things that a node gets in the same turn.
+struct UpgradePart {
+  std::string what;     // "driver", "fabricmanager", "firmware"
+  std::string version;  // wanted
+  std::string before;   // to go back to
+};
 
 struct UpgradeSpec {
   std::string what = "driver";     // driver, firmware, os
@@ -20,6 +28,11 @@ struct UpgradeSpec {
   Duration watch = hours(1);       // canaries work so long before the rest follows; and every node is watched so long
   double at_once_pct = 5;          // nodes out of service for it at one time, in percent of all; one at least
   Duration finish_in = hours(24);  // work that ends by itself before then is left alone; other work moves at a checkpoint
+  std::vector<UpgradePart> parts;  // in the order in which a node gets them, all in one turn; empty: `what` alone
+  std::string canary_nodes;        // those that go first; empty: they are chosen
+  std::string apart;               // why no job may run on nodes with it and nodes without; empty: it may
+  bool wait_for_jobs = false;      // no job is stopped or moved for it: its nodes wait for its end
+  bool measured = false;           // a node is measured before it is installed as well as after; who got slower is told apart
 };
 
 enum class UpgradePhase : std::uint8_t {
@@ -41,6 +54,7 @@ constexpr bool at_work(UpgradePhase p) {
 
 enum class TurnStage : std::uint8_t {
   draining,
+  measuring,  // as it was before: what comes after is held against it
   installing,
   testing,
   returning,
@@ -50,8 +64,8 @@ enum class TurnStage : std::uint8_t {
   bad,      // installing or the test after it failed, or a fault struck soon after
   skipped,  // it has the version already, or a person holds it
 };
-constexpr std::array<std::string_view, 9> names(TurnStage) {
-  return {"draining", "installing", "testing", "returning", "kept", "watched", "done", "bad", "skipped"};
+constexpr std::array<std::string_view, 10> names(TurnStage) {
+  return {"draining", "measuring", "installing", "testing", "returning", "kept", "watched", "done", "bad", "skipped"};
 }
 // Out of service for it, or about to be.
 constexpr bool is_out(TurnStage t) { return t <= TurnStage::returning; }
@@ -66,6 +80,7 @@ struct Turn {
   Time since;     // mono, of this stage
   Time returned;  // mono; to service with the new version; 0: not yet
   std::string note;
+  double score_before = 0, score_after = 0;  // what its tests gave, see OrderEnded::score; 0: not known
 };
 
 struct Upgrade {
@@ -84,6 +99,12 @@ struct Upgrade {
 };
 
 template <class V>
+void fields(V& v, UpgradePart& p) {
+  v("what", p.what);
+  v("version", p.version);
+  v("before", p.before);
+}
+template <class V>
 void fields(V& v, UpgradeSpec& s) {
   v("what", s.what);
   v("version", s.version);
@@ -93,6 +114,11 @@ void fields(V& v, UpgradeSpec& s) {
   v("watch", s.watch);
   v("at_once_pct", s.at_once_pct);
   v("finish_in", s.finish_in);
+  v("parts", s.parts);
+  v("canary_nodes", s.canary_nodes);
+  v("apart", s.apart);
+  v("wait_for_jobs", s.wait_for_jobs);
+  v("measured", s.measured);
 }
 template <class V>
 void fields(V& v, Turn& t) {
@@ -105,6 +131,8 @@ void fields(V& v, Turn& t) {
   v("since", t.since);
   v("returned", t.returned);
   v("note", t.note);
+  v("score_before", t.score_before);
+  v("score_after", t.score_after);
 }
 template <class V>
 void fields(V& v, Upgrade& u) {

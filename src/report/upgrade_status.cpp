@@ -31,6 +31,7 @@ std::string waits_for(const State& s, NodeId n) {
   for (const Share& share : x.shares) {
     const Job* j = find_job(s, share.job);
     if (j == nullptr) continue;
+    if (s.upgrade.spec.wait_for_jobs) return fmt::format("job {} runs there, until its end", render(j->id));
     if (j->spec.no_requeue) return fmt::format("job {} forbids that it is stopped", render(j->id));
     if (!checkpoint_known(*j)) return fmt::format("nobody knows when job {} last wrote a checkpoint", render(j->id));
     return fmt::format("job {} runs there, until its end or a checkpoint", render(j->id));
@@ -76,7 +77,10 @@ std::string upgrade_json(const State& s) {
   w.field("by", u.by).field("why", u.why).field("began", render_utc(u.began));
   w.field("ended", u.ended.ns == 0 ? std::string() : render_utc(u.ended));
   w.field("watch_s", u.spec.watch.seconds()).field("at_once_pct", u.spec.at_once_pct);
-  w.field("finish_in_s", u.spec.finish_in.seconds()).field("targets", target_count(s));
+  w.field("finish_in_s", u.spec.finish_in.seconds()).field("targets", target_count(s)).key("parts").array();
+  for (const UpgradePart& p : u.spec.parts)
+    w.object().field("what", p.what).field("version", p.version).field("before", p.before).end_object();
+  w.end_array().field("apart", u.spec.apart).field("wait_for_jobs", u.spec.wait_for_jobs).field("measured", u.spec.measured);
   std::array<std::vector<std::string>, names(TurnStage{}).size()> by_stage;
   std::size_t has_it = 0;
   std::size_t canaries = 0;
@@ -108,12 +112,25 @@ std::string upgrade_json(const State& s) {
   return w.end_array().end_object().take();
 }
 
+namespace {
+
+// "driver 580.159.04 (before: 580.105.08)", of all parts in the order in which a node gets them.
+std::string parts_words(const Value& u) {
+  const auto one = [](const Value& x) {
+    return fmt::format("{} {} (before: {})", printable(text_of(x, "what")), printable(text_of(x, "version")),
+                       text_of(x, "before").empty() ? "not known" : printable(text_of(x, "before")));
+  };
+  std::string s;
+  for (const Value& x : list_of(u, "parts")) s += (s.empty() ? "" : ", ") + one(x);
+  return s.empty() ? one(u) : s;
+}
+
+}  // namespace
+
 std::string upgrade_words(const Value& u) {
   if (text_of(u, "phase") == "none") return "no upgrade has been asked for; `muster upgrade start --help` tells how\n";
   std::string s =
-      fmt::format("upgrade    {} {} (before: {}), asked for by {} at {}\n", text_of(u, "what"), printable(text_of(u, "version")),
-                  text_of(u, "before").empty() ? "not known" : printable(text_of(u, "before")), printable(text_of(u, "by")),
-                  text_of(u, "began"));
+      fmt::format("upgrade    {}, asked for by {} at {}\n", parts_words(u), printable(text_of(u, "by")), text_of(u, "began"));
   s += fmt::format("phase      {}{}{}{}\n", text_of(u, "phase"),
                    text_of(u, "ended").empty() ? "" : " since " + text_of(u, "ended"), text_of(u, "why").empty() ? "" : ": ",
                    printable(text_of(u, "why")));

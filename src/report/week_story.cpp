@@ -43,6 +43,7 @@ bool concerns_incidents(const Body& b) {
            std::holds_alternative<KernelHeard>(b) || std::holds_alternative<AgentSaid>(b) ||
            std::holds_alternative<GpuIdentified>(b) || std::holds_alternative<NodeDescribed>(b) ||
            std::holds_alternative<FabricSaid>(b) || std::holds_alternative<AcceptanceSaid>(b) ||
+           std::holds_alternative<JobDescribed>(b) ||
            std::holds_alternative<RowMeasured>(b) || std::holds_alternative<PriceAnnounced>(b));
 }
 

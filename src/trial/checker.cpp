@@ -26,7 +26,8 @@ Checker::Checker(const Site& site, Policy policy) : site_(site), layout_(decide:
 void Checker::keep_certificate(const Event& e, const OrderIntended& o, const State& s) {
   const Action& a = o.order.action;
   const Job* j = find_job(s, a.job);
-  const bool capped = decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0 || !smaller_.empty();
+  const bool sided = s.upgrade.id != 0 && (s.upgrade.spec.wait_for_jobs || !s.upgrade.spec.apart.empty());
+  const bool capped = sided || decide::power_capped(site_) || policy_.scheduling.spare_confidence > 0 || !smaller_.empty();
   if (j == nullptr || !only_starts_ || capped || site_.nodes.size() > kCheckedNodes) return;
   Claim c{e, a.job, {}, decide::shape_of(layout_, j->spec), {}};
   c.before.nodes.reserve(site_.nodes.size());

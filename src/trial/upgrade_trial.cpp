@@ -9,11 +9,122 @@
 #include <thread>
 
 #include "account/accountant.h"
+#include "base/node_list.h"
 #include "control/loop.h"
+#include "decide/upgrade/sides.h"
 #include "trial/checker.h"
+#include "trial/upgrade_bound.h"
 
 namespace muster::trial {
 namespace {
+
+// What an upgrade does to work and to the fleet, told from the events alone.
+class Watch {
+ public:
+  explicit Watch(const UpgradeSpec& spec) : spec_(spec) {}
+  void begin(const State& s) {
+    began_ = s.mono();
+    free_.assign(s.nodes.size(), Duration{});
+    for (const JobId id : s.placed) {
+      const Job& j = s.jobs.at(id);
+      holds_[{id, j.attempt}] = j.nodes;
+    }
+  }
+  void on_event(const Event& e, const State& s) {
+    const Upgrade& u = s.upgrade;
+    if (const auto* j = std::get_if<JobEnded>(&e.body)) ended(*j, s);
+    if (const auto* j = std::get_if<JobStarted>(&e.body)) mixed += spans(j->nodes, u) ? 1 : 0;
+    if (const auto* m = std::get_if<TurnMoved>(&e.body)) moved(*m, s);
+    if (std::holds_alternative<TurnMoved>(e.body) || std::holds_alternative<NodeChanged>(e.body)) count_away(s);
+    const auto* o = std::get_if<OrderIntended>(&e.body);
+    if (o == nullptr || o->order.reason.upgrade == 0) return;
+    const Verb verb = o->order.action.verb;
+    if (verb == Verb::restart_job || verb == Verb::requeue_job || verb == Verb::cancel_job) ++killed;
+    if (verb != Verb::drain_node || u.phase == UpgradePhase::rolling_back) return;
+    std::uint32_t out = 0;
+    for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+      const auto t = u.turns.find(NodeId{n});
+      const bool turn = t != u.turns.end() && is_out(t->second.stage);
+      out += turn || s.nodes[n].condition != NodeCondition::up || s.nodes[n].hold != Hold::none ? 1 : 0;
+    }
+    beyond += out > decide::away_at_once(s) ? 1 : 0;
+  }
+  double bound_h(const State& s) const {
+    DrainBound b;
+    b.free = free_;
+    for (const auto& [key, nodes] : holds_) {  // they ran to the end
+      for (const NodeId n : nodes) b.free[n.v] = s.mono() - began_;
+    }
+    b.canaries = spec_.canaries;
+    if (const auto names = expand_node_list(spec_.canary_nodes); names && !spec_.canary_nodes.empty()) {
+      const std::set<std::string> first(names->begin(), names->end());
+      for (std::size_t n = 0; n < s.site.nodes.size(); ++n) {
+        if (first.count(s.site.nodes[n].name) != 0) b.first.push_back(n);
+      }
+      if (b.canaries == 0) b.canaries = b.first.size();
+    }
+    b.watch = spec_.watch;
+    b.at_once = decide::away_at_once(s);
+    b.turn = from_seconds(turn_h() * 3600);
+    return drain_bound(std::move(b)).seconds() / 3600;
+  }
+  double back_h() const { return std::max(Duration{}, last_back_ - began_).seconds() / 3600; }
+  double turn_h() const { return turns_ == 0 ? 0 : away_.seconds() / 3600 / turns_; }
+
+  std::uint32_t killed = 0, mixed = 0, beyond = 0, most_away = 0;
+
+ private:
+  bool spans(const std::vector<NodeId>& nodes, const Upgrade& u) const {
+    if (u.spec.apart.empty()) return false;
+    std::size_t with = 0;
+    for (const NodeId n : nodes) {
+      const auto t = u.turns.find(n);
+      with += t != u.turns.end() && t->second.installed ? 1 : 0;
+    }
+    return with != 0 && with != nodes.size();
+  }
+  void count_away(const State& s) {
+    std::uint32_t away = 0;
+    for (const auto& [n, t] : s.upgrade.turns) {
+      const NodeState& x = s.nodes[n.v];
+      const bool lost = t.stage == TurnStage::bad && (x.hold != Hold::none || x.condition != NodeCondition::up);
+      away += is_out(t.stage) || lost ? 1 : 0;
+    }
+    most_away = std::max(most_away, away);
+  }
+  void ended(const JobEnded& b, const State& s) {
+    const auto held = holds_.find({b.job, b.attempt});
+    if (held != holds_.end()) {
+      for (const NodeId n : held->second) free_[n.v] = std::max(free_[n.v], s.mono() - began_);
+      holds_.erase(held);
+    }
+    if (b.end != JobEnd::node_failed && b.end != JobEnd::requeued) return;
+    const Job* j = find_job(s, b.job);
+    const auto in_turn = [&](NodeId n) {
+      const auto t = s.upgrade.turns.find(n);
+      return t != s.upgrade.turns.end() && is_out(t->second.stage);
+    };
+    killed += j != nullptr && std::any_of(j->nodes.begin(), j->nodes.end(), in_turn) ? 1 : 0;
+  }
+  void moved(const TurnMoved& m, const State& s) {
+    if (m.stage == TurnStage::draining && !m.back) out_since_.emplace(m.node, s.mono());
+    if ((m.stage != TurnStage::watched && m.stage != TurnStage::kept) || m.back) return;
+    const auto since = out_since_.find(m.node);
+    if (since == out_since_.end()) return;
+    away_ = away_ + (s.mono() - since->second);
+    ++turns_;
+    out_since_.erase(since);
+    last_back_ = s.mono();
+  }
+
+  const UpgradeSpec& spec_;
+  Time began_, last_back_;
+  std::map<std::pair<JobId, std::uint32_t>, std::vector<NodeId>> holds_;  // of those that ran when it began
+  std::vector<Duration> free_;
+  std::map<NodeId, Time> out_since_;
+  Duration away_;
+  std::uint32_t turns_ = 0;
+};
 
 // Passes on what the twin says, and one command of an operator.
 class Operator final : public Observatory {
@@ -41,7 +152,8 @@ class Run {
         twin_(config_),
         operator_(twin_),
         journal_(o.make_journal()),
-        checker_(config_.site, o.policy) {}
+        checker_(config_.site, o.policy),
+        watch(o.spec) {}
 
   Result<void> start() {
     control::LoopConfig c;
@@ -71,6 +183,7 @@ class Run {
     c.id = "upgrade-1";
     c.upgrade = o_.spec;
     operator_.give(std::move(c));
+    watch.begin(state());
   }
   GpuHours hours() const { return account::balance(loop_->accounts(), state(), twin_.now().steady + state().mono_offset); }
   const State& state() const { return loop_->state(); }
@@ -94,6 +207,7 @@ class Run {
   void on_event(const Event& e) {
     checker_.on_event(e, state());
     if (!at_work(state().upgrade.phase)) return;
+    watch.on_event(e, state());
     most_out = std::max(most_out, static_cast<std::uint32_t>(state().out_nodes.size()));
     if (const auto* m = std::get_if<TurnMoved>(&e.body); m != nullptr && m->stage == TurnStage::bad && !m->back)
       bad.insert(m->node);
@@ -102,7 +216,7 @@ class Run {
     moves += x->order.action.verb == Verb::restart_job || x->order.action.verb == Verb::requeue_job ? 1 : 0;
     if (x->order.action.verb != Verb::install) return;
     ++installs;
-    if (x->order.action.version.ends_with(o_.spec.version)) reached.insert(x->order.action.node);
+    if (x->order.action.version.find(o_.spec.version) != std::string::npos) reached.insert(x->order.action.node);
   }
 
   const UpgradeTrialOptions& o_;
@@ -112,6 +226,9 @@ class Run {
   std::unique_ptr<Journal> journal_;
   Checker checker_;
   std::unique_ptr<control::Loop> loop_;
+
+ public:
+  Watch watch;
 };
 
 double gpu_h(std::int64_t ms) { return static_cast<double>(ms) / 3'600'000; }
@@ -125,21 +242,24 @@ Result<UpgradeRun> run_one(const UpgradeTrialOptions& o, std::uint64_t seed) {
   r.seed = seed;
   Run with(o, seed);
   Run without(o, seed);
-  for (Run* x : {&with, &without}) {
+  std::vector<Run*> both = {&with};
+  if (o.beside) both.push_back(&without);
+  for (Run* x : both) {
     if (auto ok = x->start(); !ok) return tl::unexpected(ok.error());
     if (auto ok = x->until(x->now() + o.warm_up, [] { return false; }); !ok) return tl::unexpected(ok.error());
   }
   const GpuHours before = with.hours();
-  const GpuHours before_without = without.hours();
+  const GpuHours before_without = o.beside ? without.hours() : GpuHours{};
   const Time began = with.now();
   const std::uint64_t faults = with.faults();
   with.begin_upgrade();
   const auto over = [&] { return with.state().upgrade.id != 0 && !at_work(with.state().upgrade.phase); };
   if (auto ok = with.until(began + o.most, over); !ok) return tl::unexpected(ok.error());
-  if (auto ok = without.until(with.now(), [] { return false; }); !ok) return tl::unexpected(ok.error());
+  if (auto ok = o.beside ? without.until(with.now(), [] { return false; }) : Result<void>{}; !ok)
+    return tl::unexpected(ok.error());
   const Upgrade& u = with.state().upgrade;
   const GpuHours after = with.hours();
-  const GpuHours after_without = without.hours();
+  const GpuHours after_without = o.beside ? without.hours() : GpuHours{};
   r.phase = u.phase;
   r.why = u.why;
   r.took_h = (with.now() - began).seconds() / 3600;
@@ -162,6 +282,14 @@ Result<UpgradeRun> run_one(const UpgradeTrialOptions& o, std::uint64_t seed) {
   r.most_out = with.most_out;
   r.faults = static_cast<std::uint32_t>(with.faults() - faults);
   r.violations = with.violations();
+  r.killed = with.watch.killed;
+  r.mixed = with.watch.mixed;
+  r.budget = decide::away_at_once(with.state());
+  r.most_away = with.watch.most_away;
+  r.beyond_budget = with.watch.beyond;
+  r.back_h = with.watch.back_h();
+  r.turn_h = with.watch.turn_h();
+  r.bound_h = with.watch.bound_h(with.state());
   return r;
 }
 

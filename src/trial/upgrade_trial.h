@@ -20,6 +20,7 @@ struct UpgradeTrialOptions {
   UpgradeSpec spec;
   Duration warm_up = hours(8);  // until the cluster is as busy as it gets
   Duration most = hours(36);    // then the upgrade is given up on
+  bool beside = true;           // the same hours without it too
   unsigned threads = 1;
   std::function<std::unique_ptr<Journal>()> make_journal;  // safe to call from any thread
   std::function<void(double)> progress;                    // share done, 0 to 1; one thread at a time
@@ -43,6 +44,14 @@ struct UpgradeRun {
   std::uint32_t most_out = 0;                  // nodes out of service at one time, for whatever reason
   std::uint32_t faults = 0;                    // that struck meanwhile
   std::array<double, kWasteClasses> more_h{};  // GPU-hours of each class, beyond those without it
+  std::uint32_t killed = 0;                    // jobs that ended because a node of theirs had its turn
+  std::uint32_t mixed = 0;                     // starts on nodes of which some had the new version and some not
+  std::uint32_t budget = 0;                    // nodes that may be away at one time
+  std::uint32_t most_away = 0;                 // nodes away for it at one time, those that did not come back among them
+  std::uint32_t beyond_budget = 0;             // turns begun though the budget was used up, by whatever was away
+  double back_h = 0;                           // until the last node was back in service
+  double bound_h = 0;                          // at least needed for that, see drain_bound; 0: not known
+  double turn_h = 0;                           // mean time that a node was away
   std::vector<std::string> violations;
 };
 

@@ -46,5 +46,70 @@ TEST(UpgradeTrial, AVersionThatHangsGpusReachesTheCanariesOnlyAndIsTakenBack) {
   }
 }
 
+UpgradeTrialOptions waiting() {
+  UpgradeTrialOptions o = small(false);
+  o.spec.wait_for_jobs = o.spec.measured = true;
+  o.spec.apart = "all ranks of a job need the same NCCL";
+  o.spec.parts = {{"driver", o.spec.version, o.spec.before}, {"fabricmanager", o.spec.version, o.spec.before}};
+  o.spec.canaries = 2;
+  o.spec.canary_nodes = o.twin.site.nodes[3].name + "," + o.twin.site.nodes[11].name + "," + o.twin.site.nodes[17].name + "," +
+                        o.twin.site.nodes[20].name;
+  o.spec.finish_in = days(5);
+  o.spec.at_once_pct = 12.5;
+  o.beside = false;
+  o.most = days(7);
+  o.seeds = 4;
+  return o;
+}
+
+void expect_unharmed(const UpgradeRun& r) {
+  EXPECT_EQ(r.killed, 0U) << r.seed;
+  EXPECT_EQ(r.moves, 0U) << r.seed;
+  EXPECT_EQ(r.mixed, 0U) << r.seed;
+  EXPECT_LE(r.most_away, r.budget) << r.seed;
+  EXPECT_EQ(r.beyond_budget, 0U) << r.seed;
+  EXPECT_TRUE(r.violations.empty()) << r.seed << ": " << r.violations.front();
+}
+
+TEST(UpgradeTrial, WhoeverWaitsForJobsStopsNoneMixesNoVersionsAndIsNotMuchSlowerThanCanBe) {
+  const auto runs = upgrade_trial(waiting());
+  ASSERT_TRUE(runs) << runs.error().what;
+  for (const UpgradeRun& r : *runs) {
+    EXPECT_EQ(r.phase, UpgradePhase::done) << r.seed << ": " << r.why;
+    EXPECT_EQ(r.nodes, 24U) << r.seed;
+    EXPECT_GT(r.bound_h, 0) << r.seed;
+    expect_unharmed(r);
+  }
+}
+
+TEST(UpgradeTrial, NodesThatDoNotComeUpNeverTakeTheFleetBelowItsBudget) {
+  for (const double share : {1.0, 0.5}) {
+    UpgradeTrialOptions o = waiting();
+    o.twin.broken_version = o.spec.version;
+    o.twin.broken_share = share;
+    const auto runs = upgrade_trial(o);
+    ASSERT_TRUE(runs) << runs.error().what;
+    for (const UpgradeRun& r : *runs) {
+      EXPECT_EQ(r.phase, UpgradePhase::rolled_back) << r.seed << ": " << r.why;
+      EXPECT_EQ(r.nodes, 0U) << r.seed;
+      expect_unharmed(r);
+    }
+  }
+}
+
+TEST(UpgradeTrial, AVersionThatIsSlowerIsTakenBackThoughEveryTestPasses) {
+  UpgradeTrialOptions o = waiting();
+  o.twin.slow_version = o.spec.version;
+  o.twin.slow_by = 0.06;
+  o.seeds = 2;
+  const auto runs = upgrade_trial(o);
+  ASSERT_TRUE(runs) << runs.error().what;
+  for (const UpgradeRun& r : *runs) {
+    EXPECT_EQ(r.phase, UpgradePhase::rolled_back) << r.seed << ": " << r.why;
+    EXPECT_NE(r.why.find("slower"), std::string::npos) << r.why;
+    expect_unharmed(r);
+  }
+}
+
 }  // namespace
 }  // namespace muster::trial

@@ -115,7 +115,32 @@ void Cluster::hang_again(NodeId n) {
 }
 
 // A version that hangs GPUs is a bad push of its own, which is over when nobody runs it any more.
-void Cluster::install(NodeId n, const std::string& version) {
+void Cluster::install(NodeId n, const std::string& versions) {
+  Node& x = node(n);
+  x.pace = 1;
+  x.stuck = false;
+  for (std::size_t from = 0; from < versions.size();) {
+    const std::size_t end = std::min(versions.find(", ", from), versions.size());
+    install_part(n, versions.substr(from, end - from));
+    from = end + 2;
+  }
+  update_speed(n);
+}
+
+// Nodes of a kind differ for good, and no two measurements of one agree.
+double Cluster::score_of(NodeId n, Prng& prng) {
+  constexpr double kNodesDiffer = 0.015, kTestsDiffer = 0.01;
+  Prng own(config.seed, fmt::format("pace/{}", n.v));
+  const double as_built = 1 + kNodesDiffer * own.normal();
+  const double this_time = 1 + kTestsDiffer * prng.normal();
+  return 1000 * static_cast<double>(node(n).speed) * as_built * this_time;
+}
+
+void Cluster::install_part(NodeId n, const std::string& version) {
+  const std::string number = version.substr(std::min(version.find(' ') + 1, version.size()));
+  if (!config.slow_version.empty() && number == config.slow_version) node(n).pace = static_cast<float>(1 - config.slow_by);
+  if (!config.broken_version.empty() && number == config.broken_version)
+    node(n).stuck = Prng(config.seed, fmt::format("broken/{}", n.v)).chance(config.broken_share);
   constexpr std::string_view kOfDriver = "driver ";
   const bool driver = version.starts_with(kOfDriver);
   emit(NodeDescribed{

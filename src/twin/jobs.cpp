@@ -290,6 +290,7 @@ void Cluster::phase_over(std::uint32_t g) {
     case Phase::launching: launched(g); break;
     case Phase::init:
       settle(x);
+      describe_gang(g);
       begin_compute(g);
       break;
     case Phase::compute: {

@@ -125,7 +125,7 @@ void Cluster::update_speed(NodeId n) {
   Node& x = node(n);
   float speed = 1.0F;
   for (std::uint32_t s = 0; s < per_node; ++s) speed = std::min(speed, gpu_speed(n, static_cast<int>(s)));
-  x.speed = speed;
+  x.speed = speed * x.pace;
   for (const Tenant& t : x.tenants) speed_changed(t.gang);
 }
 

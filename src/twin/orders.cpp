@@ -112,11 +112,11 @@ Result<void> Cluster::inquire(const std::string& key) {
     return {};
   }
   OrderState& o = orders[it->second];
-  if (o.ended) emit(OrderEnded{key, o.status, o.detail});  // a pending one answers when it ends
+  if (o.ended) emit(OrderEnded{key, o.status, o.detail, o.score});  // a pending one answers when it ends
   return {};
 }
 
-void Cluster::finish_order(std::uint32_t o, Status status, std::string detail) {
+void Cluster::finish_order(std::uint32_t o, Status status, std::string detail, double score) {
   if (o == kNone) return;
   OrderState& x = orders[o];
   MUSTER_CHECK(!x.ended);
@@ -124,10 +124,11 @@ void Cluster::finish_order(std::uint32_t o, Status status, std::string detail) {
   x.ended = true;
   x.status = status;
   x.detail = std::move(detail);
+  x.score = score;
   x.action.nodes = {};
   x.action.slots = {};
   x.action.spec = {};
-  emit(OrderEnded{x.key, x.status, x.detail});
+  emit(OrderEnded{x.key, x.status, x.detail, x.score});
 }
 
 std::string Cluster::why_not_start(const Action& a) {
@@ -237,7 +238,7 @@ void Cluster::begin_node_order(std::uint32_t o, Prng& prng) {
       }
       break;
     case Verb::install:
-      if (answers) {
+      if (answers || x.stuck) {  // one that does not come up is installed from outside
         start_boot(a.node, Life::booting, NodeCondition::booting, "installing " + a.version);
       } else {
         lasts = minutes(3);
@@ -315,6 +316,31 @@ std::string Cluster::test_verdict(std::uint32_t o) {
   return {};
 }
 
+void Cluster::end_test(std::uint32_t o) {
+  const NodeId n = orders[o].action.node;
+  const std::string bad = test_verdict(o);
+  if (node(n).life == Life::up && !busy(n, -1)) set_load(n, 0);
+  if (!bad.empty()) return finish_order(o, Status::failed, bad);
+  Prng prng(config.seed, "score/" + orders[o].luck);
+  finish_order(o, Status::done, "passed", score_of(n, prng));
+}
+
+void Cluster::end_install(std::uint32_t o) {
+  const NodeId n = orders[o].action.node;
+  const std::string version = orders[o].action.version;
+  if (node(n).life != Life::booting) return finish_order(o, Status::failed, "no answer from the node");
+  cure(n, -1, Depth::reboot);
+  install(n, version);
+  if (!node(n).stuck) {
+    finish_boot(n, "booted with " + version);
+    return finish_order(o, Status::done, {});
+  }
+  set_life(n, Life::crashed);
+  node(n).condition = NodeCondition::down;
+  emit(NodeChanged{n, NodeCondition::down, "does not come up with " + version});
+  finish_order(o, Status::failed, "it does not come up with " + version);
+}
+
 void Cluster::end_node_order(std::uint32_t o) {
   const Action a = orders[o].action;
   const NodeId n = a.node;
@@ -324,6 +350,12 @@ void Cluster::end_node_order(std::uint32_t o) {
     set_life(n, Life::crashed);
     return finish_order(o, Status::failed, "the rack has no power");
   }
+  if (x.stuck && a.verb == Verb::power_cycle_node) {
+    set_life(n, Life::crashed);
+    x.condition = NodeCondition::down;
+    emit(NodeChanged{n, NodeCondition::down, "does not come up"});
+    return finish_order(o, Status::failed, "it does not come up");
+  }
   switch (a.verb) {
     case Verb::drain_node:
     case Verb::undrain_node: x.drained = a.verb == Verb::drain_node; return finish_order(o, Status::done, {});
@@ -331,11 +363,7 @@ void Cluster::end_node_order(std::uint32_t o) {
       if (!answers) return finish_order(o, Status::failed, "no answer from the node");
       full_scrape(n);
       return finish_order(o, Status::done, readings(n));
-    case Verb::test_node: {
-      const std::string bad = test_verdict(o);
-      if (x.life == Life::up && !busy(n, -1)) set_load(n, 0);
-      return bad.empty() ? finish_order(o, Status::done, "passed") : finish_order(o, Status::failed, bad);
-    }
+    case Verb::test_node: return end_test(o);
     case Verb::reset_gpu: {
       if (!answers) return finish_order(o, Status::failed, "no answer from the node");
       const int first = a.slot < 0 ? 0 : a.slot;
@@ -362,13 +390,9 @@ void Cluster::end_node_order(std::uint32_t o) {
       cure(n, -1, depth_of(a.verb));
       finish_boot(n, "booted on request");
       return finish_order(o, Status::done, {});
-    case Verb::install:
-      if (x.life != Life::booting) return finish_order(o, Status::failed, "no answer from the node");
-      cure(n, -1, Depth::reboot);
-      install(n, a.version);
-      finish_boot(n, "booted with " + a.version);
-      return finish_order(o, Status::done, {});
+    case Verb::install: return end_install(o);
     case Verb::replace_node:
+      x.stuck = false;  // whoever repairs it installs it anew
       cure(n, -1, Depth::replace);
       for (std::uint32_t s = 0; s < per_node; ++s) {
         if (a.slot >= 0 && s != static_cast<std::uint32_t>(a.slot)) continue;

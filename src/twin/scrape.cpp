@@ -47,6 +47,10 @@ void append_escaped(std::string& out, std::string_view s) {
 
 }  // namespace
 
+std::string_view loaded_driver(const Node& n) {
+  return !n.driver.empty() ? std::string_view(n.driver) : n.pushed ? kPushedDriver : kDriver;
+}
+
 ScrapeWriter::ScrapeWriter(Cluster& c, NodeId n, std::string& out) : c_(c), n_(n), out_(out) {
   out_.clear();
   inlet_ = c.inlet_now(n);
@@ -106,7 +110,7 @@ void ScrapeWriter::labels(int slot) {
       append_escaped(l, c_.name(n_));
       const Node& x = c_.node(n_);
       l.append("\",DCGM_FI_DRIVER_VERSION=\"");
-      l.append(!x.driver.empty() ? std::string_view(x.driver) : x.pushed ? kPushedDriver : kDriver).append("\"} ");
+      l.append(loaded_driver(x)).append("\"} ");
       ++index;
     }
   }

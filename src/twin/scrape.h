@@ -7,6 +7,9 @@
 
 namespace muster::twin {
 
+// The driver that the node runs.
+std::string_view loaded_driver(const Node& n);
+
 class ScrapeWriter {
  public:
   // Clears `out` and writes into it.

@@ -33,8 +33,13 @@ struct Config {
   // What is chance in an order (how long a repair takes) comes from its key. In histories to be compared it comes from what is
   // ordered, where and after which fault: then one more order under one policy leaves the luck of all others as it was.
   bool luck_by_place = false;
-  std::string bad_driver;                     // a version that hangs GPUs some minutes after it was installed; empty: none does
-  std::string boot;                           // of the engine's event stream; empty: from the seed
+  bool job_environments = false;  // nodes tell what each job runs in, once it has begun
+  std::string bad_driver;         // a version that hangs GPUs some minutes after it was installed; empty: none does
+  std::string slow_version;       // one with which nodes do their work more slowly; empty: none
+  double slow_by = 0.03;          // so much
+  std::string broken_version;     // one with which a node does not come up again; empty: none
+  double broken_share = 1;        // of the nodes that get it
+  std::string boot;               // of the engine's event stream; empty: from the seed
   // The mix is that of a cluster with so many nodes, and so many in its smallest leaf; 0: of this one. See keep_work_of.
   std::uint32_t mix_nodes = 0;
   std::uint32_t mix_leaf_nodes = 0;

@@ -1,34 +1,14 @@
 #!/usr/bin/env python3
 """A rolling upgrade asked for, watched, stopped and taken back on a running demo; and the bench of it."""
 import json
-import subprocess
-import time
 
-from checks import MUSTER, STATE, check, environment, finish, run
+from checks import STATE, check, environment, finish, run
+from upgrading import Demo
 
 env = environment()
 state = f'{STATE}/upgrade.state'
-log = open(state + '.log', 'w+')
-demo = subprocess.Popen([MUSTER, 'demo', '--gpus', '64', '--port', '0', '--speed', '1200', '--no-weather', '--state', state],
-                        stdout=log, stderr=log, env=env)
-
-
-def ask(*args):
-    return run(*args, '--state', state, env=env)
-
-
-def status():
-    return json.loads(ask('upgrade', 'status', '-o', 'json').out or '{}')
-
-
-def wait(question, seconds=90):
-    until = time.time() + seconds
-    while time.time() < until and demo.poll() is None:
-        answer = question()
-        if answer:
-            return answer
-        time.sleep(0.2)
-    return None
+demo = Demo(state)
+ask, status, wait = demo.ask, demo.status, demo.wait
 
 
 try:
@@ -66,8 +46,7 @@ try:
     ran = ask('upgrade', 'rollback')
     check(ran.code != 0 and 'rolled_back already' in ran.err, 'not twice', ran)
 finally:
-    demo.terminate()
-    demo.wait(timeout=20)
+    demo.end()
 
 good = run('bench', 'upgrade', '--gpus', '512', '--seeds', '2', '--at-once', '8', '-o', 'json', env=env)
 r = json.loads(good.out)

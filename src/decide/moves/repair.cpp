@@ -180,13 +180,19 @@ Repair Repairer::plan() {
     explain(out, "nothing of it survives: it must be placed anew");
     return out;
   }
+  // Nodes of the survivors' side of an upgrade, where it may not span both.
+  Shape shape = gang_.shape;
+  if (tree_.kept_apart()) {
+    const bool with = (tree_.side(gang_.nodes[survivors_[0]]) & kHasIt) != 0;
+    shape.sides &= with ? kWithIt : kWithoutIt;
+  }
   std::uint32_t room = 0;
   for (std::uint32_t l = 0; l <= static_cast<std::uint32_t>(gang_.shape.required); ++l) {
     const auto level = static_cast<Level>(l);
     const auto group = survivors_group(level);
     room = 0;
     if (group) {
-      const Spots spots(tree_, layout_, gang_.shape, level, *group, failed_);
+      const Spots spots(tree_, layout_, shape, level, *group, failed_);
       room = spots.room();
       if (const auto s = room >= lost_ ? split(spots) : std::nullopt) {
         out.possible = true;

@@ -12,7 +12,7 @@ Spots::Spots(const Tree& tree, const Layout& layout, const Shape& shape, Level l
     const NodeId n{i};
     const Layout::Node& x = layout.nodes[i];
     if (group_of(layout, n, level) != group || !tree.is_open(n) || without.count(n) != 0) continue;
-    if (!suits(shape, x.model, x.pools)) continue;
+    if (!suits(shape, x.model, x.pools) || (shape.sides >> tree.side(n) & 1) == 0) continue;
     const auto free = static_cast<std::uint32_t>(std::popcount(tree.free_slots(n)));
     const std::uint32_t room = free / (shape.gpus == 0 ? x.gpus : shape.gpus);
     if (room == 0) continue;

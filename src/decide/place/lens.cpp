@@ -7,6 +7,11 @@
 namespace muster::decide::place {
 namespace {
 
+// Open, and what is asked for.
+bool seen(const Kind& kind, const Plan& plan, const Books& books, std::uint32_t position) {
+  return (books.open[position] & kind.sides) != 0 && suits(kind, plan.model[position], plan.pools[position]);
+}
+
 std::uint32_t room_of(std::uint32_t places, std::uint32_t over, std::uint32_t segment) { return places * segment + over; }
 
 // rooms, sorted from the largest down, become the most pieces that the first 1, 2, ... of them take together: the first k have
@@ -24,7 +29,9 @@ std::vector<std::uint32_t> most_in(std::vector<std::uint32_t> rooms, std::uint32
 
 }  // namespace
 
-Kind kind_of(const Shape& shape) { return {shape.gpus, shape.milli, std::max(shape.segment, 1U), shape.model, shape.pool}; }
+Kind kind_of(const Shape& shape) {
+  return {shape.gpus, shape.milli, std::max(shape.segment, 1U), shape.model, shape.pool, shape.sides};
+}
 
 Lens::Lens(const Plan& plan, const Books& books, const Kind& kind) : kind_(kind) {
   node_room_.assign(plan.nodes(), 0);
@@ -49,7 +56,7 @@ Lens::Lens(const Plan& plan, const Books& books, const Kind& kind) : kind_(kind)
 }
 
 std::uint32_t Lens::room_at(const Plan& plan, const Books& books, std::uint32_t position) const {
-  if (books.open[position] == 0 || !suits(kind_, plan.model[position], plan.pools[position])) return 0;
+  if (!seen(kind_, plan, books, position)) return 0;
   const std::uint16_t mask = plan.gpus_mask[position], free = books.free[position];
   if (kind_.gpus == 0) return mask != 0 && free == mask ? 1 : 0;
   std::uint32_t gpus = static_cast<std::uint32_t>(std::popcount(free));
@@ -63,8 +70,7 @@ std::uint32_t Lens::room_at(const Plan& plan, const Books& books, std::uint32_t 
 }
 
 void Lens::note_free(const Plan& plan, const Books& books, std::uint32_t position) {
-  const bool seen = books.open[position] != 0 && suits(kind_, plan.model[position], plan.pools[position]);
-  const std::uint16_t mask = seen ? books.free[position] : std::uint16_t{0};
+  const std::uint16_t mask = seen(kind_, plan, books, position) ? books.free[position] : std::uint16_t{0};
   const auto now = static_cast<std::uint8_t>(std::popcount(mask));
   const std::uint8_t was = node_free_[position];
   if (now == was) return;

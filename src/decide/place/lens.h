@@ -13,8 +13,9 @@ namespace muster::decide::place {
 // What is taken, by position.
 struct Books {
   std::vector<std::uint16_t> free;  // GPUs of which nothing is taken
-  std::vector<std::uint8_t> open;
+  std::vector<std::uint8_t> open;   // the bit of its side, 0 where it is closed: one look tells both
   std::vector<std::uint8_t> cost;
+  std::vector<std::uint8_t> side;     // of an upgrade, 0 to 3
   std::vector<std::uint16_t> shared;  // by GPU: thousandths taken by shares; 0 when wholly free or taken as a whole
 };
 
@@ -25,6 +26,7 @@ struct Kind {
   std::uint32_t segment = 1;
   std::uint32_t model = kAnyModel;
   std::uint32_t pool = kAnyPool;
+  std::uint8_t sides = kAnySide;
   auto operator<=>(const Kind&) const = default;
 };
 

@@ -14,6 +14,15 @@ constexpr std::uint32_t kAnyModel = UINT32_MAX;
 constexpr std::uint32_t kAnyPool = UINT32_MAX;
 constexpr std::uint32_t kNoPool = kAnyPool - 1;  // no node is in it
 
+// During a rolling upgrade nodes are of four sides: they have the new version or not, and their turn is still to come or not.
+constexpr std::uint8_t kHasIt = 1;     // bit of a side
+constexpr std::uint8_t kWaits = 2;     // bit of a side
+constexpr std::uint32_t kSides = 4;    // 0 to 3: the two bits
+constexpr std::uint8_t kAnySide = 15;  // bit mask of sides
+constexpr std::uint8_t kWithIt = 1U << kHasIt | 1U << (kHasIt | kWaits);
+constexpr std::uint8_t kWithoutIt = kAnySide & ~kWithIt;
+constexpr std::uint8_t kNotWaiting = 1U << 0 | 1U << kHasIt;
+
 struct Shape {
   std::uint32_t pieces = 1;         // each lies within one node; the gang is all of them or nothing
   std::uint32_t gpus = 0;           // of a piece; 0: the whole node, whatever it has
@@ -22,6 +31,7 @@ struct Shape {
   Level required = Level::core;     // everything within one group of this level, or nothing
   std::uint32_t model = kAnyModel;  // index into Layout::models
   std::uint32_t pool = kAnyPool;    // index into Layout::pools, of which there are at most 64
+  std::uint8_t sides = kAnySide;    // of an upgrade, on which it may go
   auto operator<=>(const Shape&) const = default;
 };
 

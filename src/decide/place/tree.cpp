@@ -14,6 +14,7 @@ namespace {
 // nodes. What find() answers does not depend on it.
 constexpr std::size_t kLenses = 32;
 
+std::uint8_t bit_of(std::uint8_t side) { return static_cast<std::uint8_t>(1U << side); }
 std::uint32_t bits(std::uint16_t mask) { return static_cast<std::uint32_t>(std::popcount(mask)); }
 
 }  // namespace
@@ -25,8 +26,9 @@ using place::Sight;
 Tree::Tree(const Layout& layout) : plan_(std::make_shared<const place::Plan>(layout)) {
   const std::uint32_t count = plan_->nodes();
   books_.free = plan_->gpus_mask;
-  books_.open.assign(count, 1);
+  books_.open.assign(count, bit_of(0));
   books_.cost.assign(count, 0);
+  books_.side.assign(count, 0);
   books_.shared.assign(plan_->gpus, 0);
   free_gpus_ = plan_->gpus;
   for (const std::uint16_t mask : plan_->gpus_mask) free_nodes_ += mask != 0 ? 1 : 0;
@@ -102,7 +104,7 @@ void Tree::apply_give(std::uint32_t position, std::uint16_t slots, std::uint32_t
 void Tree::apply_open(std::uint32_t position, bool open) {
   const std::uint16_t free = books_.free[position];
   const std::uint32_t whole = free != 0 && free == plan_->gpus_mask[position] ? 1 : 0;
-  books_.open[position] = open ? 1 : 0;
+  books_.open[position] = open ? bit_of(books_.side[position]) : std::uint8_t{0};
   free_gpus_ += open ? bits(free) : 0 - bits(free);
   free_nodes_ += open ? whole : 0 - whole;
   touch(position);
@@ -163,6 +165,20 @@ void Tree::set_cost(NodeId n, std::uint8_t cost) {
   note(Act::cost, plan_->position_of[n.v], 0, 0, kept);
   costly_ += static_cast<std::uint32_t>(cost != 0) - static_cast<std::uint32_t>(kept != 0);
   kept = cost;
+}
+
+void Tree::set_side(NodeId n, std::uint8_t side) {
+  MUSTER_CHECK(n.v < nodes() && side < kSides);
+  const std::uint32_t at = plan_->position_of[n.v];
+  if (books_.side[at] == side) return;
+  books_.side[at] = side;
+  if (books_.open[at] != 0) books_.open[at] = bit_of(side);
+  touch(at);
+}
+
+std::uint8_t Tree::side(NodeId n) const {
+  MUSTER_CHECK(n.v < nodes());
+  return books_.side[plan_->position_of[n.v]];
 }
 
 std::size_t Tree::mark() {
@@ -232,7 +248,7 @@ std::optional<Choice> Tree::find_shared(const Shape& shape) const {
   const SharedGpu wanted{static_cast<std::uint16_t>(shape.milli), 0, 0};
   for (auto it = std::lower_bound(shared_.begin(), shared_.end(), wanted); it != shared_.end(); ++it) {
     const std::uint32_t at = it->position;
-    if (books_.open[at] == 0 || !suits(shape, plan_->model[at], plan_->pools[at])) continue;
+    if ((books_.open[at] & shape.sides) == 0 || !suits(shape, plan_->model[at], plan_->pools[at])) continue;
     if (best == nullptr || books_.cost[at] < books_.cost[best->position]) best = &*it;
     if (books_.cost[best->position] == 0) break;
   }
@@ -247,8 +263,25 @@ std::optional<Choice> Tree::find_shared(const Shape& shape) const {
   return out;
 }
 
+bool Tree::spans_sides(const Shape& shape) const {
+  return apart_ && shape.pieces > 1 && (shape.sides & kWithIt) != 0 && (shape.sides & kWithoutIt) != 0;
+}
+
+// The side where it is put together better; the upgraded one where both are as good.
+std::optional<Choice> Tree::find_apart(const Shape& shape) const {
+  Shape one = shape;
+  one.sides = shape.sides & kWithIt;
+  auto with = find(one);
+  one.sides = shape.sides & kWithoutIt;
+  auto without = find(one);
+  if (!with || !without) return with ? with : without;
+  const auto key = [](const Choice& c) { return std::pair(c.certificate.level, c.certificate.leaves); };
+  return key(*without) < key(*with) ? without : with;
+}
+
 std::optional<Choice> Tree::find(const Shape& shape) const {
   if (!sensible(shape)) return std::nullopt;
+  if (spans_sides(shape)) return find_apart(shape);
   if (shape.milli < 1000 && shape.pieces == 1) return find_shared(shape);
   return place::search(Sight{*plan_, books_, lens_for(place::kind_of(shape)), costly_ > 0}, shape);
 }
@@ -256,6 +289,12 @@ std::optional<Choice> Tree::find(const Shape& shape) const {
 bool Tree::may_fit(const Shape& shape) const {
   if (!sensible(shape)) return false;
   if (shape.milli < 1000 && shape.pieces == 1) return find_shared(shape).has_value();
+  if (spans_sides(shape)) {
+    Shape with = shape, without = shape;
+    with.sides &= kWithIt;
+    without.sides &= kWithoutIt;
+    return may_fit(with) || may_fit(without);
+  }
   const std::uint64_t gpus = std::uint64_t{shape.pieces} * std::max(shape.gpus, 1U);
   if (shape.milli == 1000 && (gpus > free_gpus_ || (shape.gpus == 0 && shape.pieces > free_nodes_))) return false;
   return place::has_room(Sight{*plan_, books_, lens_for(place::kind_of(shape)), costly_ > 0}, shape);

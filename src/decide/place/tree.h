@@ -44,6 +44,13 @@ class Tree {
   void set_cost(NodeId n, std::uint8_t cost);
   std::uint8_t cost(NodeId n) const;
 
+  // On which side of an upgrade the node is: kHasIt, kWaits, both or none. Not undone by rollback(): it is not tried, it is so.
+  void set_side(NodeId n, std::uint8_t side);
+  std::uint8_t side(NodeId n) const;
+  // With it no gang gets nodes that have the new version and nodes that do not.
+  void keep_apart(bool apart) { apart_ = apart; }
+  bool kept_apart() const { return apart_; }
+
   // Where the gang would go: lowest feasible domain, fewest leaves inside it, least cost, tightest fit. Takes nothing.
   std::optional<Choice> find(const Shape& shape) const;
   // A quick no: false only when find() would find nothing.
@@ -94,11 +101,14 @@ class Tree {
   const place::Lens& lens_for(const place::Kind& kind) const;
   bool sensible(const Shape& shape) const;
   std::optional<Choice> find_shared(const Shape& shape) const;
+  std::optional<Choice> find_apart(const Shape& shape) const;
+  bool spans_sides(const Shape& shape) const;
 
   std::shared_ptr<const place::Plan> plan_;
   place::Books books_;
   std::uint32_t free_gpus_ = 0;
   std::uint32_t free_nodes_ = 0;
+  bool apart_ = false;
   std::uint32_t costly_ = 0;            // nodes with a cost
   std::uint32_t sharing_ = 0;           // GPUs with shares on them
   std::vector<SharedGpu> shared_;       // GPUs with something on them and something left, tightest first

@@ -4,6 +4,7 @@
 
 #include "base/math.h"
 #include "decide/words.h"
+#include "predict/paired_change.h"
 
 namespace muster::decide {
 namespace {
@@ -13,6 +14,8 @@ constexpr double kOwnHistoryTimes = 2;           // a fleet fails in bursts: wha
 constexpr double kOutHours = 0.5;                // a node is away so long for its turn, and tested in it
 constexpr std::uint32_t kBadLeast = 3;           // in waves: fewer are never enough to stop it
 constexpr double kChance = 0.001;                // and less likely than this by chance
+constexpr double kSlowerLeast = 0.005;           // a loss of speed that is worth taking a version back for
+constexpr double kWorthATest = -2;               // standard errors: above that no test finds anything
 
 // Cables, cooling and storage have nothing to do with what is installed.
 bool of_software(FindingKind k) {
@@ -71,8 +74,34 @@ double poisson_tail(double mean, std::uint32_t count) {
   return std::max(0.0, 1 - below);
 }
 
+std::string slower_with_it(const Upgrade& u) {
+  std::vector<double> before, after;
+  double sum = 0, squares = 0;
+  for (const auto& [n, t] : u.turns) {
+    if (t.back || !t.installed || t.score_before <= 0 || t.score_after <= 0) continue;
+    before.push_back(t.score_before);
+    after.push_back(t.score_after);
+    const double change = t.score_after / t.score_before - 1;
+    sum += change;
+    squares += change * change;
+  }
+  // The test takes thousands of draws, and this is asked in every turn of the loop: first a look at the mean.
+  const auto n = static_cast<double>(before.size());
+  if (before.size() < 2) return {};
+  const double mean = sum / n;
+  const double error = det_sqrt(std::max(1e-18, squares / n - mean * mean) / n);
+  if (mean > kWorthATest * error || mean > -kSlowerLeast) return {};
+  const PairedChange c = paired_change(before, after, {}, {}, kChance, kSlowerLeast);
+  if (!c.worse) return {};
+  return fmt::format("{} nodes measured before and after are {:.1f} % slower with it, which chance does in {:.2g} of cases",
+                     c.pairs, -100 * c.change, c.p_worse);
+}
+
 std::string verdict(const State& s) {
   const Upgrade& u = s.upgrade;
+  if (u.spec.measured) {
+    if (std::string slower = slower_with_it(u); !slower.empty()) return slower;
+  }
   const std::uint32_t bad = bad_nodes(u);
   if (bad == 0) return {};
   std::string first;

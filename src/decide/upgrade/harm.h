@@ -13,6 +13,8 @@ std::string trouble_on(const State& s, NodeId n);
 std::uint32_t bad_nodes(const Upgrade& u);
 // Why the upgrade must not go on, in words; empty: it may.
 std::string verdict(const State& s);
+// Who was measured before and after is slower with it, beyond noise; empty: not as far as is known.
+std::string slower_with_it(const Upgrade& u);
 // P(X >= count) of a Poisson variable.
 double poisson_tail(double mean, std::uint32_t count);
 

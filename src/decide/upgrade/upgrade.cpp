@@ -2,13 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <set>
-
-#include "base/node_list.h"
 #include "decide/upgrade/harm.h"
+#include "decide/upgrade/sides.h"
 #include "decide/upgrade/vacate.h"
 #include "decide/waiting.h"
 #include "model/upgrade_limits.h"
+#include "model/upgrade_waves.h"
 
 namespace muster::decide {
 namespace {
@@ -22,7 +21,6 @@ constexpr Duration kSoon = minutes(6);             // nodes are kept for a gang 
 constexpr Duration kPassedOver = seconds(90);      // the queue had no use for a node that was idle for so long
 constexpr Duration kLate = hours(5);               // so long before the finish gangs move also where it costs more
 constexpr Duration kLast = hours(3);               // and so long before it whatever it costs
-constexpr Duration kTurnTakes = minutes(25);       // a node's turn, from its drain to its return
 constexpr Duration kCanaryPatience = minutes(30);  // for idle nodes to come by, then work makes room
 constexpr std::uint32_t kTriesMax = 12;            // orders for one node's turn before it is left alone
 constexpr std::uint32_t kCanariesLeast = 3;
@@ -44,18 +42,24 @@ struct Campaign {
     const auto it = u.turns.find(n);
     return it == u.turns.end() ? nullptr : &it->second;
   }
-  std::uint32_t at_once() const { return allowance(u.spec.at_once_pct, 1, static_cast<std::uint32_t>(s.nodes.size())); }
+  std::uint32_t at_once() const { return away_at_once(s); }
   std::uint32_t canaries() const {
     const auto all = static_cast<std::uint32_t>(targets.size());
+    if (!u.spec.canary_nodes.empty() && u.spec.canaries == 0)
+      return static_cast<std::uint32_t>(serving() + canaries_to_come(s).size());
     return std::min(all, u.spec.canaries > 0 ? u.spec.canaries : std::max(kCanariesLeast, all / 100));
   }
-  // Canaries that are on their way, at work or bad with it: who was taken away from it proves nothing.
-  std::uint32_t serving() const {
-    return static_cast<std::uint32_t>(std::count_if(u.turns.begin(), u.turns.end(), [](const auto& t) {
-      return t.second.stage != TurnStage::skipped && (t.second.stage != TurnStage::bad || t.second.installed);
-    }));
+  std::uint32_t serving() const { return serving_turns(u); }
+  // All parts of a turn are one order: the installer takes them in this order, and boots as often as they need. Back in reverse.
+  std::string version(bool old) const {
+    if (u.spec.parts.empty()) return fmt::format("{} {}", u.spec.what, old ? u.spec.before : u.spec.version);
+    std::string all;
+    for (std::size_t k = 0; k < u.spec.parts.size(); ++k) {
+      const UpgradePart& p = u.spec.parts[old ? u.spec.parts.size() - 1 - k : k];
+      all += fmt::format("{}{} {}", all.empty() ? "" : ", ", p.what, old ? p.before : p.version);
+    }
+    return all;
   }
-  std::string version(bool old) const { return fmt::format("{} {}", u.spec.what, old ? u.spec.before : u.spec.version); }
 
   Reason reason(const char* step, std::string sentence, std::vector<std::string> alternatives) const {
     Reason r;
@@ -81,7 +85,6 @@ struct Campaign {
   const std::string& name(NodeId n) const { return s.site.nodes[n.v].name; }
 
   void survey();
-  bool has_it(NodeId n) const;
   bool due(NodeId n) const;
   bool available(NodeId n) const;
   bool must_move(const Job& j) const;
@@ -98,43 +101,19 @@ struct Campaign {
   std::uint32_t begin_shared(std::uint32_t room);
   std::uint32_t begin_some(const std::vector<NodeId>& in_order, std::uint32_t room);
   void move_gangs(std::uint32_t room);
+  std::uint32_t away_for_any_reason() const;
+  std::uint32_t left_of_wave() const;
+  std::set<std::uint32_t> begun_domains() const;
   void begin_more();
   void end_phase();
 };
-
-// The nodes asked for, in node order; on the way back those that have it.
-std::vector<NodeId> targets_of(const State& s) {
-  std::vector<NodeId> all;
-  std::set<std::string> named;
-  if (!s.upgrade.spec.nodes.empty()) {
-    const auto names = expand_node_list(s.upgrade.spec.nodes);
-    if (names) named.insert(names->begin(), names->end());
-  }
-  const bool back = s.upgrade.phase == UpgradePhase::rolling_back;
-  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
-    const auto t = s.upgrade.turns.find(NodeId{n});
-    const bool has_it = t != s.upgrade.turns.end() && t->second.installed;
-    if (back ? has_it : named.empty() || named.count(s.site.nodes[n].name) != 0) all.push_back(NodeId{n});
-  }
-  return all;
-}
-
-// Its agent says so, or Muster installed it.
-bool Campaign::has_it(NodeId n) const {
-  if (const Turn* t = turn(n)) return t->installed;
-  const std::string fact = u.spec.what == "driver" ? "driver_version" : u.spec.what;
-  for (const auto& [name, value] : s.nodes[n.v].known.sheet().facts) {
-    if (name == fact) return value == u.spec.version;
-  }
-  return false;
-}
 
 // Its turn is still to come.
 bool Campaign::due(NodeId n) const {
   const Turn* t = turn(n);
   if (!std::binary_search(targets.begin(), targets.end(), n)) return false;
   if (back()) return t != nullptr && t->installed && !is_out(t->stage) && t->tries <= kTriesMax;
-  if (t == nullptr) return !has_it(n);
+  if (t == nullptr) return !has_new_version(s, n);
   if (t->stage == TurnStage::skipped) return false;
   return t->stage == TurnStage::bad && !t->installed && t->tries < kTriesMax;
 }
@@ -142,7 +121,10 @@ bool Campaign::due(NodeId n) const {
 // Nothing else is the matter with it. On the way back trouble is what is expected.
 bool Campaign::available(NodeId n) const {
   const NodeState& x = s.nodes[n.v];
-  if (x.condition != NodeCondition::up || x.hold == Hold::person || x.hold == Hold::engine || in_shadow(s, n)) return false;
+  if (x.hold == Hold::person || x.hold == Hold::engine || in_shadow(s, n)) return false;
+  // One that does not come up with it is installed anew from outside.
+  const bool fell = back() && turn(n) != nullptr && turn(n)->stage == TurnStage::bad && x.hold == Hold::muster;
+  if (x.condition != NodeCondition::up && !fell) return false;
   if (back()) {
     const Incident* i = find_incident(s, x.incident);
     const bool under_way = i != nullptr && s.open_orders.count(i->pending) != 0;
@@ -184,11 +166,11 @@ class Away {
 };
 
 void Campaign::survey() {
-  targets = targets_of(s);
+  targets = upgrade_targets(s);
   for (const auto& [n, t] : u.turns) kept += t.stage == TurnStage::kept ? 1 : 0;
   for (const auto& [n, t] : u.turns) busy_turns += is_out(t.stage) || t.stage == TurnStage::kept ? 1 : 0;
   for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
-    const bool wanted = back() ? !has_it(NodeId{n}) : has_it(NodeId{n});
+    const bool wanted = back() ? !has_new_version(s, NodeId{n}) : has_new_version(s, NodeId{n});
     if (!wanted || !placeable(s, NodeId{n})) continue;
     upgraded.push_back(NodeId{n});
     if (!s.nodes[n].busy()) ready.push_back(NodeId{n});
@@ -196,6 +178,7 @@ void Campaign::survey() {
 }
 
 bool Campaign::must_move(const Job& j) const {
+  if (u.spec.wait_for_jobs) return false;
   if (back() || late()) return true;
   const bool patient = s.mono() < u.began_mono + from_seconds(u.spec.finish_in.seconds() * kPatience);
   return u.phase == UpgradePhase::canary || (!patient && expected_end_of(s, j) > finish());
@@ -249,9 +232,14 @@ void Campaign::go_on(NodeId n, const Turn& t) {
                     reason("drain", fmt::format("the turn of {} has come: {}", name(n), version(t.back)),
                            {"wait until all of the cluster is idle: it never is"}));
       if (x.busy() || x.hold != Hold::muster) return;
+      if (t.stage == TurnStage::draining && u.spec.measured && !t.back) return move(n, TurnStage::measuring, false, {});
       return want(Verb::install, n,
                   reason("install", fmt::format("{} is empty: install {}", name(n), version(t.back)),
                          {"return it as it is: it would have to be emptied once more"}));
+    case TurnStage::measuring:
+      return want(Verb::test_node, n,
+                  reason("measure", fmt::format("{} is empty: measure it before it gets {}", name(n), version(false)),
+                         {"hold it against its kind alone: nodes of a kind differ more than a version makes"}));
     case TurnStage::testing:
       return want(Verb::test_node, n,
                   reason("test", fmt::format("{} has {}: test it before it returns", name(n), version(t.back)),
@@ -279,13 +267,17 @@ void Campaign::on_outcome(NodeId n, const Turn& t, const OrderRecord& o) {
       if (done) return move(n, TurnStage::testing, t.back, {});
       return move(n, o.status == Status::failed ? TurnStage::bad : TurnStage::installing, t.back, how);
     case Verb::test_node:
+      if (t.stage == TurnStage::measuring) {  // one that is not sound before is recovery's, not the version's fault
+        if (done) return move(n, TurnStage::installing, false, {});
+        return move(n, o.status == Status::failed ? TurnStage::bad : TurnStage::measuring, false, how);
+      }
       if (done) return move(n, TurnStage::returning, t.back, {});
       return move(n, o.status == Status::failed ? TurnStage::bad : TurnStage::testing, t.back, how);
     default: break;
   }
   if (!done) return move(n, TurnStage::returning, t.back, how);
   if (t.back) return move(n, TurnStage::done, true, "back to " + version(true));
-  const bool keep = u.phase == UpgradePhase::waves && kept < to_keep();
+  const bool keep = u.phase == UpgradePhase::waves && !u.spec.wait_for_jobs && kept < to_keep();
   move(n, keep ? TurnStage::kept : TurnStage::watched, false, keep ? "kept free: a gang is to move here at its checkpoint" : "");
 }
 
@@ -333,7 +325,9 @@ void Campaign::begin(NodeId n) {
 // From leaves with the fewest free nodes first, which gangs have the least use for, and there leaf by leaf; canaries from as many
 // leaves as can be.
 std::uint32_t Campaign::begin_idle(std::uint32_t room, bool passed_over) {
-  std::vector<std::tuple<std::uint32_t, std::uint32_t, NodeId>> idle;
+  std::vector<std::tuple<bool, std::uint32_t, std::uint32_t, NodeId>> idle;
+  const std::set<std::uint32_t> begun = begun_domains();
+  const std::vector<NodeId> first = canaries_to_come(s);
   std::map<std::uint32_t, std::uint32_t> in_leaf;
   for (std::uint32_t n = 0; n < s.nodes.size() && u.phase != UpgradePhase::canary; ++n) {
     if (!s.nodes[n].busy() && placeable(s, NodeId{n})) ++in_leaf[s.site.nodes[n].leaf];
@@ -341,14 +335,17 @@ std::uint32_t Campaign::begin_idle(std::uint32_t room, bool passed_over) {
   for (const NodeId n : targets) {
     const NodeState& x = s.nodes[n.v];
     if (x.busy() || !due(n) || !available(n) || (passed_over && s.now.utc - x.changed < kPassedOver)) continue;
+    if (!first.empty() && std::find(first.begin(), first.end(), n) == first.end()) continue;
     const std::uint32_t leaf = s.site.nodes[n.v].leaf;
+    // Canaries from as many domains as can be; of the rest, those of domains that have begun come first.
+    const bool fresh = u.spec.wait_for_jobs && (begun.count(s.site.nodes[n.v].domain) == 0) != (u.phase == UpgradePhase::canary);
     const std::uint32_t rank = u.phase == UpgradePhase::canary ? in_leaf[leaf]++ : in_leaf[leaf];
-    idle.emplace_back(rank, leaf, n);
+    idle.emplace_back(fresh, rank, leaf, n);
   }
   std::sort(idle.begin(), idle.end());
   std::vector<NodeId> in_order;
   in_order.reserve(idle.size());
-  for (const auto& [rank, leaf, n] : idle) in_order.push_back(n);
+  for (const auto& [fresh, rank, leaf, n] : idle) in_order.push_back(n);
   return begin_some(in_order, room);
 }
 
@@ -435,7 +432,7 @@ void Campaign::move_gangs(std::uint32_t room) {
 // So many nodes at a time bring it to its end in time, and no more: each takes its work away for a while. Where nobody waits for
 // nodes, nothing is taken away, and as many go as may.
 std::uint32_t Campaign::pace(std::uint32_t left) const {
-  if (s.queue.empty() || back()) return at_once();
+  if (s.queue.empty() || back() || u.spec.wait_for_jobs) return at_once();
   const Duration time = u.began_mono + u.spec.finish_in - u.spec.watch - minutes(90) - s.mono();
   const double needed = 2 * left * kTurnTakes.seconds() / std::max(3600.0, time.seconds());
   return std::clamp(static_cast<std::uint32_t>(needed) + 1, 1U, at_once());
@@ -443,16 +440,51 @@ std::uint32_t Campaign::pace(std::uint32_t left) const {
 
 // Whether more is left to do than there would be at an even pace.
 bool Campaign::behind(std::uint32_t left) const {
-  if (u.phase != UpgradePhase::waves || s.queue.empty()) return true;
+  if (u.phase != UpgradePhase::waves || s.queue.empty() || u.spec.wait_for_jobs) return true;
   const double all = (u.spec.finish_in - u.spec.watch - kBeforeEnd).seconds();
   const double passed = (s.mono() - u.began_mono).seconds();
   return left > static_cast<double>(targets.size()) * (1 - passed / std::max(all, 1.0));
 }
 
+// Nodes that do not serve, whoever's doing it is: those that did not come back count as much as those that are away for it.
+std::uint32_t Campaign::away_for_any_reason() const {
+  std::uint32_t away = 0;
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+    const Turn* t = turn(NodeId{n});
+    const bool has_turn = t != nullptr && is_out(t->stage);
+    away += has_turn || s.nodes[n].condition != NodeCondition::up || s.nodes[n].hold != Hold::none ? 1 : 0;
+  }
+  return away;
+}
+
+// A planned upgrade comes to the fleet in growing waves: the next begins when the one before has been tested.
+std::uint32_t Campaign::left_of_wave() const {
+  if (u.spec.canary_nodes.empty() || back() || u.phase == UpgradePhase::canary) return at_once();
+  std::uint32_t settled = 0, first = 0;
+  for (const auto& [n, t] : u.turns) {
+    settled += is_out(t.stage) ? 0 : 1;
+    first += t.canary ? 1 : 0;
+  }
+  const auto all = static_cast<std::uint32_t>(targets.size());
+  const auto begun = static_cast<std::uint32_t>(u.turns.size());
+  for (const std::uint32_t most : upgrade_waves(all, u.spec.canaries > 0 ? u.spec.canaries : first)) {
+    if (settled < most) return most > begun ? most - begun : 0;
+  }
+  return at_once();
+}
+
+// NVLink domains of which a part has had its turn: the rest follows first, or work could not use the whole of them for long.
+std::set<std::uint32_t> Campaign::begun_domains() const {
+  std::set<std::uint32_t> domains;
+  for (const auto& [n, t] : u.turns) domains.insert(s.site.nodes[n.v].domain);
+  return domains;
+}
+
 void Campaign::begin_more() {
   if (u.phase == UpgradePhase::stopping) return;
   const auto left = static_cast<std::uint32_t>(std::count_if(targets.begin(), targets.end(), [&](NodeId n) { return due(n); }));
-  const std::uint32_t burst = std::min(at_once() > busy_turns ? at_once() - busy_turns : 0, upgrade_slots(s));
+  const std::uint32_t away = std::max(busy_turns, u.spec.wait_for_jobs && !back() ? away_for_any_reason() : 0);
+  const std::uint32_t burst = std::min({at_once() > away ? at_once() - away : 0, upgrade_slots(s), left_of_wave()});
   std::uint32_t room = std::min(burst, pace(left) > busy_turns ? pace(left) - busy_turns : 0);
   if (u.phase == UpgradePhase::canary) room = std::min(burst, canaries() > serving() ? canaries() - serving() : 0);
   const bool hurries = u.phase != UpgradePhase::canary || s.mono() > u.since + kCanaryPatience;
@@ -466,8 +498,9 @@ void Campaign::begin_more() {
   if (s.mono() >= u.due && u.phase == UpgradePhase::waves) begun = begin_idle(burst, true);
   if (s.mono() >= u.due && room > 0 && begun == 0 && behind(left)) {
     begun = begin_idle(room, false);
-    if (begun < room && hurries) begun += begin_shared(room - begun);
+    if (begun < room && hurries && !u.spec.wait_for_jobs) begun += begin_shared(room - begun);
   }
+  if (u.spec.wait_for_jobs) return;
   if (hurries && begun == 0) move_gangs(u.phase == UpgradePhase::canary ? room : burst);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/prng.h"
 #include "decide/upgrade/harm.h"
 #include "model/story.h"
 
@@ -17,6 +18,10 @@ class Rolling : public ::testing::Test {
     settle(t.s);
   }
   void begin(UpgradeSpec spec = {}) {
+    if (spec.canaries == 0) spec.canaries = 1;
+    begin_as_is(std::move(spec));
+  }
+  void begin_as_is(UpgradeSpec spec) {
     CommandGiven c;
     c.verb = CommandVerb::upgrade;
     c.actor = "ada";
@@ -24,7 +29,6 @@ class Rolling : public ::testing::Test {
     c.upgrade = std::move(spec);
     c.upgrade.version = "590";
     c.upgrade.before = "580";
-    if (c.upgrade.canaries == 0) c.upgrade.canaries = 1;
     t.tell(c);
   }
   // Decides until nothing changes, as a turn does. What is wanted becomes an order.
@@ -59,9 +63,9 @@ class Rolling : public ::testing::Test {
     return said;
   }
   // All orders under way end so; what is wanted then.
-  std::vector<std::string> then(Status status = Status::done, const std::string& detail = {}) {
+  std::vector<std::string> then(Status status = Status::done, const std::string& detail = {}, double score = 0) {
     t.pass(minutes(5));
-    for (const std::string& key : std::exchange(open, {})) t.ends(key, status, detail);
+    for (const std::string& key : std::exchange(open, {})) t.tell(OrderEnded{key, status, detail, score});
     return decide();
   }
   std::vector<std::string> later(Duration d) {
@@ -238,6 +242,144 @@ TEST_F(Rolling, AnOrderThatWasNotReceivedIsGivenAgainAndARefusedDrainWaits) {
   then();
   EXPECT_EQ(then(Status::refused, "busy"), V{});
   EXPECT_EQ(later(minutes(2)), V{"install 0"});
+}
+
+TEST_F(Rolling, WhoeverWaitsForJobsStopsNoneAndTakesNodesAsTheyComeFree) {
+  const JobId gang = t.running({NodeId{0}, NodeId{1}});
+  UpgradeSpec spec;
+  spec.nodes = t.s.site.nodes[0].name;
+  spec.wait_for_jobs = true;
+  spec.finish_in = hours(2);
+  begin(spec);
+  for (int k = 0; k < 5; ++k) {
+    t.s.checkpointed.insert(gang);
+    EXPECT_EQ(later(hours(1)), V{}) << "also when it is late, and just after a checkpoint";
+  }
+  t.tell(JobEnded{gang, 1, JobEnd::completed, {}, {}, {}});
+  EXPECT_EQ(decide(), V{"drain_node 0"});
+}
+
+TEST_F(Rolling, AMeasuredNodeIsTestedBeforeAndAfterAndBothScoresAreKept) {
+  UpgradeSpec spec;
+  spec.measured = true;
+  begin(spec);
+  EXPECT_EQ(decide(), V{"drain_node 0"});
+  EXPECT_EQ(then(), V{"test_node 0"});
+  EXPECT_EQ(stage(0), TurnStage::measuring);
+  EXPECT_EQ(then(Status::done, {}, 1000), V{"install 0"});
+  EXPECT_EQ(then(), V{"test_node 0"});
+  EXPECT_EQ(stage(0), TurnStage::testing);
+  EXPECT_EQ(then(Status::done, {}, 990), V{"undrain_node 0"});
+  EXPECT_EQ(t.s.upgrade.turns.at(NodeId{0}).score_before, 1000);
+  EXPECT_EQ(t.s.upgrade.turns.at(NodeId{0}).score_after, 990);
+}
+
+TEST_F(Rolling, ANodeThatIsNotSoundBeforeIsNotTheVersionsFault) {
+  UpgradeSpec spec;
+  spec.measured = true;
+  begin(spec);
+  decide();
+  then();
+  then(Status::failed, "GPU 3: memory test failed");
+  EXPECT_EQ(stage(0), TurnStage::bad);
+  EXPECT_FALSE(t.s.upgrade.turns.at(NodeId{0}).installed);
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::canary);
+}
+
+TEST_F(Rolling, PartsComeInOneTurnInTheirOrderAndGoBackInReverse) {
+  UpgradeSpec spec;
+  spec.parts = {{"firmware", "25.06.4", "25.03.1"}, {"driver", "590", "580"}, {"fabricmanager", "590", "580"}};
+  begin(spec);
+  decide();
+  EXPECT_EQ(then(), V{"install 0"});
+  EXPECT_EQ(t.s.orders.rbegin()->second.order.action.version, "firmware 25.06.4, driver 590, fabricmanager 590");
+  EXPECT_EQ(then(Status::failed, "it does not come up"), V{"install 0"});
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::rolling_back);
+  EXPECT_EQ(t.s.orders.rbegin()->second.order.action.version, "fabricmanager 580, driver 580, firmware 25.03.1");
+}
+
+TEST_F(Rolling, TheNamedCanariesGoFirstAndAllOfThemAreWaitedFor) {
+  const JobId job = t.running({NodeId{6}});
+  UpgradeSpec spec;
+  spec.canary_nodes = t.s.site.nodes[5].name + "," + t.s.site.nodes[6].name;
+  spec.wait_for_jobs = true;
+  spec.watch = minutes(5);
+  t.s.upgrade.spec = {};
+  begin_as_is(spec);
+  EXPECT_EQ(decide(), V{"drain_node 5"});
+  for (int k = 0; k < 6; ++k) then();
+  EXPECT_EQ(later(hours(3)), V{}) << "the other one is busy";
+  EXPECT_EQ(t.s.upgrade.phase, UpgradePhase::canary);
+  t.tell(JobEnded{job, 1, JobEnd::completed, {}, {}, {}});
+  EXPECT_EQ(decide(), V{"drain_node 6"});
+}
+
+TEST_F(Rolling, NodesThatDidNotComeBackCountAgainstThoseThatMayBeAway) {
+  UpgradeSpec spec;
+  spec.wait_for_jobs = true;
+  spec.at_once_pct = 25;
+  begin(spec);
+  decide();
+  t.s.upgrade.phase = UpgradePhase::waves;
+  t.s.upgrade.turns[NodeId{0}].stage = TurnStage::bad;
+  t.s.nodes[4].condition = NodeCondition::down;
+  t.s.nodes[5].condition = NodeCondition::down;
+  EXPECT_EQ(later(hours(1)), V{}) << "two of eight may be away, and are";
+  t.s.nodes[5].condition = NodeCondition::up;
+  t.s.nodes[4].condition = NodeCondition::up;
+  t.s.nodes[0].hold = Hold::none;
+  EXPECT_EQ(later(hours(1)).size(), 2U);
+}
+
+TEST(Sides, WorkThatLastsGoesToNoNodeWhoseTurnIsToComeAndNoGangSpansBothVersions) {
+  Story t(8);
+  Upgrade& u = t.s.upgrade;
+  u.id = 1;
+  u.phase = UpgradePhase::waves;
+  u.spec.version = "590";
+  u.spec.at_once_pct = 25;
+  u.spec.wait_for_jobs = true;
+  u.spec.apart = "nccl";
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    u.turns[NodeId{n}].stage = TurnStage::done;
+    u.turns[NodeId{n}].installed = true;
+  }
+  ClusterView view;
+  view.update(t.s);
+  const auto upgraded = [&](const Choice& c) {
+    return std::count_if(c.nodes.begin(), c.nodes.end(), [](NodeId n) { return n.v < 3; });
+  };
+  Shape shape;
+  for (std::uint32_t pieces = 1; pieces <= 5; ++pieces) {
+    shape.pieces = pieces;
+    const auto c = view.tree().find(shape);
+    ASSERT_TRUE(c) << pieces;
+    EXPECT_TRUE(upgraded(*c) == 0 || upgraded(*c) == pieces) << pieces;
+  }
+  shape.pieces = 6;
+  EXPECT_FALSE(view.tree().find(shape)) << "it would have to span both";
+  EXPECT_TRUE(view.tree().ever_fits(shape));
+  shape.pieces = 3;
+  const auto lasting = view.tree().find(view.beside_upgrade(shape, days(2)));
+  ASSERT_TRUE(lasting);
+  EXPECT_EQ(upgraded(*lasting), 3);
+  shape.pieces = 4;
+  EXPECT_FALSE(view.tree().find(view.beside_upgrade(shape, days(2))));
+  EXPECT_TRUE(view.tree().find(view.beside_upgrade(shape, minutes(5))));
+}
+
+TEST(Harm, SlowerThanItsOwnBeforeIsHarmAndNoiseIsNot) {
+  Upgrade u;
+  Prng prng(7, "noise");
+  for (const double loss : {0.0, 0.03}) {
+    for (std::uint32_t n = 0; n < 20; ++n) {
+      Turn& t = u.turns[NodeId{n}];
+      t.installed = true;
+      t.score_before = 1000 * (1 + 0.02 * prng.normal());
+      t.score_after = t.score_before * (1 - loss) * (1 + 0.01 * prng.normal());
+    }
+    EXPECT_EQ(slower_with_it(u).empty(), loss == 0) << slower_with_it(u);
+  }
 }
 
 TEST(Harm, TheTailOfAPoissonVariable) {
