@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "adapters/agent/accept_word.h"
+#include "adapters/agent/facts_probe.h"
 #include "adapters/agent/host_probes.h"
+#include "adapters/agent/job_environment.h"
 #include "adapters/agent/job_logs.h"
 #include "adapters/agent/nvml.h"
 #include "adapters/agent/ras_watch.h"
@@ -30,6 +32,8 @@ constexpr std::string_view kMountPrefix = "mount ";
 constexpr std::string_view kCommandPrefix = "command ";
 constexpr std::string_view kJobLogs = "job logs";
 constexpr std::string_view kNcclRas = "nccl-ras";
+constexpr std::string_view kJobEnvironments = "job environments";
+constexpr std::string_view kFacts = "facts";
 
 // Xids after which a GPU does not work until somebody does something, and the driver's words for a lost one.
 constexpr int kFatal[] = {48, 64, 79, 95, 119, 120, 140};
@@ -74,6 +78,8 @@ std::vector<ProbeSpec> make_probes(const Options& o) {
                  [library = o.nvml](const auto& tell) { watch_nvml(library, tell); }});
   out.push_back({"sysfs", seconds(5), o.deadline, [] { return ask_sysfs(""); }});
   out.push_back({"versions", minutes(10), o.deadline, [] { return ask_versions(""); }});
+  const auto facts = std::make_shared<FactsProbe>(o.node);
+  out.push_back({std::string(kFacts), seconds(50), o.deadline, [facts] { return facts->ask(monotonic_now()); }});
   for (const std::string& path : o.mounts) out.push_back(mount_probe(path, o.deadline));
   for (const auto& [name, command] : o.commands) {
     out.push_back(
@@ -87,6 +93,10 @@ std::vector<ProbeSpec> make_probes(const Options& o) {
     // It waits for processes that do not answer, up to five seconds a leg.
     const auto ras = std::make_shared<RasWatch>(o.nccl_ras);
     out.push_back({std::string(kNcclRas), seconds(30), std::max(o.deadline, seconds(25)), [ras] { return ras->ask(); }});
+  }
+  if (o.job_environments && !o.controller.empty()) {
+    const auto watch = std::make_shared<EnvironmentWatch>("");
+    out.push_back({std::string(kJobEnvironments), seconds(10), o.deadline, [watch] { return watch->ask(monotonic_now()); }});
   }
   return out;
 }
@@ -346,9 +356,16 @@ void Agent::on_job_lines(const ProbeReport& r) {
 
 void Agent::on_report(ProbeReport r) {
   if (r.state == ProbeState::told) return on_told(r);
-  const bool of_jobs = r.name == kJobLogs || r.name == kNcclRas;
+  const bool of_processes = r.name == kNcclRas || r.name == kJobEnvironments;
+  const bool of_jobs = r.name == kJobLogs || of_processes;
   if (of_jobs && r.state == ProbeState::ok && !options_.controller.empty()) on_job_lines(r);
-  if (r.name == kNcclRas) return;  // a job that does not answer is no fault of the node
+  if (r.name == kFacts) {
+    // It reads files from wherever they lie: that it hangs is no word about the driver, and what was read before still holds.
+    const std::lock_guard hold(lock_);
+    if (r.state == ProbeState::ok && !r.text.empty()) facts_ = std::move(r.text);
+    return;
+  }
+  if (of_processes) return;  // a job that does not answer, or whose files do not, is no fault of the node
   const bool mount = of_files(r.name);
   const bool command = r.name.rfind(kCommandPrefix, 0) == 0;
   bool was_hung = false;
@@ -448,8 +465,13 @@ HttpHandler Agent::handler() {
       w.end_array().end_object();
       return x->respond(text_response(200, "application/json", w.take()));
     }
+    if (path == "/facts") {
+      const std::lock_guard hold(lock_);
+      if (facts_.empty()) return x->respond(text_response(503, "text/plain", "nothing is read yet; ask again in a second\n"));
+      return x->respond(text_response(200, "application/json", facts_));
+    }
     if (path == "/healthz") return x->respond(text_response(200, "text/plain", "ok\n"));
-    x->respond(text_response(404, "text/plain", "there is /metrics, /check and /healthz\n"));
+    x->respond(text_response(404, "text/plain", "there is /metrics, /check, /facts and /healthz\n"));
   };
 }
 

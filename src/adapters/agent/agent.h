@@ -36,6 +36,7 @@ struct Options {
   std::vector<std::string> job_logs;                          // patterns of paths, see job_logs.h
   std::string job_socket;                                     // where jobs tell how far they are; empty: nowhere
   std::string nccl_ras;                                       // HOST:PORT of NCCL's own watch; empty: not asked
+  bool job_environments = true;                               // tell the controller what jobs here run in
 };
 
 std::vector<ProbeSpec> make_probes(const Options& o);
@@ -50,7 +51,7 @@ class Agent {
 
   // Waits for something to happen, at most a second, and deals with it. An error ends the agent.
   Result<void> turn();
-  // GET /metrics, /check and /healthz.
+  // GET /metrics, /check, /facts and /healthz.
   HttpHandler handler();
   Picture picture() const;
 
@@ -94,6 +95,7 @@ class Agent {
   Time verdict_at_;
   mutable std::mutex lock_;  // over what is below: the server's thread and the sender's read and write it
   Picture picture_;
+  std::string facts_;                           // a line of docs/formats/facts.md; empty: not read yet
   std::optional<std::uint32_t> refusals_left_;  // nodes that the controller would let go
   Time refusals_at_;
 };

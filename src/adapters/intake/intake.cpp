@@ -234,6 +234,15 @@ void open_batch(Batch& b, const std::shared_ptr<Tally>& tally, Time utc, Inbox& 
   for (FabricHeard& h : b.heard) out.heard.push_back(std::move(h));
 }
 
+// What is answered when they are on record, or when they are not: then they are told again.
+std::function<void(Result<std::uint64_t>)> with_memory(std::shared_ptr<JobEnvironments> known, std::vector<JobDescribed> told,
+                                                       std::function<void(Result<std::uint64_t>)> done) {
+  return [known = std::move(known), told = std::move(told), done = std::move(done)](const Result<std::uint64_t>& r) {
+    for (const JobDescribed& d : told) r ? known->taken(d) : known->lost(d);
+    done(r);
+  };
+}
+
 }  // namespace
 
 AgentIntake::AgentIntake(Mailbox& mailbox, const Site& site, const View* view) : mailbox_(mailbox), site_(site), view_(view) {
@@ -296,6 +305,15 @@ std::optional<Believed> AgentIntake::believe(const Value& item, NodeId node) {
                     site_.nodes[node.v].name, printable(words(item, "job", kReportJobMax))));
   }
   return out;
+}
+
+// What a job runs in there, where that is news.
+std::optional<JobDescribed> AgentIntake::described(const Value& item, NodeId node) {
+  const Value* facts = item.find("environment");
+  const auto now = view_ == nullptr ? nullptr : view_->latest();
+  if (facts == nullptr || now == nullptr) return std::nullopt;
+  const Duration age = milliseconds(std::min(whole(item, "age_ms"), kAgeMaxMs));
+  return environments_->take(*facts, read_job(words(item, "job", kReportJobMax)), node, age, now->state);
 }
 
 Meter AgentIntake::meter() const {
@@ -361,6 +379,7 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
   if (all.size() > kBatchItemsMax) return done(fail(Code::bad_input, "too many items in one batch"));
   auto b = std::make_shared<Batch>();
   std::size_t unread = 0;
+  std::vector<JobDescribed> environments;
   for (const Value& v : all) {
     if (v.find("report") != nullptr) {
       auto told = believe(v, node->second);
@@ -368,6 +387,12 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
       if (told->step) b->steps.emplace_back(*told->step, milliseconds(std::min(whole(v, "age_ms"), kAgeMaxMs)));
       auto item = told->saved ? item_of(v, name, std::move(*told->saved)) : std::nullopt;
       if (item) b->items.push_back(std::move(*item));
+    } else if (v.find("environment") != nullptr) {
+      auto told = described(v, node->second);
+      if (!told) continue;
+      auto item = item_of(v, name, Body(*told));
+      if (item) b->items.push_back(std::move(*item));
+      item ? environments.push_back(std::move(*told)) : environments_->lost(*told);
     } else if (v.find("log") != nullptr || v.find("ras") != nullptr) {
       auto line = read_log(v, site_);
       if (line) b->logs.push_back(std::move(*line));
@@ -385,6 +410,7 @@ void AgentIntake::take(const Value& batch, std::function<void(Result<std::uint64
     b->samples.push_back({Time{}, node->second, -1, Field::up, 1});
     parse_scrape(*text->string(), node->second, Time{}, site_, b->samples);
   }
+  if (!environments.empty()) done = with_memory(environments_, std::move(environments), std::move(done));
   auto tally = std::make_shared<Tally>();
   tally->left = b->items.size();
   tally->done = done;

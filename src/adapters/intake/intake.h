@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "adapters/intake/environment_word.h"
 #include "adapters/intake/fabric_word.h"
 #include "adapters/intake/reported_jobs.h"
 #include "adapters/mailbox/mailbox.h"
@@ -35,6 +36,7 @@ class AgentIntake final : public Intake {
 
   Mailbox& mailbox_;
   std::optional<Believed> believe(const Value& item, NodeId node);
+  std::optional<JobDescribed> described(const Value& item, NodeId node);
 
   const Site& site_;
   const View* view_;
@@ -42,7 +44,9 @@ class AgentIntake final : public Intake {
   mutable std::mutex lock_;                   // batches come from many threads
   std::map<std::uint32_t, NodeFacts> known_;  // by node
   ReportedJobs jobs_;
-  std::shared_ptr<FabricKnown> fabric_ = std::make_shared<FabricKnown>();  // also held by what is under way
+  // Also held by what is under way.
+  std::shared_ptr<JobEnvironments> environments_ = std::make_shared<JobEnvironments>();
+  std::shared_ptr<FabricKnown> fabric_ = std::make_shared<FabricKnown>();
   std::uint64_t believed_ = 0, refused_ = 0;  // reports of jobs
 };
 
