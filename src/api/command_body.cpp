@@ -144,12 +144,44 @@ std::string version_of_most(const State& s, const std::string& what) {
   return most == count.end() || 2 * most->second <= s.nodes.size() ? std::string() : most->first;
 }
 
-Result<void> known_nodes(const UpgradeSpec& u, const State& s) {
-  if (u.nodes.empty()) return {};
-  auto named = expand_node_list(u.nodes, s.nodes.size());
-  if (!named) return bad("upgrade.nodes: " + named.error().what);
+Result<void> known_nodes(const std::string& list, std::string_view key, const State& s) {
+  if (list.empty()) return {};
+  auto named = expand_node_list(list, s.nodes.size());
+  if (!named) return bad(fmt::format("upgrade.{}: {}", key, named.error().what));
   for (const std::string& name : *named) {
     if (auto node = find_node_named(s.site, name); !node) return tl::unexpected(node.error());
+  }
+  return {};
+}
+
+Result<void> plain_version(const std::string& version) {
+  const auto odd = [](char c) {
+    return !(std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._+:~-").find(c) != std::string_view::npos);
+  };
+  if (std::none_of(version.begin(), version.end(), odd)) return {};
+  return bad(fmt::format("'{}' is no version", printable(version)), "letters, digits and . _ + : ~ - are allowed");
+}
+
+// Several things in one turn: each has to say what it is, what is wanted and what to go back to.
+Result<void> parts_of(const Value& v, UpgradeSpec& u) {
+  constexpr std::size_t kPartsMax = 20;
+  const Value* parts = v.find("parts");
+  if (parts == nullptr || parts->is_null()) return {};
+  if (parts->array() == nullptr || parts->array()->size() > kPartsMax)
+    return bad(fmt::format("upgrade.parts must be a list of at most {}", kPartsMax));
+  for (const Value& x : *parts->array()) {
+    if (auto r = known_keys(x, "a part of an upgrade", {"what", "version", "before"}); !r) return r;
+    UpgradePart p;
+    for (auto [key, to] : {std::pair("what", &p.what), std::pair("version", &p.version), std::pair("before", &p.before)}) {
+      auto text = text_of(x, key, 100);
+      if (!text) return tl::unexpected(text.error());
+      if (auto ok = plain_version(*text); !ok) return ok;
+      *to = std::move(*text);
+    }
+    if (p.what.empty() || p.version.empty() || p.before.empty())
+      return bad("each of upgrade.parts needs what, version and before",
+                 R"(e.g. {"what":"driver","version":"590.44.01","before":"580.159.04"})");
+    u.parts.push_back(std::move(p));
   }
   return {};
 }
@@ -158,8 +190,9 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
   const Value* v = body.find("upgrade");
   const char* example = R"(e.g. {"verb":"upgrade","upgrade":{"what":"driver","version":"590.44.01","before":"580.159.04"}})";
   if (v == nullptr) return bad("upgrade needs to know what and which version", example);
-  const std::vector<std::string> keys = {"what",     "version", "before",      "nodes",
-                                         "canaries", "watch_s", "at_once_pct", "finish_in_s"};
+  const std::vector<std::string> keys = {"what",    "version",       "before",      "nodes", "canaries",
+                                         "watch_s", "at_once_pct",   "finish_in_s", "parts", "canary_nodes",
+                                         "apart",   "wait_for_jobs", "measured"};
   if (auto r = known_keys(*v, "upgrade", keys); !r) return tl::unexpected(r.error());
   UpgradeSpec u;
   for (auto [key, to] : {std::pair("what", &u.what), std::pair("version", &u.version), std::pair("before", &u.before)}) {
@@ -167,9 +200,19 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
     if (!text) return tl::unexpected(text.error());
     if (!text->empty()) *to = std::move(*text);
   }
-  auto nodes = text_of(*v, "nodes", 10'000);
-  if (!nodes) return tl::unexpected(nodes.error());
-  u.nodes = std::move(*nodes);
+  for (auto [key, to] :
+       {std::pair("nodes", &u.nodes), std::pair("canary_nodes", &u.canary_nodes), std::pair("apart", &u.apart)}) {
+    auto text = text_of(*v, key, 10'000);
+    if (!text) return tl::unexpected(text.error());
+    *to = std::move(*text);
+  }
+  if (auto ok = parts_of(*v, u); !ok) return tl::unexpected(ok.error());
+  for (auto [key, to] : {std::pair("wait_for_jobs", &u.wait_for_jobs), std::pair("measured", &u.measured)}) {
+    const Value* x = v->find(key);
+    if (x == nullptr || x->is_null()) continue;
+    if (x->boolean() == nullptr) return bad(fmt::format("upgrade.{} must be true or false", key));
+    *to = *x->boolean();
+  }
   const auto number = [&](const char* key, double& to, double least, double most) -> Result<void> {
     const Value* x = v->find(key);
     if (x == nullptr || x->is_null()) return {};
@@ -185,17 +228,16 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
   u.canaries = static_cast<std::uint32_t>(canaries);
   u.watch = from_seconds(watch_s);
   u.finish_in = from_seconds(finish_s);
-  if (u.what != "driver" && u.what != "firmware" && u.what != "os")
+  if (u.parts.empty() && u.what != "driver" && u.what != "firmware" && u.what != "os")
     return bad(fmt::format("upgrade.what is '{}'", printable(u.what)), "it must be driver, firmware or os");
   if (u.version.empty()) return bad("upgrade.version is missing", example);
   for (const std::string* version : {&u.version, &u.before}) {
-    const auto odd = [](char c) {
-      return !(std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._+:~-").find(c) != std::string_view::npos);
-    };
-    if (std::any_of(version->begin(), version->end(), odd))
-      return bad(fmt::format("'{}' is no version", printable(*version)), "letters, digits and . _ + : ~ - are allowed");
+    if (auto ok = plain_version(*version); !ok) return tl::unexpected(ok.error());
   }
-  if (auto ok = known_nodes(u, s); !ok) return tl::unexpected(ok.error());
+  for (const std::string* list : {&u.nodes, &u.canary_nodes}) {
+    if (auto ok = known_nodes(*list, list == &u.nodes ? "nodes" : "canary_nodes", s); !ok) return tl::unexpected(ok.error());
+  }
+  if (!u.parts.empty()) return u;  // what each goes back to is said
   const std::string most = version_of_most(s, u.what);
   if (!u.before.empty() && !most.empty() && u.before != most && u.version != most)
     return bad(fmt::format("most nodes have {} {}, by their agents' word, not {}", u.what, printable(most), printable(u.before)),

@@ -153,6 +153,7 @@ void write_node(JsonWriter& w, const Frame& f, std::uint32_t n) {
   w.object().field("id", n).field("name", spec.name);
   w.field("rack", spec.rack < s.site.racks.size() ? s.site.racks[spec.rack] : std::string());
   w.field("leaf", spec.leaf).field("pod", spec.pod).field("domain", spec.domain);
+  w.field("gpu_model", spec.gpu_model.empty() ? s.site.gpu_model : spec.gpu_model);
   w.field("state", name_of(f.faces.nodes[n])).field("condition", name_of(node.condition));
   w.field("hold", name_of(node.hold)).field("hold_reason", node.hold_reason);
   job_field(w, node.first_job());

@@ -1,0 +1,55 @@
+// One rule's expressions against the columns of a table. Nodes with the same values are judged once.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fleet/check.h"
+#include "fleet/expression.h"
+
+namespace muster::fleet {
+
+// Expressions over one list of facts.
+struct ReadRule {
+  Expression applies, wants;
+  std::vector<std::string> facts;         // of both; each once
+  std::vector<std::uint32_t> of_applies;  // of each of its facts the place in `facts`
+  std::vector<std::uint32_t> of_wants;
+  std::vector<FactKind> kinds;  // of each of `facts`
+  bool any_text = false;        // versions may be any text: they are only held against each other
+  std::vector<bool> of_part;    // whether each of `facts` is of a part
+  std::string part;             // kind of entity that it is about: "gpu", "nic"; empty: the node
+  std::string by;               // of alike: the fact whose value makes things of a kind; empty: their place
+};
+Result<ReadRule> read_rule(const FleetRule& rule, const FactBook& book);
+
+// The columns of its facts for one entity; null: no node has such a fact.
+struct Bound {
+  std::string entity;
+  std::vector<const FactColumn*> columns;  // by place in ReadRule::facts
+};
+// One for each entity that any node has; one without columns where none has.
+std::vector<Bound> bind(const FactTable& table, const ReadRule& rule);
+
+// Which nodes have the same codes in all columns: a number for each node, and of each number one node that has it.
+struct Alike {
+  std::vector<std::uint32_t> of_node;
+  std::vector<std::uint32_t> example;
+};
+Alike alike_nodes(std::span<const FactColumn* const> columns, std::size_t nodes);
+
+// Whether the node has the part: where all facts of it are unknown, it is not there, or nobody looked at any.
+bool has_part(const ReadRule& rule, const Bound& bound, std::uint32_t node);
+// Of a node without any such part: whether somebody counted, and there is none.
+bool counted_none(const FactTable& table, const ReadRule& rule, std::uint32_t node);
+std::vector<std::string> facts_of_part(const ReadRule& rule);
+
+std::vector<Known> known_of(const ReadRule& rule, const Bound& bound, std::uint32_t node, const std::string& today);
+std::vector<Known> picked(const std::vector<Known>& known, const std::vector<std::uint32_t>& places);
+
+// The word for it in a sentence: its value, "absent" or "unknown".
+std::string spoken(const Known& known);
+// {fact} replaced by its value.
+std::string filled_in(std::string_view text, const ReadRule& rule, const std::vector<Known>& known);
+
+}  // namespace muster::fleet
