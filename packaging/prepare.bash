@@ -71,24 +71,25 @@ install_packages() {
   must_configure=yes
 }
 
-install_web_packages() {
-  local stamp=build/web-packages.sha256 now major started=$SECONDS
-  if [ ! -f web/package-lock.json ]; then return; fi
+# node_packages FOLDER NAME: what FOLDER/package-lock.json asks for. Each folder's are apart from those of the page, which ships.
+node_packages() {
+  local folder=$1 name=$2 stamp=build/$2-packages.sha256 now major started=$SECONDS
+  if [ ! -f "$folder/package-lock.json" ]; then return; fi
   major=$(node --version) || die "node does not run; Muster's page needs Node 18 or newer"
   major=${major#v}
   if [ "${major%%.*}" -lt 18 ]; then die "Node $major is too old; Muster's page needs 18 or newer"; fi
-  now=$(sha256sum web/package.json web/package-lock.json)
-  if [ -d web/node_modules ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ]; then
-    say "web packages: up to date"
+  now=$(sha256sum "$folder/package.json" "$folder/package-lock.json")
+  if [ -d "$folder/node_modules" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ]; then
+    say "$name packages: up to date"
     return
   fi
-  say "web packages: npm ci"
-  if ! (cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >../build/npm.log 2>&1); then
+  say "$name packages: npm ci"
+  if ! (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) >build/npm.log 2>&1; then
     tail -n 20 build/npm.log >&2
-    die "npm ci failed in web/ (whole output: build/npm.log)"
+    die "npm ci failed in $folder/ (whole output: build/npm.log)"
   fi
   printf '%s\n' "$now" >"$stamp"
-  say "web packages: installed in $((SECONDS - started)) s"
+  say "$name packages: installed in $((SECONDS - started)) s"
 }
 
 # One compiler for each core, but no more than memory has room for: the largest file needs about 1.5 GB.
@@ -147,7 +148,8 @@ prepare() {
   mkdir -p build 2>/dev/null || die "cannot write to $PWD/build"
   if [ ! -w build ]; then die "cannot write to $PWD/build; was it made by another user? (sudo chown -R $(id -un) build)"; fi
   install_packages "$part"
-  install_web_packages
+  node_packages web web
+  if [ "$tests" = yes ]; then node_packages tests/live/fleet_emit terraform; fi
   configure "$tests"
   build "$@"
 }

@@ -45,6 +45,7 @@ Result<agent::Options> make_options(const AgentOptions& o) {
   a.job_logs = o.job_logs;
   a.job_socket = o.job_socket;
   a.nccl_ras = o.nccl_ras;
+  a.job_environments = !o.no_job_environments;
   std::error_code failed;
   std::filesystem::create_directories(a.folder, failed);
   if (failed) return tl::unexpected(file_error("make", a.folder, failed.value()));

@@ -11,7 +11,6 @@ int run_up_slurm(const UpOptions& options);
 int run_agent(const AgentOptions& options);
 int run_check(const CheckOptions& options);
 int run_doctor(const DoctorOptions& options);
-int run_fleet_emit(const FleetEmitOptions& options);
 int run_twin_run(const TwinRunOptions& options);
 int run_twin_replay(const TwinReplayOptions& options);
 int run_twin_compare(const TwinCompareOptions& options);

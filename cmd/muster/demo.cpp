@@ -115,6 +115,7 @@ int run_demo(const DemoOptions& o) {
   twin::Config& config = scene->twin;
   config.start_utc = wall_utc();
   begin_prices(config);
+  config.job_environments = true;
   config.full_scrapes = affords_full_scrapes(config.site, o.speed);
   std::unique_ptr<twin::Twin> twin;
   if ((*journal)->last_seq() > 0) {  // an earlier demo: its cluster as it was left

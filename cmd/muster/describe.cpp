@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "client.h"
 #include "commands.h"
 #include "report/document.h"
+#include "report/job_environment.h"
 #include "report/lists.h"
 #include "report/units.h"
 #include "say.h"
@@ -29,6 +31,14 @@ Result<Value> fetch(const Client& client, const DescribeOptions& o) {
               fmt::format("`muster get {} -o name` lists them", report::kNounNames[static_cast<std::size_t>(o.kind)]));
 }
 
+// What a job runs in, as its nodes told; nothing where they did not, or where the server knows of no such thing.
+std::string environment_of(const Client& client, const DescribeOptions& o) {
+  JsonWriter w;
+  w.object().field("job", o.name).end_object();
+  const auto answer = client.post("/api/v1/tools/job_environment", w.take());
+  return answer ? report::render_job_environment(*answer) : std::string();
+}
+
 }  // namespace
 
 int run_describe(const DescribeOptions& options) {
@@ -39,7 +49,9 @@ int run_describe(const DescribeOptions& options) {
   switch (options.output.format) {
     case Format::json: put(report::render_json(*item)); break;
     case Format::yaml: put(report::render_yaml(*item)); break;
-    default: put(report::describe(options.kind, *item, {.colour = colour_wanted(), .now = client->cluster_now()}));
+    default:
+      put(report::describe(options.kind, *item, {.colour = colour_wanted(), .now = client->cluster_now()}));
+      if (options.kind == Kind::jobs && options.connection.at.empty()) put(environment_of(*client, options));
   }
   return 0;
 }

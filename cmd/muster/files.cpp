@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "ingest/gunzip.h"
@@ -72,6 +73,25 @@ Result<void> write_file(const std::string& path, std::string_view text) {
   file.close();
   if (file) return {};
   return tl::unexpected(file_error("write", path, errno));
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text) {
+  std::error_code why;
+  const auto now = std::filesystem::status(path, why);
+  const bool there = std::filesystem::exists(now);
+  // A pipe or a terminal holds nothing that could be lost.
+  if (there && !std::filesystem::is_regular_file(now)) return write_file(path, text);
+  const std::string real = there ? std::filesystem::canonical(path, why).string() : path;
+  const std::string beside = fmt::format("{}.{}.tmp", real, ::getpid());
+  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  // A folder that takes no new file.
+  if (fd < 0 || real.empty()) return write_file(path, text);
+  ::close(fd);
+  auto ok = write_file(beside, text);
+  if (ok && there) std::filesystem::permissions(beside, now.permissions(), why);
+  if (ok && ::rename(beside.c_str(), real.c_str()) != 0) ok = tl::unexpected(file_error("write", path, errno));
+  if (!ok) ::unlink(beside.c_str());
+  return ok;
 }
 
 }  // namespace muster::cmd

@@ -17,5 +17,7 @@ Result<std::string> read_fabric_file(const std::string& path);
 // That it can be written, which leaves it as it was.
 Result<void> check_writable(const std::string& path);
 Result<void> write_file(const std::string& path, std::string_view text);
+// Likewise, but what was there stays until all of the new text is on the disk.
+Result<void> replace_file(const std::string& path, std::string_view text);
 
 }  // namespace muster::cmd

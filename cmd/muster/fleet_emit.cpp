@@ -2,11 +2,10 @@
 // series this version has; those for Slurm are written for a cluster.
 #include <fmt/core.h>
 
-#include <filesystem>
-
 #include "base/check.h"
 #include "commands.h"
 #include "files.h"
+#include "fleet_files.h"
 #include "ingest/embedded.h"
 #include "report/slurm_files.h"
 #include "say.h"
@@ -14,30 +13,6 @@
 
 namespace muster::cmd {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Into a folder that may hold other files, but none of these with another text: a gres.conf that is in use is not written over.
-Result<void> write_folder(const std::string& folder, const std::vector<report::TextFile>& files) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) return tl::unexpected(file_error("make", folder, failed.value()));
-  for (const report::TextFile& f : files) {
-    const std::string path = folder + "/" + f.name;
-    if (!fs::exists(path, failed)) continue;
-    const auto there = read_file(path);
-    if (!there) return tl::unexpected(there.error());
-    if (*there != f.text)
-      return fail(Code::conflict, fmt::format("{} is there already and differs: nothing was written", path),
-                  "name a new folder, compare, and copy what you want");
-  }
-  for (const report::TextFile& f : files) {
-    const std::string path = folder + "/" + f.name;
-    if (auto ok = write_file(path, f.text); !ok) return ok;
-    if (f.program) fs::permissions(path, fs::perms(0755), failed);
-  }
-  return {};
-}
 
 void say_next(const std::string& folder, const report::SlurmWishes& w) {
   say(fmt::format("written    {} for {}", folder, w.folder));
@@ -74,15 +49,21 @@ int emit_slurm(const FleetEmitOptions& o) {
 
 int run_fleet_emit(const FleetEmitOptions& o) {
   if (o.what == EmittedFile::slurm) return emit_slurm(o);
+  const bool of_facts = o.what >= EmittedFile::ansible;
   const std::pair<const char*, const std::string&> of_slurm[] = {{"--cluster", o.cluster},
                                                                  {"--partition", o.partition},
                                                                  {"--hardware", o.hardware},
                                                                  {"--folder", o.folder},
                                                                  {"--heartbeat", o.heartbeat}};
   for (const auto& [flag, value] : of_slurm) {
-    if (!value.empty())
-      return say_error({Code::bad_input, fmt::format("{} is for slurm: this file is the same for every cluster", flag), ""});
+    if (value.empty() || (of_facts && &value == &o.cluster)) continue;
+    if (of_facts)
+      return say_error({Code::bad_input, fmt::format("{} is for slurm: {} is made of facts", flag, name_of(o.what)), ""});
+    return say_error({Code::bad_input, fmt::format("{} is for slurm: this file is the same for every cluster", flag), ""});
   }
+  if (of_facts) return emit_difference(o);
+  if (!o.facts.files.empty() || !o.facts.set.empty() || !o.declared.empty())
+    return say_error({Code::bad_input, fmt::format("{} is the same for every fleet: it takes no facts", name_of(o.what)), ""});
   const char* path = o.what == EmittedFile::prometheus ? "emit/prometheus_rules.yaml"
                      : o.what == EmittedFile::grafana  ? "emit/grafana.json"
                                                        : "emit/dcgm_counters.csv";

@@ -19,6 +19,7 @@
 #include "explain_tool.h"
 #include "goodput_tool.h"
 #include "ingest/json.h"
+#include "job_environment_tool.h"
 #include "job_tools.h"
 #include "journal_past.h"
 #include "plan_tool.h"
@@ -59,6 +60,7 @@ struct Faces {
   JobStepsTool job_steps;
   JobRanksTool job_ranks;
   DiagnoseJobTool diagnose_job;
+  JobEnvironmentTool job_environment;
   AuditTool audit;
   WeekTool week;
   WhatIfTool whatif;
@@ -81,6 +83,7 @@ struct Faces {
         job_steps(console, past, timeline),
         job_ranks(console, past),
         diagnose_job(console, past),
+        job_environment(o.journal),
         audit(o.journal),
         week(o.journal),
         whatif(o.journal, console, o.world),
@@ -107,6 +110,7 @@ struct Faces {
     tools["job_steps"] = &job_steps;
     tools["job_ranks"] = &job_ranks;
     tools["diagnose_job"] = &diagnose_job;
+    tools["job_environment"] = &job_environment;
     tools["audit"] = &audit;
     tools["week"] = &week;
     tools["whatif"] = &whatif;

@@ -18,7 +18,7 @@ struct Dispatch {
   int operator()(const AgentOptions& o) const { return run_agent(o); }
   int operator()(const CheckOptions& o) const { return run_check(o); }
   int operator()(const DoctorOptions& o) const { return run_doctor(o); }
-  int operator()(const FleetEmitOptions& o) const { return run_fleet_emit(o); }
+  int operator()(const FleetCommand& o) const { return run_fleet(o); }
   int operator()(const PauseOptions& o) const { return run_pause(o); }
   int operator()(const ResumeOptions& o) const { return run_resume(o); }
   int operator()(const TopOptions& o) const { return run_top(o); }

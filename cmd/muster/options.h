@@ -12,7 +12,9 @@
 #include "base/result.h"
 #include "collective_options.h"
 #include "design/cluster.h"
+#include "connection.h"
 #include "fabric_options.h"
+#include "fleet_options.h"
 #include "model/collective.h"
 #include "model/upgrade.h"
 #include "options_tune_doctor.h"
@@ -58,16 +60,6 @@ struct UpOptions {
   bool kubernetes = false;  // not there yet; run_up says so
 };
 
-// Files for other programs, so that they show and collect what Muster uses.
-enum class EmittedFile { prometheus, grafana, dcgm_counters, slurm };
-struct FleetEmitOptions {
-  EmittedFile what = EmittedFile::prometheus;
-  std::string out;  // file, of slurm a folder; empty: stdout
-  // Of slurm alone; empty: not given.
-  std::string cluster;                                 // preset or file
-  std::string partition, hardware, folder, heartbeat;  // report::SlurmWishes
-};
-
 struct AgentOptions {
   std::string kernel_log = "/dev/kmsg";
   bool trust_kernel_log = false;          // a file that only the kernel writes
@@ -84,6 +76,7 @@ struct AgentOptions {
   std::vector<std::string> job_logs;  // patterns of paths
   std::string job_socket;             // empty: none
   std::string nccl_ras;               // HOST:PORT; empty: not asked
+  bool no_job_environments = false;   // what jobs run in is not looked at
   bool once = false;
   report::Format format = report::Format::table;  // table or json, with `once`
 };
@@ -196,13 +189,6 @@ struct BenchOpenbOptions {
 };
 
 // How a client command finds the server.
-struct Connection {
-  std::string server;      // "http://127.0.0.1:7070"; empty: the unix socket in the state directory
-  std::string state;       // state directory; empty: the default
-  std::string token_file;  // with --server; empty: $MUSTER_TOKEN
-  std::string at;          // the moment that is asked about, in UTC; empty: now
-};
-
 struct PlanOptions {
   std::string model;
   std::string cluster;    // or gpu and gpus
@@ -601,7 +587,7 @@ struct ShowText {
 
 using Command =
     std::variant<ShowText, WhatIfOptions, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions,
-                 FleetEmitOptions, PauseOptions, ResumeOptions, TopOptions, GoodputOptions, TimelineOptions, AuditOptions,
+                 FleetCommand, PauseOptions, ResumeOptions, TopOptions, GoodputOptions, TimelineOptions, AuditOptions,
                  ReportOptions, GetOptions,
                  DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
                  TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions,

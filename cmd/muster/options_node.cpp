@@ -19,7 +19,7 @@ void Parser::add_agent() {
         "File with the agents' token: agent-token in the controller's state directory [$MUSTER_TOKEN]", o.token_file,
         {WordKind::file, {}});
   words(sub, "--node", "NAME", "This node's name in the cluster file [host name]", o.node, {WordKind::node, {}}, 255);
-  value(sub, "--listen", "ADDRESS", "Serve /metrics at ADDRESS:PORT, or none [127.0.0.1:9400]",
+  value(sub, "--listen", "ADDRESS", "Serve /metrics and /facts (for muster fleet) at ADDRESS:PORT, or none [127.0.0.1:9400]",
         [&o](const std::string& s) { o.listen = checked(parse_exporter_listen(s)); });
   words(sub, "--spool", "DIR", "Folder for what waits while the controller is away [/var/lib/muster-agent]", o.spool,
         {WordKind::directory, {}}, 90);
@@ -64,6 +64,8 @@ void Parser::add_agent() {
           throw BadValue{{Code::bad_input, "--nccl-ras must be HOST:PORT, is \"" + s + "\"", "NCCL listens at 127.0.0.1:28028"}};
         o.nccl_ras = s;
       });
+  flag(sub, "--no-job-environments", o.no_job_environments,
+       "Do not look at what jobs here run in: libraries, images, variables (docs/fleet/runs.md)");
   words(sub, "--nvml", "FILE", "NVIDIA's management library [libnvidia-ml.so.1]", o.nvml, {WordKind::file, {}});
   flag(sub, "--once", o.once, "Ask every probe once, print what they say, and end");
   add_format(sub, o.format, {Format::table, Format::json});
@@ -116,36 +118,6 @@ void Parser::add_live(CLI::App* sub) {
   server("--remote-write", "Push Muster's own series there, e.g. http://head:9090/api/v1/write", o.remote_write);
   server("--page-url", "Where people reach Muster's page, for links in alerts [http://127.0.0.1:PORT]", o.page_url);
   for (const char* flag : {"--scrape", "--prometheus-token-file"}) sub->get_option(flag)->group(kLive);
-}
-
-void Parser::add_fleet() {
-  auto* fleet = command(app_, "fleet", "Files for the programs around a cluster", kRun);
-  auto* emit = command(*fleet, "emit", "Print a file for another program, made for what Muster measures and finds", nullptr,
-                       "  muster fleet emit prometheus -o /etc/prometheus/muster_rules.yml\n"
-                       "  muster fleet emit dcgm-counters > counters.csv     for dcgm-exporter -f counters.csv\n"
-                       "  muster fleet emit slurm --cluster mine.yaml --hardware \"$(ssh n001 slurmd -C)\" -o slurm/");
-  FleetEmitOptions& o = fleet_emit_;
-  choice(emit, "FILE", "FILE",
-         "prometheus (alert and recording rules), grafana (dashboard), dcgm-counters, or slurm (its files for a cluster)",
-         {"prometheus", "grafana", "dcgm-counters", "slurm"}, [&o](std::size_t i) { o.what = static_cast<EmittedFile>(i); })
-      ->required();
-  words(emit, "-o,--output", "FILE", "Write to this file instead of stdout; of slurm, into this folder", o.out,
-        {WordKind::file, {}});
-  add_cluster(emit, o.cluster)->group(kSlurm);
-  const auto path = [&](const char* name, const char* about, std::string& target) {
-    value(emit, name, "PATH", about, [&target, name](const std::string& s) {
-      target = checked(parse_plain_path(name, s));
-    })->group(kSlurm);
-  };
-  value(emit, "--partition", "NAME", "The partition of all nodes, placed by Muster [batch]", [&o](const std::string& s) {
-    o.partition = checked(parse_plain_name("--partition", s));
-  })->group(kSlurm);
-  words(emit, "--hardware", "WORDS",
-        "Cores and memory of each node, as `slurmd -C` prints them on one; without it they are left out", o.hardware);
-  emit->get_option("--hardware")->group(kSlurm);
-  path("--folder", "Where slurm.conf lies and these files will [/etc/slurm]", o.folder);
-  path("--heartbeat", "Muster's heartbeat, as in its Slurm file [/run/muster/heartbeat]", o.heartbeat);
-  chosen(emit, o);
 }
 
 }  // namespace muster::cmd

@@ -256,6 +256,11 @@ class Parser {
   void chosen(CLI::App* sub, T& options) {
     sub->callback([this, &options] { command_ = options; });
   }
+  // The same of one that stands within a group of commands.
+  template <class T>
+  void sub_chosen(CLI::App* sub, T& options) {
+    sub->callback([this, &options] { command_ = FleetCommand(options); });
+  }
 
   void add_demo();
   void add_twin();
@@ -304,6 +309,20 @@ class Parser {
   void add_live(CLI::App* sub);
   void add_doctor();
   void add_fleet();
+  void add_fleet_facts(CLI::App& fleet);
+  void add_fleet_judged(CLI::App& fleet);
+  void add_fleet_compared(CLI::App& fleet);
+  void add_fleet_diff(CLI::App& fleet);
+  void add_performance(CLI::App* sub, std::string& target, bool needed);
+  void add_declared(CLI::App* sub, std::string& target);
+  void add_fleet_done(CLI::App& fleet);
+  void add_provision_check(CLI::App& provision);
+  void add_fleet_upgrade(CLI::App& fleet);
+  void add_fleet_emit(CLI::App& fleet);
+  void add_fleet_rules(CLI::App* sub, std::string& target);
+  void add_bench_fleet(CLI::App& bench);
+  void add_facts(CLI::App* sub, FactsChoice& facts, bool required);
+  void add_many(CLI::App* sub, const char* names, const char* type, const char* about, Words& target, Word word = {});
   void add_agent();
   void add_check();
   void add_pause(bool pause);
@@ -343,7 +362,19 @@ class Parser {
   AgentOptions agent_;
   CheckOptions check_;
   DoctorOptions doctor_;
-  FleetEmitOptions fleet_emit_;
+  struct {
+    FleetProbeOptions probe;
+    FleetInventoryOptions inventory;
+    FleetCheckOptions check;
+    FleetRulesOptions rules;
+    FleetDriftOptions drift;
+    FleetExplainOptions explain;
+    FleetDiffOptions diff, diff_jobs;
+    FleetProvisionOptions provision, join, provision_check;
+    FleetUpgradeOptions upgrade;
+    FleetEmitOptions emit;
+    BenchFleetOptions bench;
+  } fleet_;
   PauseOptions pause_;
   ResumeOptions resume_;
   std::array<GetOptions, 9> get_;

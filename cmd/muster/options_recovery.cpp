@@ -41,10 +41,9 @@ void Parser::add_runbook() {
                     "  muster runbook check ours.yaml");
   several(check, runbook_check_, "FILE", "Files", {WordKind::file, {}});
   chosen(check, runbook_check_);
-  auto* diff =
-      add(runbook_diff_, RunbookOptions::What::diff, "diff",
-          "In what the runbooks of two policies differ, groups of nodes included; exit code 6: they do",
-          "  muster runbook diff default ours.yaml\n  muster runbook diff last-week.yaml ours.yaml -o json");
+  auto* diff = add(runbook_diff_, RunbookOptions::What::diff, "diff",
+                   "In what the runbooks of two policies differ, groups of nodes included; exit code 6: they do",
+                   "  muster runbook diff default ours.yaml\n  muster runbook diff last-week.yaml ours.yaml -o json");
   several(diff, runbook_diff_, "POLICY", "Two policies: names or files", {WordKind::file, preset_policy_names()});
   chosen(diff, runbook_diff_);
 }
@@ -120,13 +119,18 @@ void Parser::add_bench_upgrade(CLI::App& bench) {
                       "A rolling driver upgrade of a busy cluster, beside the same hours without it. Exit 6: a bound is not kept",
                       nullptr,
                       "  muster bench upgrade                     2,048 GPUs, 20 seeds\n"
-                      "  muster bench upgrade --bad               the version hangs GPUs: it must be stopped at the canaries");
+                      "  muster bench upgrade --bad               the version hangs GPUs: it must be stopped at the canaries\n"
+                      "  muster bench upgrade --wait-for-jobs --gpus 16384 --seeds 1     no job is stopped: how long it takes");
   auto& o = bench_upgrade_;
   o.twin.gpus = 2048;
   add_twin_choice(sub, o.twin);
   value(sub, "--seeds", "N", "Histories, each of another seed [20]",
         [&o](const std::string& s) { o.seeds = checked(parse_count("--seeds", s, 1, 10'000)); });
-  flag(sub, "--bad", o.bad, "The new version hangs GPUs some minutes after it was installed");
+  flag(sub, "--bad", o.bad,
+       "The new version hangs GPUs some minutes after it was installed; with --wait-for-jobs: nodes do not come up with it");
+  flag(sub, "--wait-for-jobs", o.spec.wait_for_jobs,
+       "As planned by muster fleet upgrade: nodes wait for their jobs, each is measured before and after, no job spans both "
+       "versions");
   add_upgrade_spec(sub, o.spec);
   add_format(sub, o.format, {Format::table, Format::json});
   add_progress(sub, o.progress);

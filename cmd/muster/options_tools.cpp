@@ -205,6 +205,7 @@ void Parser::add_bench() {
   add_bench_upgrade(*bench);
   add_bench_accuracy(*bench);
   add_bench_accept(*bench);
+  add_bench_fleet(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {

@@ -39,6 +39,11 @@ constexpr std::array kTimeline = {
 };
 constexpr std::array kJobSteps = {kJob, kFrom, kMoment};
 constexpr std::array kOneJob = {kJob, kMoment};
+constexpr std::array kEnvironment = {
+    ToolField{"job", Kind::text, "its number; \"17_3\" is member 3 of an array, \"17.2\" its second attempt", true},
+    ToolField{"against", Kind::text, "another run: answers with what differs"},
+    ToolField{"all", Kind::yes, "true: also what is the same"},
+};
 constexpr std::array kAudit = {ToolField{"at", Kind::time, "as it was known then; left out: now"}};
 constexpr std::array kWeek = {kFrom, kTo};
 constexpr std::array kPlan = {
@@ -123,6 +128,7 @@ const std::array kSheets = {
     Named{"goodput", {"where GPU-hours went, from installed to useful, by cause, account, queue or job", kGoodput}},
     Named{"incident_report", {"the report of one incident, however old, from the journal", kIncident}},
     Named{"inject", {"breaks something in a simulated cluster; answers with the number of the fault", kInject}, true},
+    Named{"job_environment", {"what a job ran in, by its nodes' word, and what changed between two runs", kEnvironment}},
     Named{"job_ranks", {"the ranks of a job against each other", kOneJob}},
     Named{"job_steps", {"how long the steps of a job take, and when that changed", kJobSteps}},
     Named{"plan", {"the fastest ways to spread a training run over a cluster", kPlan}},

@@ -30,6 +30,7 @@ int run_twin_run(const TwinRunOptions& o) {
   }
   trial::RunOptions run;
   run.twin = std::move(scene->twin);
+  run.twin.job_environments = true;
   run.policy = run.must_hold = scene->policy;
   run.length = from_seconds(o.days * 86400);
   run.snapshots = !o.journal.empty();

@@ -59,6 +59,7 @@ int run_twin_serve(const TwinServeOptions& o) {
   if (!scene) return say_error(scene.error());
   OrdersLog log;
   if (auto r = log.open_file(o.orders_log); !r) return say_error(r.error());
+  scene->twin.job_environments = true;
   scene->twin.full_scrapes = affords_full_scrapes(scene->twin.site, o.speed);
   twin::Twin twin(scene->twin);
   const std::string simulation = fmt::format("weather x{:g}, speed x{:g}, seed {}", o.twin.weather, o.speed, o.twin.seed);

@@ -72,7 +72,7 @@ USAGE = [
     ('agent --nccl-ras 127.0.0.1:99999', '--nccl-ras must be HOST:PORT'),
     ('agent --nccl-ras http://127.0.0.1:28028', '--nccl-ras must be HOST:PORT'),
     ('doctor', '--slurm is required'),
-    ('fleet', 'needs one of: emit'),
+    ('fleet', 'needs one of: probe, inventory'),
     ('fleet emit', 'FILE is required'),
     ('fleet emit grafna', 'did you mean grafana?'),
     ('fleet emit slurm', 'name the cluster: --cluster'),

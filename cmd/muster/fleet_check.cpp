@@ -1,0 +1,153 @@
+// muster fleet check: versions that do not go together, and settings that matter.
+#include "report/fleet_check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/node_list.h"
+#include "base/text.h"
+#include "files.h"
+#include "fleet/causes.h"
+#include "fleet/check.h"
+#include "fleet_facts.h"
+#include "fleet_held.h"
+#include "fleet_options.h"
+#include "fleet_rule_set.h"
+#include "ingest/fact_book.h"
+#include "ingest/fleet_rules.h"
+#include "say.h"
+
+namespace muster::cmd {
+namespace {
+
+constexpr int kFindings = 6;
+
+// Node lists, one job a line; what stands before a colon is the job's name.
+Result<std::vector<std::vector<std::uint32_t>>> read_jobs(const std::string& file, const FactTable& facts) {
+  std::vector<std::vector<std::uint32_t>> out;
+  if (file.empty()) return out;
+  const auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  int line = 0;
+  for (std::string_view row : split(*text, '\n')) {
+    ++line;
+    row = trim(row);
+    if (row.empty() || row.front() == '#') continue;
+    const auto colon = row.find(':');
+    if (colon != std::string_view::npos) row = trim(row.substr(colon + 1));
+    const auto names = expand_node_list(row);
+    if (!names) return fail(Code::bad_input, fmt::format("{}:{}: {}", file, line, names.error().what), names.error().next);
+    std::vector<std::uint32_t> nodes;
+    for (const std::string& name : *names) {
+      const std::ptrdiff_t at = facts.find_node(name);
+      if (at < 0)
+        return fail(Code::bad_input, fmt::format("{}:{}: there are no facts of {}", file, line, printable(name)),
+                    "name only nodes of the facts");
+      nodes.push_back(static_cast<std::uint32_t>(at));
+    }
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    out.push_back(std::move(nodes));
+  }
+  return out;
+}
+
+bool is_day(const std::string& s) {
+  if (s.size() != 10 || s[4] != '-' || s[7] != '-') return false;
+  const auto year = parse_uint(s.substr(0, 4)), month = parse_uint(s.substr(5, 2)), day = parse_uint(s.substr(8, 2));
+  if (!year || !month || !day || *month < 1 || *month > 12 || *day < 1) return false;
+  const bool leap = (*year % 4 == 0 && *year % 100 != 0) || *year % 400 == 0;
+  constexpr unsigned kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return *day <= kDays[*month - 1] + (leap && *month == 2 ? 1U : 0U);
+}
+
+// The day that the facts are of, where nobody names one: the newest of them.
+Result<std::string> day_of(const std::string& given, const FactTable& facts) {
+  if (!given.empty()) {
+    if (is_day(given)) return given;
+    return fail(Code::bad_input, fmt::format("--today must be a day such as 2026-11-19, is \"{}\"", printable(given)));
+  }
+  Time newest;
+  for (const FactNode& n : facts.nodes()) newest = std::max(newest, n.at);
+  return newest.ns == 0 ? std::string() : render_utc(newest).substr(0, 10);
+}
+
+// What settings were measured to cost: none where nothing was measured.
+Result<std::vector<fleet::SettingEffect>> effects_of(const FactTable& facts, const std::string& file) {
+  std::vector<fleet::SettingEffect> out;
+  if (file.empty()) return out;
+  const auto performance = load_performance(file);
+  if (!performance) return tl::unexpected(performance.error());
+  const fleet::Explanation told = fleet::explain_slow(facts, fact_book(), *performance, {});
+  for (const fleet::MeasuredEffect& e : fleet::measured_effects(told)) {
+    const FactColumn& c = facts.columns()[e.fact.column];
+    const bool absent = e.fact.code == kFactAbsent;
+    out.push_back({c.entity, c.key, absent ? std::string() : c.values[e.fact.code - kFirstValue], absent, 100 * e.effect, e.p});
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<FleetRule>> rule_set(const std::string& site_file, const std::vector<std::string>& only) {
+  std::vector<FleetRule> rules = fleet_rules();
+  if (!site_file.empty()) {
+    const auto text = read_file(site_file);
+    if (!text) return tl::unexpected(text.error());
+    auto own = read_fleet_rules(*text, site_file);
+    if (!own) return tl::unexpected(own.error());
+    if (auto ok = fleet::validate_rules(*own, fact_book()); !ok) return tl::unexpected(ok.error());
+    for (FleetRule& r : *own) {
+      const auto same = [&](const FleetRule& x) { return x.id == r.id; };
+      if (const auto it = std::find_if(rules.begin(), rules.end(), same); it != rules.end())
+        *it = std::move(r);
+      else
+        rules.push_back(std::move(r));
+    }
+  }
+  if (only.empty()) return rules;
+  std::vector<FleetRule> out;
+  for (const std::string& id : only) {
+    const auto it = std::find_if(rules.begin(), rules.end(), [&](const FleetRule& r) { return lower(r.id) == lower(id); });
+    if (it == rules.end())
+      return fail(Code::not_found, fmt::format("there is no rule {}", printable(id)), "muster fleet rules lists them");
+    out.push_back(*it);
+  }
+  return out;
+}
+
+int run_fleet_check(const FleetCheckOptions& o) {
+  const auto rules = rule_set(o.rules, o.only);
+  if (!rules) return say_error(rules.error());
+  const auto facts = load_facts(o.facts);
+  if (!facts) return say_error(facts.error());
+  fleet::CheckOptions options;
+  auto today = day_of(o.today, *facts);
+  if (!today) return say_error(today.error());
+  options.today = std::move(*today);
+  auto jobs = read_jobs(o.jobs, *facts);
+  if (!jobs) return say_error(jobs.error());
+  options.jobs = std::move(*jobs);
+  auto effects = effects_of(*facts, o.performance);
+  if (!effects) return say_error(effects.error());
+  options.effects = std::move(*effects);
+
+  const fleet::Verdicts verdicts = fleet::check_rules(*facts, fact_book(), *rules, options);
+  report::FleetChecked checked{*facts, *rules, verdicts, RuleSeverity::warn, o.unknown};
+  // A rule that was asked for by name is shown whatever its severity.
+  checked.least = o.only.empty() ? (o.least == "error"  ? RuleSeverity::error
+                                    : o.least == "info" ? RuleSeverity::info
+                                                        : RuleSeverity::warn)
+                                 : RuleSeverity::info;
+  switch (o.format) {
+    case report::Format::json: put(report::fleet_check_json(checked)); break;
+    case report::Format::jsonl: put(report::fleet_check_jsonl(checked)); break;
+    case report::Format::csv: put(report::render_csv(report::fleet_check_table(checked), true)); break;
+    default: put(report::render_fleet_check(checked, colour_wanted()));
+  }
+  const int written = finish_output();
+  return written != 0 ? written : report::any_broken(checked) ? kFindings : 0;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""muster fleet upgrade: a plan by the rules, what it refuses, what it does not know; and a demo that carries it out."""
+import json
+import os
+
+from checks import STATE, check, environment, finish, run
+from fleet_lines import line
+from upgrading import Demo
+
+env = environment()
+facts = f'{STATE}/upgrade_facts.jsonl'
+
+
+def write(nodes, **values):
+    """Facts of that many nodes of the demo: all alike."""
+    with open(facts, 'w') as f:
+        for n in range(1, nodes + 1):
+            mine = {'node.product': 'DGXH100', 'driver.loaded': '580.105.08', 'libcuda.version': '580.105.08',
+                    'driver.on_disk': '580.105.08', 'libnvidia_ml.version': '580.105.08',
+                    'fabricmanager.version': '580.105.08', 'libnvidia_nscq.version': None, 'imex.version': None, **values}
+            f.write(line(f'node{n:03d}', **mine))
+
+
+def write_cluster(names):
+    with open(cluster, 'w') as f:
+        f.write('name: mine\nnodes:\n')
+        for k, name in enumerate(names):
+            name, rack = name if isinstance(name, tuple) else (name, f'r{k // 4}')
+            f.write(f'  - {{name: {name}, rack: {rack}, leaf: leaf-a}}\n')
+
+
+def plan(*args, expected=0):
+    ran = run('fleet', 'upgrade', facts, '--cluster', cluster, *args, '-o', 'json', env=env)
+    check(ran.code == expected, f'{args}: exit {expected}', ran)
+    return json.loads(ran.out or '{}')
+
+
+cluster = f'{STATE}/upgrade_cluster.yaml'
+write_cluster([f'node{n:03d}' for n in range(1, 9)])
+write(8)
+p = plan('--to', 'driver=580.159.04')
+check([x['what'] for x in p['parts']] == ['driver', 'fabricmanager'], 'fabric manager moves with the driver', p)
+check(p['parts'][1]['added'] and p['parts'][1]['rule'] == 'C027' and 'gpu-operator' in p['parts'][1]['source'],
+      'and it says by which rule, from where', p)
+check(p['parts'][0]['before'] == '580.105.08', 'what to go back to', p)
+check(p['upgrade']['wait_for_jobs'] and p['upgrade']['measured'], 'it waits for jobs and measures', p)
+check(p['canaries'] == p['upgrade']['canaries'] == 3 and p['canaries'] + sum(w['count'] for w in p['waves']) == 8,
+      'canaries and waves are everybody, and the controller is told the same number', p)
+check(not any('nodes' in w for w in p['waves']), 'which nodes a wave has is not promised', p)
+words = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', env=env)
+check('canaries' in words.out and 'fabricmanager' in words.out and 'added' in words.out, 'in words', words)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'divers=1', env=env)
+check(ran.code == 2 and 'did you mean driver?' in ran.err, 'a word that is nothing to upgrade', ran)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=1; rm', env=env)
+check(ran.code == 2 and 'no version' in ran.err, 'a version is a word', ran)
+for odd in ['driver=garbage', 'driver=latest', 'driver=580', 'driver=v580.159.04', 'nccl=banana', 'kernel=garbage']:
+    ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', odd, env=env)
+    check(ran.code == 2 and 'is no version of' in ran.err, f'{odd}: no version', ran)
+ran = run('fleet', 'upgrade', facts, '--to', 'driver=580.159.04', env=env)
+check(ran.code == 2 and '--cluster' in ran.err, 'no cluster: how it is used', ran)
+for many in ['5', '9']:
+    ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--canaries', many, env=env)
+    check(ran.code == 2 and 'more than half' in ran.err, 'most nodes cannot go first', ran)
+p = plan('--to', 'driver=580.159.04', '--canaries', '4')
+check(p['canaries'] == p['upgrade']['canaries'] == 4 and [w['count'] for w in p['waves']] == [4], 'four of eight', p)
+p = plan('--to', 'driver=580.105.08')
+check(p['nothing_to_do'] and p['upgrade'] is None, 'all have it: nothing to do', p)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.105.08', '--start', '--yes', env=env)
+check(ran.code == 0 and 'nothing to do' in ran.err, 'and nothing is begun', ran)
+p = plan('--to', 'driver=580.82.07', expected=6)
+check('a downgrade' in p['refused'][0]['says'] and '580.105.08' in p['refused'][0]['says'], 'a downgrade is refused', p)
+p = plan('--to', 'driver=580.82.07', '--allow-downgrade')
+check(not p['refused'] and any('a downgrade' in x for x in p['notes']), 'and with --allow-downgrade it is said', p)
+p = plan('--to', 'fabricmanager=580.159.04')
+check([x['what'] for x in p['parts']] == ['driver', 'fabricmanager'], 'the driver moves with fabric manager', p)
+write(8, **{'gpu.count': '8'})
+p = plan('--to', 'driver=999.1.1', expected=6)
+check(p['unknown'][0]['rule'] == 'C096', 'a branch that nobody knows', p)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=999.1.1', '--start', '--yes', env=env)
+check(ran.code == 7 and 'no branch' in ran.err, 'is not begun', ran)
+write(8, **{'driver.loaded': '580.105.08; reboot'})
+p = plan('--to', 'driver=580.159.04', expected=6)
+check('no version' in p['refused'][0]['says'], 'what the facts call a version may be none', p)
+write(8, **{'slurm.slurmd': '24.05.1'})
+p = plan('--to', 'slurmctld=25.05.1', '--set', 'slurm.slurmctld=24.05.1', expected=6)
+check(not p['nodes'] and 'slurmdbd, then slurmctld' in p['refused'][0]['next'], 'slurmctld is not of compute nodes', p)
+p = plan('--to', 'slurm=25.05.1', '--set', 'slurm.slurmctld=24.05.1', '--set', 'slurm.slurmdbd=25.05.1', expected=6)
+check(any(x['rule'] == 'C077' for x in p['refused']), 'slurmd is not newer than slurmctld', p)
+plan('--to', 'slurm=25.05.1', '--set', 'slurm.slurmctld=25.05.1', '--set', 'slurm.slurmdbd=25.05.1')
+p = plan('--to', 'slurm=25.05.1', expected=6)
+check(any('slurm.slurmctld' in x['missing'] for x in p['unknown']), 'nobody said which slurmctld: unknown', p)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'slurm=25.05.1', '--start', '--yes', env=env)
+check(ran.code == 7 and '--set slurm.slurmctld=' in ran.err, 'and how it is said', ran)
+
+write(8, **{'cuda.toolkit': '13.0', 'cuda.compat': None})
+p = plan('--to', 'driver=570.172.08', expected=6)
+why = [x for x in p['refused'] if x['rule'] == 'C001']
+check(why and 'docs.nvidia.com' in why[0]['source'], 'CUDA 13 needs a newer one: refused', p)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=570.172.08', '--start', '--yes', env=env)
+check(ran.code == 7 and 'not begun' not in ran.out and 'refuse' in ran.err, 'and not begun', ran)
+
+write(8, **{'nccl.system': '2.27.5'})
+p = plan('--to', 'nccl=2.28.9')
+check(p['apart'][0]['rule'] == 'C036' and 'C036' in p['upgrade']['apart'], 'another NCCL keeps jobs apart', p)
+
+with open(facts, 'w') as f:
+    for n in range(1, 9):
+        f.write(json.dumps({'node': f'node{n:03d}', 'facts': {'driver.loaded': '580.105.08'}}) + '\n')
+p = plan('--to', 'driver=580.159.04', expected=6)
+check(any('fabricmanager' in x['says'] for x in p['unknown']), 'what nobody looked at is said to be unknown', p)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--start', '--yes', env=env)
+check(ran.code != 0 and 'not known' in ran.err and '--set' in ran.err, 'and blocks the start', ran)
+
+# A demo carries it out.
+state = f'{STATE}/fleet_upgrade.state'
+demo = Demo(state)
+ask, status, wait = demo.ask, demo.status, demo.wait
+
+
+try:
+    check(wait(lambda: ask('get', 'nodes').code == 0), 'the demo runs')
+    listed = json.loads(ask('get', 'nodes', '-o', 'json').out)['items']
+    names = [x['name'] for x in listed]
+    with open(facts, 'w') as f:
+        for name in names:
+            f.write(line(name, driver__loaded='580.105.08', driver__on_disk='580.105.08', libcuda__version='580.105.08',
+                         libnvidia_ml__version='580.105.08', fabricmanager__version='580.105.08'))
+    write_cluster(names)
+    begin = ('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--start', '--yes', '--state', state)
+    ran = run(*begin, env=env)
+    check(ran.code == 7 and 'not the cluster that Muster runs' in ran.err, 'a cluster file of another cluster', ran)
+    write_cluster([(x['name'], x['rack']) for x in listed])
+    out = f'{STATE}/plan.json'
+    ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--at-once', '25', '--watch', '5m',
+              '--canaries', '1', '--out', out, '--start', '--yes', '--state', state, env=env)
+    check(ran.code == 0 and 'begun' in ran.err and os.path.exists(out), 'begun', ran)
+    told = ask('upgrade', 'status').out
+    check('driver 580.159.04 (before: 580.105.08), fabricmanager 580.159.04' in told, 'the status names all parts', told)
+    s = status()
+    check([x['what'] for x in s['parts']] == ['driver', 'fabricmanager'] and s['wait_for_jobs'], 'the controller has the plan', s)
+    check(wait(lambda: status().get('installed', 0) >= 1), 'a canary has it', status())
+    acts = json.loads(ask('get', 'actions', '-o', 'json').out)['items']
+    check(any(a.get('verb') == 'test_node' for a in acts), 'nodes are measured')
+finally:
+    demo.end()
+finish()
