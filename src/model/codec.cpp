@@ -228,11 +228,11 @@ Result<T> decode(std::string_view what, const Value& v) {
 
 template <std::size_t I = 0>
 Result<Body> decode_as(std::size_t index, const Value& v) {
-  if constexpr (I == std::variant_size_v<Body>) {
+  if constexpr (I == std::variant_size_v<AnyBody>) {
     return fail(Code::corrupt, "unknown event type");
   } else {
     if (index != I) return decode_as<I + 1>(index, v);
-    auto r = decode<std::variant_alternative_t<I, Body>>(kBodyNames[I], v);
+    auto r = decode<std::variant_alternative_t<I, AnyBody>>(kBodyNames[I], v);
     if (!r) return tl::unexpected(r.error());
     Body b(std::move(*r));
     name_runbooks(b);

@@ -6,6 +6,13 @@
 
 namespace muster {
 
+State::State() = default;
+State::State(const State&) = default;
+State::State(State&&) noexcept = default;
+State& State::operator=(const State&) = default;
+State& State::operator=(State&&) noexcept = default;
+State::~State() = default;
+
 bool placeable(const State& s, NodeId id) {
   const NodeState& n = s.nodes[id.v];
   if (n.condition != NodeCondition::up || n.hold != Hold::none) return false;

@@ -146,6 +146,14 @@ struct Totals {
 constexpr Duration kEngineRetry = minutes(5);  // how often an engine that is away is tried again
 
 struct State {
+  // Compiled once, in state.cpp: so many maps take seconds in each file that copies or destroys a state.
+  State();
+  State(const State&);
+  State(State&&) noexcept;
+  State& operator=(const State&);
+  State& operator=(State&&) noexcept;
+  ~State();
+
   // Journal position
   std::uint64_t seq = 0;
   std::uint64_t turn = 0;

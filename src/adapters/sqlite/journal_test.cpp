@@ -58,11 +58,11 @@ struct Filler {
 
 template <std::size_t I = 0>
 Body body_of_kind(std::size_t kind, Prng& rng) {
-  if constexpr (I == std::variant_size_v<Body>) {
+  if constexpr (I == std::variant_size_v<AnyBody>) {
     return Body{};
   } else {
     if (kind != I) return body_of_kind<I + 1>(kind, rng);
-    std::variant_alternative_t<I, Body> b;
+    std::variant_alternative_t<I, AnyBody> b;
     Filler{rng}.fill(b);
     return b;
   }
@@ -76,7 +76,7 @@ std::vector<Event> some_events(std::uint64_t first, std::size_t n) {
     e.seq = first + i;
     e.source = {"boot", "engine", e.seq};
     e.utc = Time{1'700'000'000'000'000'000 + static_cast<std::int64_t>(e.seq)};
-    e.body = body_of_kind(e.seq % std::variant_size_v<Body>, rng);
+    e.body = body_of_kind(e.seq % std::variant_size_v<AnyBody>, rng);
     out.push_back(std::move(e));
   }
   return out;
@@ -130,7 +130,7 @@ class JournalFile : public testing::Test {
 };
 
 TEST_F(JournalFile, GivesBackEveryKindOfEventAsItWasAppended) {
-  const auto events = some_events(1, 3 * std::variant_size_v<Body>);
+  const auto events = some_events(1, 3 * std::variant_size_v<AnyBody>);
   {
     auto j = open_it();
     ASSERT_TRUE(j) << j.error().what;
