@@ -10,6 +10,10 @@ namespace muster::fleet {
 namespace {
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
+// Bytes beyond ASCII are letters of some script: two names in it are not the same name.
+bool plain(char c) {
+  return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+}
 
 // Longer ones first: of "cuda_" and "cuda" the first that fits is taken off.
 constexpr std::string_view kBefore[] = {"release", "version", "cuda", "slurm-wlm", "slurm", "nccl", "mlx5_", "v", "r"};
@@ -51,7 +55,6 @@ std::string_view bare(std::string_view s) {
 
 // The next number or word; empty at the end. Dots, dashes and the like stand between.
 std::string_view next_part(std::string_view& s) {
-  const auto plain = [](char c) { return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   while (!s.empty() && !plain(s.front())) s.remove_prefix(1);
   if (s.empty()) return {};
   const bool number = digit(s.front());
@@ -72,31 +75,47 @@ std::strong_ordering compare_numbers(std::string_view a, std::string_view b) {
   return a.compare(b) <=> 0;
 }
 
-// What a package put behind the version of what is in it; empty: nothing.
+// Where begins what a package put behind the version of what is in it; npos: nothing. "-rc1" is no package's, nor is "-0rc1".
 std::size_t tail_at(std::string_view s) {
-  const auto at = s.find_first_of("-+");
-  if (at == std::string_view::npos) return at;
-  std::string_view rest = s.substr(at);
-  return before_release(next_part(rest)) ? std::string_view::npos : at;
+  std::size_t at = s.find_first_of("-+");
+  while (at != std::string_view::npos) {
+    std::string_view rest = s.substr(at);
+    std::string_view first = next_part(rest);
+    if (!first.empty() && compare_numbers(first, "0") == 0) first = next_part(rest);
+    if (!before_release(first)) return at;
+    at = s.find_first_of("-+", at + 1);
+  }
+  return at;
 }
 
+// What is missing counts as 0. A word stands after nothing and after 0, one of a release to come before them; against other
+// numbers nobody knows.
 std::partial_ordering order_parts(std::string_view x, std::string_view y) {
-  if (x.empty() || y.empty()) {
-    const std::string_view there = x.empty() ? y : x;
-    const bool less = before_release(there);
-    if (digit(there.front()) && compare_numbers(there, "0") == 0) return std::partial_ordering::equivalent;
-    return x.empty() == less ? std::partial_ordering::greater : std::partial_ordering::less;
+  const bool nx = x.empty() || digit(x.front()), ny = y.empty() || digit(y.front());
+  if (nx && ny) return compare_numbers(x.empty() ? "0" : x, y.empty() ? "0" : y);
+  if (!nx && !ny) {
+    const bool bx = before_release(x), by = before_release(y);
+    return bx != by ? (bx ? std::partial_ordering::less : std::partial_ordering::greater) : x.compare(y) <=> 0;
   }
-  const bool nx = digit(x.front()), ny = digit(y.front());
-  if (nx != ny) return std::partial_ordering::unordered;
-  return nx ? compare_numbers(x, y) : x.compare(y) <=> 0;
+  const std::string_view word = nx ? y : x, number = nx ? x : y;
+  const bool before = before_release(word);
+  if (!before && !number.empty() && compare_numbers(number, "0") != 0) return std::partial_ordering::unordered;
+  return nx == before ? std::partial_ordering::greater : std::partial_ordering::less;
+}
+
+std::partial_ordering order_all_parts(std::string_view a, std::string_view b) {
+  while (true) {
+    const std::string_view x = next_part(a), y = next_part(b);
+    if (x.empty() && y.empty()) return std::partial_ordering::equivalent;
+    if (const auto order = order_parts(x, y); order != 0) return order;
+  }
 }
 
 }  // namespace
 
 std::optional<std::string_view> version_in(std::string_view text) {
   std::string_view s = without_epoch(without_words(trim(text)));
-  s = s.substr(0, s.find_first_of(" \t,;()"));
+  s = s.substr(0, s.find_first_of(" \t\r\n,;()"));
   std::size_t n = 0;
   while (n < s.size() && digit(s[n])) ++n;
   // "580" and "13.0" are, "3fa9c2d" is some hash.
@@ -117,16 +136,13 @@ bool no_answer(std::string_view text) {
 
 std::partial_ordering order_versions(std::string_view a, std::string_view b) {
   const auto ta = tail_at(a), tb = tail_at(b);
-  if ((ta == std::string_view::npos) != (tb == std::string_view::npos)) {
-    a = a.substr(0, ta);
-    b = b.substr(0, tb);
-  }
-  while (true) {
-    const std::string_view x = next_part(a), y = next_part(b);
-    if (x.empty() && y.empty()) return std::partial_ordering::equivalent;
-    if (const auto order = order_parts(x, y); order != 0) return order;
-  }
+  // By themselves, or the 5 of "12.9-5" would be held against the 1 of "12.9.1-1".
+  const auto order = order_all_parts(a.substr(0, ta), b.substr(0, tb));
+  if (order != 0 || ta == std::string_view::npos || tb == std::string_view::npos) return order;
+  return order_all_parts(a.substr(ta), b.substr(tb));
 }
+
+bool has_parts(std::string_view text) { return std::any_of(text.begin(), text.end(), plain); }
 
 std::strong_ordering compare_versions(std::string_view a, std::string_view b) {
   a = bare(a);
@@ -150,7 +166,8 @@ bool in_branch(std::string_view version, std::string_view branch) {
   while (true) {
     const std::string_view b = next_part(branch);
     if (b.empty()) return true;
-    const std::string_view v = next_part(version);
+    std::string_view v = next_part(version);
+    if (v.empty() && digit(b.front())) v = "0";
     if (v.empty()) return false;
     const bool numbers = digit(b.front()) && digit(v.front());
     if (numbers ? compare_numbers(v, b) != 0 : v != b) return false;

@@ -13,13 +13,14 @@ std::optional<std::string_view> version_in(std::string_view text);
 // What programs write where they have no answer, such as "unknown" and "N/A".
 bool no_answer(std::string_view text);
 // Of two versions. Unordered where a word stands against a number ("1.master" and "1.17"). What packages put behind, "-1ubuntu1"
-// or
-// "+cuda12.9", counts only where both have it; "-rc1" is before the release.
+// or "+cuda12.9", counts only where both have it and the rest is the same; "-rc1" and "-0rc1" are before the release.
 std::partial_ordering order_versions(std::string_view a, std::string_view b);
 
+// Whether there is any letter or number in it to compare.
+bool has_parts(std::string_view text);
 // Number by number; what is missing at the end counts as 0, letters after numbers decide last. 580.9 is before 580.65.
 std::strong_ordering compare_versions(std::string_view a, std::string_view b);
-// Whether `version` is in the branch: "580.159.04" is in "580", "28.43.2566" in "28.43"; "5801" is not in "580".
+// Whether `version` is in the branch: "580.159.04" is in "580", "28.43.2566" in "28.43", "13" in "13.0"; "5801" is not in "580".
 bool in_branch(std::string_view version, std::string_view branch);
 
 }  // namespace muster::fleet
