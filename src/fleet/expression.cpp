@@ -20,7 +20,7 @@ Truth negated(Truth t) { return t == Truth::unknown ? t : truth_of(t == Truth::n
 std::string folded(std::string_view s) {
   std::string out;
   for (const char c : lower(s)) {
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out += c;
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80) out += c;
   }
   return out;
 }
@@ -37,6 +37,16 @@ std::string_view plain_flag(std::string_view s) {
   return s;
 }
 
+// Where there is nothing to compare part by part, as in "" and "***", only the same text is the same.
+bool same_words(std::string_view a, std::string_view b) {
+  return has_parts(a) && has_parts(b) ? compare_versions(a, b) == 0 : trim(a) == trim(b);
+}
+
+// As versions of a VBIOS are: 97.00.B9.00.69 and 97.00.89.00.69 have no order that anybody knows, but differ for sure.
+bool hexadecimal(std::string_view version) {
+  return version.find_first_not_of("0123456789abcdefABCDEF.") == std::string_view::npos;
+}
+
 // `bound`: b stands in the rule itself, as in "== unlimited", which no number is.
 Truth equal_values(const Known& a, const Known& b, bool bound) {
   if (a.state == State::unknown || b.state == State::unknown) return Truth::unknown;
@@ -45,11 +55,15 @@ Truth equal_values(const Known& a, const Known& b, bool bound) {
   const std::string_view fa = plain_flag(a.text), fb = plain_flag(b.text);
   if (flag(a.text) || flag(b.text)) return flag(fa) && flag(fb) ? truth_of(fa == fb) : Truth::unknown;
   const auto x = version_in(a.text), y = version_in(b.text);
-  if (x && y) return truth_of(order_versions(*x, *y) == 0);
+  if (x && y) {
+    const auto order = order_versions(*x, *y);
+    const bool comparable = order != std::partial_ordering::unordered || (hexadecimal(*x) && hexadecimal(*y));
+    return comparable ? truth_of(order == 0) : Truth::unknown;
+  }
   if (flag(fa) && flag(fb)) return truth_of(fa == fb);  // init_on_alloc=on is not init_on_alloc=0
   if (x && bound) return Truth::no;
   if (x || y) return Truth::unknown;  // "banana" is neither 2.28 nor another version
-  return truth_of(compare_versions(a.text, b.text) == 0);
+  return truth_of(same_words(a.text, b.text));
 }
 
 Truth ordered(Op op, std::string_view a, std::string_view b) {
@@ -68,7 +82,7 @@ Truth ordered(Op op, std::string_view a, std::string_view b) {
 // Whether a is in the branch or is the word b.
 Truth among(std::string_view a, std::string_view b) {
   const auto branch = version_in(b);
-  if (!branch) return truth_of(in_branch(a, b));
+  if (!branch) return truth_of(has_parts(b) ? in_branch(a, b) : same_words(a, b));
   const auto version = version_in(a);
   return version ? truth_of(in_branch(*version, *branch)) : Truth::unknown;
 }
@@ -112,13 +126,11 @@ Known Expression::value(std::uint32_t at, const std::vector<Known>& known) const
     case Op::fact: return known[p.number];
     case Op::text: return {State::value, p.text};
     case Op::first: {
-      Known best{State::absent, {}};
       for (const std::uint32_t of : p.of) {
         const Known k = value(of, known);
-        if (k.state == State::value) return k;
-        if (k.state == State::unknown) best = k;
+        if (k.state != State::absent) return k;  // unknown: nobody knows whether one behind it counts
       }
-      return best;
+      return {State::absent, {}};
     }
     case Op::major:
     case Op::release: {
@@ -139,12 +151,22 @@ Known Expression::value(std::uint32_t at, const std::vector<Known>& known) const
   }
 }
 
-Truth Expression::compare(const Part& p, const std::vector<Known>& known) const {
-  const Known a = value(p.of[0], known);
-  if (p.op == Op::present || p.op == Op::absent) {
-    if (a.state == State::unknown) return Truth::unknown;
-    return truth_of((a.state == State::value) == (p.op == Op::present));
+// Of several the first: where any has a value there is one, whichever it is.
+Truth Expression::is_present(std::uint32_t at, const std::vector<Known>& known) const {
+  const Part& p = parts_[at];
+  if (p.op != Op::first) {
+    const Known k = value(at, known);
+    return k.state == State::unknown ? Truth::unknown : truth_of(k.state == State::value);
   }
+  Truth out = Truth::no;
+  for (const std::uint32_t of : p.of) out = std::max(out, is_present(of, known));
+  return out;
+}
+
+Truth Expression::compare(const Part& p, const std::vector<Known>& known) const {
+  if (p.op == Op::present) return is_present(p.of[0], known);
+  if (p.op == Op::absent) return negated(is_present(p.of[0], known));
+  const Known a = value(p.of[0], known);
   if (p.op == Op::in) {
     Truth any = Truth::no;
     for (std::size_t i = 1; i < p.of.size(); ++i) {
@@ -166,7 +188,10 @@ Truth Expression::compare(const Part& p, const std::vector<Known>& known) const 
   }
   if (a.state == State::unknown || b.state == State::unknown) return Truth::unknown;
   if (a.state == State::absent || b.state == State::absent) return Truth::no;
-  if (p.op == Op::contains) return truth_of(folded(a.text).find(folded(b.text)) != std::string::npos);
+  if (p.op == Op::contains) {
+    const std::string part = folded(b.text);  // nothing is in everything
+    return part.empty() ? Truth::unknown : truth_of(folded(a.text).find(part) != std::string::npos);
+  }
   if (p.op == Op::within) {
     const auto place = [&](const Known& k) {
       for (std::size_t i = 2; i < p.of.size(); ++i) {
@@ -242,16 +267,23 @@ class ExpressionParser {
  private:
   using Place = Result<std::uint32_t>;
   static constexpr int kDepthMax = 40;
+  static constexpr std::size_t kPartsMax = 4000;
+  static constexpr std::size_t kShownMax = 200;  // bytes of a text that an error repeats
 
-  tl::unexpected<Error> bad(std::string_view why) const {
-    const std::string at = token_.empty() ? "at the end" : fmt::format("at \"{}\"", token_);
-    return fail(Code::bad_input, fmt::format("{} {} of \"{}\"", why, at, text_));
+  static std::string shown(std::string_view text) {
+    return printable(clipped(text, kShownMax)) + (text.size() > kShownMax ? "..." : "");
+  }
+
+  tl::unexpected<Error> bad(std::string_view why, std::string todo = {}) const {
+    const std::string at =
+        token_.empty() && !quoted_ ? "at the end" : fmt::format("at \"{}\" (byte {})", shown(token_), from_ + 1);
+    return fail(Code::bad_input, fmt::format("{} {} of \"{}\"", why, at, shown(text_)), std::move(todo));
   }
 
   void next() {
     quoted_ = false;
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-    const std::size_t from = at_;
+    from_ = at_;
     if (at_ >= text_.size()) {
       token_ = {};
       return;
@@ -271,7 +303,7 @@ class ExpressionParser {
     } else {
       while (at_ < text_.size() && std::string_view(" \t(),\"=<>!").find(text_[at_]) == std::string_view::npos) ++at_;
     }
-    token_ = text_.substr(from, at_ - from);
+    token_ = text_.substr(from_, at_ - from_);
   }
   bool is(std::string_view word) const { return !quoted_ && token_ == word; }
   bool take(std::string_view word) {
@@ -290,11 +322,12 @@ class ExpressionParser {
       const auto x = (this->*one)();
       if (!x) return x;
       of.push_back(*x);
+      if (out_.parts_.size() > kPartsMax) return bad("too long", "make several rules of it");
     } while (take(between));
     return of.size() == 1 ? of[0] : add({op, {}, 0, std::move(of)});
   }
   Place alternatives() {
-    if (++depth_ > kDepthMax) return bad("too many parentheses");
+    if (++depth_ > kDepthMax) return bad("too many parentheses", fmt::format("at most {} within one another", kDepthMax));
     auto out = several(Op::any, "or", &ExpressionParser::conjunction);
     --depth_;
     return out;
@@ -311,10 +344,7 @@ class ExpressionParser {
 
   Place negation() {
     bool turned = false;
-    while (take("not")) {
-      turned = !turned;
-      if (out_.parts_.size() > 4000) return bad("too long");
-    }
+    while (take("not")) turned = !turned;
     auto x = primary();
     if (!x || !turned) return x;
     return add({Op::negate, {}, 0, {*x}});
@@ -362,19 +392,24 @@ class ExpressionParser {
                                                                {"contains", Op::contains}};
     for (const auto& [word, op] : kOps) {
       if (!take(word)) continue;
+      const std::size_t from = from_;
       const auto y = term(false);
       if (!y) return y;
-      if (auto ok = is_bound(op, *y); !ok) return tl::unexpected(ok.error());
+      if (auto ok = is_bound(op, *y, from); !ok) return tl::unexpected(ok.error());
       return add({op, {}, 0, {subject, *y}});
     }
     return bad("a comparison is missing (==, !=, <, <=, >, >=, in, contains, present, absent, within)");
   }
 
-  Result<void> is_bound(Op op, std::uint32_t at) const {
+  Result<void> is_bound(Op op, std::uint32_t at, std::size_t from) const {
     const bool orders = op == Op::less || op == Op::most || op == Op::more || op == Op::least;
     const Expression::Part& p = out_.parts_[at];
+    const auto in = [&] { return fmt::format(", in \"{}\" (byte {})", shown(text_), from + 1); };
+    if (p.op == Op::text && op == Op::contains && folded(p.text).empty())
+      return fail(Code::bad_input, fmt::format("\"{}\" has neither letters nor digits{}", shown(p.text), in()),
+                  "contains compares these only: contains H100");
     if (!orders || p.op != Op::text || version_in(p.text)) return {};
-    return fail(Code::bad_input, fmt::format("\"{}\" is neither a version nor a number, in \"{}\"", p.text, text_),
+    return fail(Code::bad_input, fmt::format("\"{}\" is neither a version nor a number{}", shown(p.text), in()),
                 "before and after are of versions and numbers: >= 580.95");
   }
 
@@ -397,6 +432,7 @@ class ExpressionParser {
       const auto x = term(false);
       if (!x) return tl::unexpected(x.error());
       of.push_back(*x);
+      if (out_.parts_.size() > kPartsMax) return bad("too long", "make several rules of it");
     } while (many && take(","));
     if (many && !take(")")) return bad("a ) is missing");
     return {};
@@ -404,16 +440,18 @@ class ExpressionParser {
 
   Place term(bool subject) {
     if (token_.empty() && !quoted_) return bad("a fact or a value is missing");
+    if (!quoted_ && token_[0] == '"') return bad("a quote is not closed");
     if (!quoted_ && std::string_view("()=<>!,").find(token_[0]) != std::string_view::npos)
       return bad("a fact or a value is missing");
     const std::string word(token_);
     const bool plain = !quoted_;
+    const std::size_t from = from_;
     next();
     if (plain && is("(") && (word == "first" || word == "major" || word == "release" || word == "word")) return call(word);
     const bool own = subject && word.find('.') != std::string::npos;  // a site's own facts have no meaning here
     if (plain && (word == "today" || own || is_fact_(word))) return fact(word);
     if (subject)
-      return fail(Code::bad_input, fmt::format("\"{}\" is no fact, in \"{}\"", word, text_),
+      return fail(Code::bad_input, fmt::format("\"{}\" is no fact, in \"{}\" (byte {})", shown(word), shown(text_), from + 1),
                   "muster fleet probe --list shows what is known");
     return add({Op::text, word, 0, {}});
   }
@@ -428,7 +466,7 @@ class ExpressionParser {
 
   Place call(const std::string& name) {
     next();
-    if (++depth_ > kDepthMax) return bad("too many parentheses");
+    if (++depth_ > kDepthMax) return bad("too many parentheses", fmt::format("at most {} within one another", kDepthMax));
     std::vector<std::uint32_t> of;
     std::uint32_t number = 0;
     do {
@@ -442,6 +480,7 @@ class ExpressionParser {
       const auto x = term(true);
       if (!x) return x;
       of.push_back(*x);
+      if (out_.parts_.size() > kPartsMax) return bad("too long", "make several rules of it");
     } while (take(","));
     --depth_;
     if (!take(")")) return bad("a ) is missing");
@@ -453,7 +492,7 @@ class ExpressionParser {
 
   std::string_view text_;
   const std::function<bool(std::string_view)>& is_fact_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, from_ = 0;  // past the token, and where it begins
   std::string_view token_;
   bool quoted_ = false;
   int depth_ = 0;

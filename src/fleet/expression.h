@@ -69,6 +69,7 @@ class Expression {
   friend class ExpressionParser;
   Known value(std::uint32_t part, const std::vector<Known>& known) const;
   Truth truth(std::uint32_t part, const std::vector<Known>& known) const;
+  Truth is_present(std::uint32_t part, const std::vector<Known>& known) const;
   Truth compare(const Part& part, const std::vector<Known>& known) const;
   void gather(std::uint32_t part, const std::vector<Known>& known, std::vector<std::uint32_t>& out) const;
 
