@@ -68,8 +68,8 @@ std::optional<SettingEffect> effect_of(const std::vector<SettingEffect>& effects
 
 class NodeRule {
  public:
-  NodeRule(const FactTable& table, const FleetRule& rule, const ReadRule& read, const CheckOptions& options)
-      : table_(table), rule_(rule), read_(read), options_(options), bound_(bind(table, read)) {}
+  NodeRule(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read, const CheckOptions& options)
+      : table_(table), rule_(rule), read_(read), options_(options), bound_(bind(table, parts, read)) {}
 
   std::vector<Verdict> judge() {
     const std::size_t nodes = table_.nodes().size();
@@ -101,19 +101,16 @@ class NodeRule {
   void judge_part(std::size_t b) {
     const Alike alike = alike_nodes(bound_[b].columns, table_.nodes().size());
     std::vector<std::uint32_t> outcome(alike.example.size());
-    std::vector<bool> there(alike.example.size());
     for (std::size_t i = 0; i < alike.example.size(); ++i) {
       const std::vector<Known> known = known_of(read_, bound_[b], alike.example[i], options_.today);
-      // A node with four adapters has no eighth one.
-      there[i] = has_part(read_, bound_[b], alike.example[i]);
       Outcome o = outcome_of(rule_, read_, known);
       const bool tuning = rule_.kind == RuleKind::setting;
       if (o.status == RuleStatus::broken && tuning) o.effect = effect_of(options_.effects, read_, known, bound_[b].entity);
       outcome[i] = number_of(std::move(o));
     }
-    for (std::size_t n = 0; n < of_part_.size(); ++n) {
-      const std::uint32_t i = alike.of_node[n];
-      if (there[i]) of_part_[n].emplace_back(outcome[i], static_cast<std::uint32_t>(b));
+    for (std::uint32_t n = 0; n < of_part_.size(); ++n) {
+      // A node with four adapters has no eighth one.
+      if (has_part(read_, bound_[b], n)) of_part_[n].emplace_back(outcome[alike.of_node[n]], static_cast<std::uint32_t>(b));
     }
   }
 
@@ -237,6 +234,7 @@ Verdicts check_rules(const FactTable& table, const FactBook& book, std::span<con
                      const CheckOptions& options) {
   CheckOptions known = options;
   if (known.kinds.empty()) known.kinds = cohorts_of(table, book);
+  const Parts parts = parts_of(table, book);
   Verdicts out;
   for (std::size_t r = 0; r < rules.size(); ++r) {
     const FleetRule& rule = rules[r];
@@ -244,10 +242,10 @@ Verdicts check_rules(const FactTable& table, const FactBook& book, std::span<con
     MUSTER_CHECK(read.has_value());
     std::vector<Verdict> verdicts;
     switch (rule.kind) {
-      case RuleKind::alike: verdicts = judge_alike(table, rule, *read, known); break;
-      case RuleKind::job: verdicts = judge_jobs(table, rule, *read, known); break;
-      case RuleKind::bundle: verdicts = judge_bundle(table, book, rule, *read, known); break;
-      default: verdicts = NodeRule(table, rule, *read, known).judge();
+      case RuleKind::alike: verdicts = judge_alike(table, parts, rule, *read, known); break;
+      case RuleKind::job: verdicts = judge_jobs(table, parts, rule, *read, known); break;
+      case RuleKind::bundle: verdicts = judge_bundle(table, parts, book, rule, *read, known); break;
+      default: verdicts = NodeRule(table, parts, rule, *read, known).judge();
     }
     for (Verdict& v : verdicts) {
       v.rule = static_cast<std::uint32_t>(r);

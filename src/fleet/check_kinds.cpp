@@ -86,11 +86,11 @@ void sort_node(const ReadRule& read, const Bound& b, std::uint32_t n, const std:
   }
 }
 
-Where sorted_out(const FactTable& table, const ReadRule& read, const std::vector<std::uint32_t>& nodes,
+Where sorted_out(const FactTable& table, const Parts& parts, const ReadRule& read, const std::vector<std::uint32_t>& nodes,
                  const std::string& today) {
   Where out;
   std::vector<bool> any(table.nodes().size(), false);
-  for (const Bound& b : bind(table, read)) {
+  for (const Bound& b : bind(table, parts, read)) {
     for (const std::uint32_t n : nodes) {
       if (!has_part(read, b, n)) continue;
       any[n] = true;
@@ -172,7 +172,8 @@ void judge_things(const FactTable& table, const FleetRule& rule, const ReadRule&
 // What several processes have mapped stands with commas. Versions as they are without what packages put around them.
 std::vector<std::string> versions_in(const Known& k) {
   std::vector<std::string> out;
-  for (const std::string_view s : split(spoken(k), ',')) {
+  const std::string all = spoken(k);  // outlives its pieces
+  for (const std::string_view s : split(all, ',')) {
     const auto version = version_in(s);
     out.emplace_back(version ? version->substr(0, version->find_first_of("-+")) : trim(s));
   }
@@ -188,13 +189,14 @@ bool have_one_in_common(const std::vector<Has>& things) {
   return !common.empty();
 }
 
-// Nodes whose value holds no version, where a job's nodes are to have the same one; they are taken out of `things`.
-std::vector<std::uint32_t> without_version(std::vector<Has>& things) {
-  std::vector<std::uint32_t> out;
+// Those whose value holds no version, where a job's nodes are to have the same one; they are taken out of `things`.
+std::vector<Has> without_version(std::vector<Has>& things) {
+  std::vector<Has> out;
   std::erase_if(things, [&](const Has& h) {
-    const auto all = split(spoken(h.value), ',');
+    const std::string text = spoken(h.value);
+    const auto all = split(text, ',');
     const bool has = std::all_of(all.begin(), all.end(), [](std::string_view s) { return version_in(s).has_value(); });
-    if (!has) out.push_back(h.node);
+    if (!has) out.push_back(h);
     return !has;
   });
   return out;
@@ -253,11 +255,11 @@ std::string found_text(const ReadRule& read, const std::vector<Known>& known) {
   return out;
 }
 
-std::vector<Verdict> judge_alike(const FactTable& table, const FleetRule& rule, const ReadRule& read,
+std::vector<Verdict> judge_alike(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read,
                                  const CheckOptions& options) {
   std::vector<Verdict> out;
   for (const Cohort& kind : options.kinds) {
-    const Where where = sorted_out(table, read, kind.nodes, options.today);
+    const Where where = sorted_out(table, parts, read, kind.nodes, options.today);
     std::vector<Verdict> of_kind;
     for (const auto& [of, things] : where.things) judge_things(table, rule, read, of, things, options, of_kind);
     add_unknown(where, of_kind);
@@ -270,17 +272,24 @@ std::vector<Verdict> judge_alike(const FactTable& table, const FleetRule& rule, 
 namespace {
 
 // The nodes of one job, or those that one might span.
-std::vector<Verdict> judge_job(const FactTable& table, const FleetRule& rule, const ReadRule& read,
+std::vector<Verdict> judge_job(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read,
                                const std::vector<std::uint32_t>& nodes, const std::string& today) {
-  Where where = sorted_out(table, read, nodes, today);
+  Where where = sorted_out(table, parts, read, nodes, today);
   const bool versions = std::find(read.kinds.begin(), read.kinds.end(), FactKind::version) != read.kinds.end();
   const std::string& first = read.facts[read.of_wants.front()];
   const bool any_first = where.things.count({}) != 0;  // what jobs have mapped is known of some
   std::vector<Verdict> out;
   for (auto& [of, things] : where.things) {
     if (versions) {
-      const auto none = without_version(things);
-      where.unknown.insert(where.unknown.end(), none.begin(), none.end());
+      const std::vector<Has> none = without_version(things);
+      if (!none.empty()) {
+        const auto values = by_value(none);
+        Verdict v = plain(RuleStatus::unknown, {});
+        for (const Has& h : none) v.nodes.push_back(h.node);
+        v.nodes = ascending(std::move(v.nodes));
+        v.found = "no version: " + split_text(table, values);
+        out.push_back(std::move(v));
+      }
     }
     if (things.empty()) continue;
     for (Has& h : things) h.means = join(versions_in(h.value), ", ");
@@ -306,7 +315,7 @@ std::vector<Verdict> judge_job(const FactTable& table, const FleetRule& rule, co
 
 }  // namespace
 
-std::vector<Verdict> judge_jobs(const FactTable& table, const FleetRule& rule, const ReadRule& read,
+std::vector<Verdict> judge_jobs(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read,
                                 const CheckOptions& options) {
   std::vector<std::vector<std::uint32_t>> jobs = options.jobs;
   if (jobs.empty()) {
@@ -314,7 +323,7 @@ std::vector<Verdict> judge_jobs(const FactTable& table, const FleetRule& rule, c
   }
   std::vector<Verdict> out;
   for (const std::vector<std::uint32_t>& nodes : jobs) {
-    for (Verdict& v : judge_job(table, rule, read, nodes, options.today)) out.push_back(std::move(v));
+    for (Verdict& v : judge_job(table, parts, rule, read, nodes, options.today)) out.push_back(std::move(v));
   }
   return merged(std::move(out));
 }
@@ -348,9 +357,9 @@ Truth item_at(const BundleItem& item, const std::vector<Bound>& bound, std::uint
   Truth out = Truth::unknown;
   bool any = false;
   for (const Bound& b : bound) {
+    if (!has_part(item.read, b, node)) continue;
     const std::vector<Known> known = known_of(item.read, b, node, today);
     const Truth t = item.read.wants.holds(picked(known, item.read.of_wants));
-    if (t == Truth::unknown && bound.size() > 1) continue;
     const bool worse = !any || t < out;
     if (worse) out = t;
     if (worse) found = (b.entity.empty() ? "" : b.entity + ":") + found_text(item.read, known);
@@ -381,14 +390,14 @@ BundleState bundle_at(const std::vector<BundleItem>& items, const std::vector<st
 
 }  // namespace
 
-std::vector<Verdict> judge_bundle(const FactTable& table, const FactBook& book, const FleetRule& rule, const ReadRule& read,
-                                  const CheckOptions& options) {
+std::vector<Verdict> judge_bundle(const FactTable& table, const Parts& parts, const FactBook& book, const FleetRule& rule,
+                                  const ReadRule& read, const CheckOptions& options) {
   const auto items = bundle_items(rule, book);
   MUSTER_CHECK(items.has_value());
   std::vector<std::vector<Bound>> bound;
-  for (const BundleItem& i : *items) bound.push_back(bind(table, i.read));
+  for (const BundleItem& i : *items) bound.push_back(bind(table, parts, i.read));
   std::vector<Verdict> out;
-  for (const Bound& b : bind(table, read)) {
+  for (const Bound& b : bind(table, parts, read)) {
     for (std::uint32_t n = 0; n < table.nodes().size(); ++n) {
       const std::vector<Known> known = known_of(read, b, n, options.today);
       const auto for_applies = picked(known, read.of_applies);

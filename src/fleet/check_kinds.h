@@ -8,11 +8,12 @@
 
 namespace muster::fleet {
 
-std::vector<Verdict> judge_alike(const FactTable& table, const FleetRule& rule, const ReadRule& read,
+std::vector<Verdict> judge_alike(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read,
                                  const CheckOptions& options);
-std::vector<Verdict> judge_jobs(const FactTable& table, const FleetRule& rule, const ReadRule& read, const CheckOptions& options);
-std::vector<Verdict> judge_bundle(const FactTable& table, const FactBook& book, const FleetRule& rule, const ReadRule& read,
-                                  const CheckOptions& options);
+std::vector<Verdict> judge_jobs(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read,
+                                const CheckOptions& options);
+std::vector<Verdict> judge_bundle(const FactTable& table, const Parts& parts, const FactBook& book, const FleetRule& rule,
+                                  const ReadRule& read, const CheckOptions& options);
 
 // The versions of a bundle, each as a rule by itself; of other rules none.
 struct BundleItem {

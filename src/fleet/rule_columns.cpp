@@ -80,8 +80,16 @@ Result<ReadRule> read_rule(const FleetRule& rule, const FactBook& book) {
     return fail(Code::bad_input, fmt::format("{}:{}: {}: {}: {}", rule.file, rule.line, rule.id, column, why.what), why.next);
   };
   ReadRule out;
+  // Each by itself, or "x == 1) or (y == 1" would be read with the parentheses that go around it.
+  const std::string side_a = rule.a.empty() || rule.range_a.empty() ? std::string() : rule.a + " " + rule.range_a;
+  if (const auto alone = parse_expression(rule.applies_to, is_fact); !alone) return bad("applies_to", alone.error());
+  if (const auto alone = parse_expression(side_a, is_fact); !alone) return bad("a and range_a", alone.error());
   auto applies = parse_expression(applies_expression(rule), is_fact);
   if (!applies) return bad("applies_to, a and range_a", applies.error());
+  if (rule.kind == RuleKind::alike && rule.range_b != "alike" && !rule.range_b.starts_with("alike by "))
+    return bad(
+        "range_b",
+        {Code::bad_input, fmt::format("\"{}\" is neither \"alike\" nor \"alike by\" and a fact", printable(rule.range_b)), {}});
   auto wants = parse_expression(wants_expression(rule), is_fact);
   if (!wants) return bad("b and range_b", wants.error());
   if (wants->empty()) return bad("range_b", {Code::bad_input, "it says nothing", {}});
@@ -105,17 +113,34 @@ Result<ReadRule> read_rule(const FleetRule& rule, const FactBook& book) {
   return out;
 }
 
-std::vector<Bound> bind(const FactTable& table, const ReadRule& rule) {
+Parts parts_of(const FactTable& table, const FactBook& book) {
+  Parts out;
+  for (const FactColumn& c : table.columns()) {
+    const FactMeaning* m = book.find(c.key);
+    if (m == nullptr || m->of.empty()) continue;
+    std::vector<bool>& has = out[m->of][c.entity];
+    has.resize(table.nodes().size());
+    for (std::size_t n = 0; n < std::min(has.size(), c.cells.size()); ++n) has[n] = has[n] || c.cells[n] != kFactUnknown;
+  }
+  return out;
+}
+
+std::vector<Bound> bind(const FactTable& table, const Parts& parts, const ReadRule& rule) {
   std::vector<std::string> entities;
   for (std::size_t f = 0; f < rule.facts.size(); ++f) {
     if (!rule.of_part[f]) continue;
     for (const std::size_t c : table.columns_of(rule.facts[f])) place_of(entities, table.columns()[c].entity);
   }
+  const auto of_kind = parts.find(rule.part);
+  if (of_kind != parts.end()) {
+    entities.clear();
+    for (const auto& [entity, has] : of_kind->second) entities.push_back(entity);
+  }
   std::sort(entities.begin(), entities.end(), natural_less);
   if (entities.empty()) entities.emplace_back();
   std::vector<Bound> out;
   for (const std::string& e : entities) {
-    Bound b{e, {}};
+    Bound b{e, {}, of_kind == parts.end() ? nullptr : &of_kind->second.at(e)};
     for (std::size_t f = 0; f < rule.facts.size(); ++f) {
       const std::ptrdiff_t c = table.find_column(rule.of_part[f] ? e : std::string(), rule.facts[f]);
       b.columns.push_back(c < 0 ? nullptr : &table.columns()[static_cast<std::size_t>(c)]);
@@ -150,12 +175,7 @@ Alike alike_nodes(std::span<const FactColumn* const> columns, std::size_t nodes)
 }
 
 bool has_part(const ReadRule& rule, const Bound& bound, std::uint32_t node) {
-  if (rule.part.empty()) return true;
-  for (std::size_t f = 0; f < rule.facts.size(); ++f) {
-    const FactColumn* c = bound.columns[f];
-    if (rule.of_part[f] && c != nullptr && c->code(node) != kFactUnknown) return true;
-  }
-  return false;
+  return rule.part.empty() || (bound.has != nullptr && (*bound.has)[node]);
 }
 
 bool counted_none(const FactTable& table, const ReadRule& rule, std::uint32_t node) {

@@ -1,5 +1,6 @@
 // One rule's expressions against the columns of a table. Nodes with the same values are judged once.
 #pragma once
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,13 +24,18 @@ struct ReadRule {
 };
 Result<ReadRule> read_rule(const FleetRule& rule, const FactBook& book);
 
+// Which nodes have which parts, by kind and name: somebody knows any fact of it, be it one that no rule asks for.
+using Parts = std::map<std::string, std::map<std::string, std::vector<bool>>>;
+Parts parts_of(const FactTable& table, const FactBook& book);
+
 // The columns of its facts for one entity; null: no node has such a fact.
 struct Bound {
   std::string entity;
   std::vector<const FactColumn*> columns;  // by place in ReadRule::facts
+  const std::vector<bool>* has = nullptr;  // by node; null: of rules that are about no part
 };
-// One for each entity that any node has; one without columns where none has.
-std::vector<Bound> bind(const FactTable& table, const ReadRule& rule);
+// One for each entity that any node has; one without columns where none has. `parts` must stay.
+std::vector<Bound> bind(const FactTable& table, const Parts& parts, const ReadRule& rule);
 
 // Which nodes have the same codes in all columns: a number for each node, and of each number one node that has it.
 struct Alike {
@@ -38,7 +44,7 @@ struct Alike {
 };
 Alike alike_nodes(std::span<const FactColumn* const> columns, std::size_t nodes);
 
-// Whether the node has the part: where all facts of it are unknown, it is not there, or nobody looked at any.
+// Whether the node has the part. One of which nothing at all is known is not there, or nobody looked at it.
 bool has_part(const ReadRule& rule, const Bound& bound, std::uint32_t node);
 // Of a node without any such part: whether somebody counted, and there is none.
 bool counted_none(const FactTable& table, const ReadRule& rule, std::uint32_t node);
