@@ -59,11 +59,13 @@ Result<Csv> parse_csv(std::string_view text, std::string_view file, bool comment
   Csv csv;
   std::vector<std::string> cells;
   int line = 1;
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // spreadsheets begin their files with it
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   for (std::size_t i = 0; i < text.size();) {
     if (comments) skip_csv_comments(text, i, line);
     if (i >= text.size()) break;
     const int first = line;
-    const bool empty = text[i] == '\n';
+    const bool empty = text[i] == '\n' || text.substr(i, 2) == "\r\n";
     if (!read_csv_record(text, i, line, cells))
       return fail(Code::bad_input, fmt::format("{}:{}: a quote is not closed", file, first));
     if (empty) continue;

@@ -42,9 +42,28 @@ Result<FleetRule> rule_of(const Csv& csv, std::size_t row) {
   for (const auto& [value, column] : {std::pair{&r.says, "says"}, std::pair{&r.source, "source"}}) {
     if (auto ok = need(*value, column); !ok) return tl::unexpected(ok.error());
   }
+  if (r.a.empty() && !r.range_a.empty())
+    return fail(Code::bad_input,
+                fmt::format("range_a of {} is \"{}\", but a names no fact", printable(r.id), printable(r.range_a)));
   const bool compares_nodes = r.kind == RuleKind::alike || r.kind == RuleKind::job;
   if (auto ok = compares_nodes ? need(r.b, "b") : need(r.range_b, "range_b"); !ok) return tl::unexpected(ok.error());
   return r;
+}
+
+// A column that is passed over is one that somebody meant: without its applies_to a rule is held against every node.
+Result<void> check_header(const std::vector<std::string>& header, const std::string& file) {
+  std::vector<std::string> known{"kind", "severity"};
+  for (const auto& [name, member] : kColumns) known.emplace_back(name);
+  std::set<std::string> seen;
+  for (const std::string& h : header) {
+    const bool twice = !seen.insert(h).second;
+    if (!twice && std::find(known.begin(), known.end(), h) != known.end()) continue;
+    const auto meant = nearest(h, known);
+    return fail(Code::bad_input,
+                fmt::format("{}:1: column \"{}\" {}", file, printable(h), twice ? "is there twice" : "is unknown"),
+                meant && !twice ? "did you mean " + *meant + "?" : "columns are " + join(known, ", "));
+  }
+  return {};
 }
 
 std::vector<FleetRule> shipped() {
@@ -77,8 +96,13 @@ const std::vector<FleetRule>& fleet_rules() {
 }
 
 Result<std::vector<FleetRule>> read_fleet_rules(std::string_view text, const std::string& file) {
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n');
+    return fail(Code::bad_input, fmt::format("{}:{}: it has a byte that is zero", file, line), "save it as CSV in UTF-8");
+  }
   const auto csv = parse_csv(text, file);
   if (!csv) return tl::unexpected(csv.error());
+  if (auto ok = check_header(csv->header, file); !ok) return tl::unexpected(ok.error());
   for (const char* column : {"id", "kind", "b", "range_b", "severity", "says", "source"}) {
     if (csv->column(column) < 0)
       return fail(Code::bad_input, fmt::format("{}:1: there is no column {}", file, column),

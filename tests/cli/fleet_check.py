@@ -65,6 +65,16 @@ check(site.code == 6 and 'warn S1' in site.out and 'swappiness is 60' in site.ou
 no_rule = write('own.csv', 'id,kind,severity,b,range_b,says,source\nS1,min,warn,x.y,>>,s,w\n')
 broken = run('fleet', 'check', fleet(), '--rules', no_rule)
 check(broken.code == 2 and 'own.csv:2' in broken.err, 'an expression that is none is refused with its line', broken)
+excel = write('own.csv', '\ufeffid,kind,severity,b,range_b,says,source\r\n\r\n'
+              'C014,min,error,driver.loaded,>= 999,replaced,our wiki\r\n')
+replaced = run('fleet', 'check', fleet(), '--rules', excel, '--only', 'C014')
+check(replaced.code == 6 and 'error C014' in replaced.out and 'source: our wiki' in replaced.out,
+      "a site's rule replaces the one that ships, and may come from a spreadsheet", replaced)
+column = write('own.csv', 'id,kind,severity,b,range_b,apply_to,says,source\n'
+               'S1,min,warn,driver.loaded,>= 999,node.virt == none,s,w\n')
+passed_over = run('fleet', 'check', fleet(), '--rules', column)
+check(passed_over.code == 2 and 'own.csv:1' in passed_over.err and 'applies_to' in passed_over.err,
+      'a column that nobody would read is refused', passed_over)
 gone = run('fleet', 'check', fleet(), '--only', 'C999')
 check(gone.code == 3 and 'C999' in gone.err, 'a rule that is not there is refused', gone)
 
