@@ -5,90 +5,53 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "fleet/check.h"
 #include "ingest/csv.h"
+#include "ingest/embedded.h"
 #include "ingest/fact_book.h"
 #include "ingest/facts_file.h"
 #include "ingest/fleet_rules.h"
+#include "report/rule_cases_fixture.h"
 
 namespace muster {
 namespace {
 
-struct Case {
-  std::string expect;
-  FactTable facts;
-  std::string today;
-};
-
-// "gpu0:vbios.version=96; driver.loaded=-": "-" is absent.
-void put_facts(std::string_view text, std::size_t node, Case& into) {
-  while (!trim(text).empty()) {
-    const auto end = text.find("; ");
-    const std::string_view one = trim(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 2);
-    const auto equals = one.find('=');
-    ASSERT_NE(equals, std::string_view::npos) << one;
-    std::string_view name = one.substr(0, equals);
-    const std::string_view value = one.substr(equals + 1);
-    const auto colon = name.find(':');
-    const std::string_view entity = colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
-    if (colon != std::string_view::npos) name.remove_prefix(colon + 1);
-    if (name == "today") {
-      into.today = value;
-    } else if (value == "-") {
-      into.facts.put_absent(node, entity, name);
-    } else {
-      into.facts.put(node, entity, name, value);
-    }
-  }
-}
-
-// Nodes with " | " between them; "4x " in front: four of that.
-Case case_of(const std::string& expect, std::string_view text) {
-  Case out{expect, {}, {}};
-  std::size_t nodes = 0;
-  while (true) {
-    const auto end = text.find(" | ");
-    std::string_view one = text.substr(0, end);
-    std::size_t times = 1;
-    if (one.size() >= 3 && one[1] == 'x' && one[2] == ' ') {
-      times = static_cast<std::size_t>(one[0] - '0');
-      one.remove_prefix(3);
-    }
-    for (std::size_t i = 0; i < times; ++i) put_facts(one, out.facts.node("n" + std::to_string(++nodes)), out);
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 3);
-  }
-}
-
-std::map<std::string, std::vector<Case>> all_cases() {
-  std::ifstream in(MUSTER_RULE_CASES);
+std::string file_text(const char* path) {
+  std::ifstream in(path);
   std::stringstream text;
   text << in.rdbuf();
-  const auto csv = parse_csv(text.str(), "rule_cases.csv");
-  EXPECT_TRUE(csv.has_value());
-  std::map<std::string, std::vector<Case>> out;
-  for (std::size_t r = 0; csv && r < csv->rows.size(); ++r)
-    out[csv->cell(r, "rule")].push_back(case_of(csv->cell(r, "expect"), csv->cell(r, "facts")));
+  return text.str();
+}
+
+std::map<std::string, std::vector<report::RuleCase>> all_cases() {
+  std::map<std::string, std::vector<report::RuleCase>> out;
+  for (report::RuleCase& c : report::parse_rule_cases(file_text(MUSTER_RULE_CASES))) out[c.rule].push_back(std::move(c));
   return out;
 }
 
-std::set<std::string> statuses(const FleetRule& rule, const Case& c) {
+// All nodes of a case are of one kind and of one job.
+fleet::Verdicts verdicts_of(const FleetRule& rule, const report::RuleCase& c, const FactTable& facts) {
   fleet::CheckOptions options;
   options.today = c.today;
   fleet::Cohort all;
-  for (std::uint32_t n = 0; n < c.facts.nodes().size(); ++n) all.nodes.push_back(n);
+  for (std::uint32_t n = 0; n < facts.nodes().size(); ++n) all.nodes.push_back(n);
   options.jobs.push_back(all.nodes);
   options.kinds.push_back(std::move(all));
+  return fleet::check_rules(facts, fact_book(), {&rule, 1}, options);
+}
+
+std::set<std::string> statuses(const FleetRule& rule, const report::RuleCase& c) {
   std::set<std::string> out;
-  for (const fleet::Verdict& v : fleet::check_rules(c.facts, fact_book(), {&rule, 1}, options).all) {
+  for (const fleet::Verdict& v : verdicts_of(rule, c, report::table_of(c.nodes)).all) {
     EXPECT_FALSE(v.nodes.empty()) << rule.id;
     EXPECT_EQ(v.status == fleet::RuleStatus::broken, !v.says.empty()) << rule.id;
     EXPECT_EQ(v.says.find('{'), std::string::npos) << rule.id << ": " << v.says;
@@ -112,9 +75,12 @@ TEST(FleetRules, have_each_a_case_where_they_are_fine_broken_and_unknown) {
   const auto cases = all_cases();
   for (const FleetRule& rule : fleet_rules()) {
     const auto it = cases.find(rule.id);
-    ASSERT_NE(it, cases.end()) << rule.id << " has no case";
+    if (it == cases.end()) {
+      ADD_FAILURE() << rule.id << " has no case";
+      continue;
+    }
     std::set<std::string> expected;
-    for (const Case& c : it->second) {
+    for (const report::RuleCase& c : it->second) {
       if (c.expect != "not applicable") expected.insert(c.expect);
       const auto got = statuses(rule, c);
       EXPECT_TRUE(got.count(c.expect)) << rule.id << " should be " << c.expect << ", is "
@@ -125,6 +91,69 @@ TEST(FleetRules, have_each_a_case_where_they_are_fine_broken_and_unknown) {
   }
 }
 
+TEST(FleetRules, are_there_for_each_case) {
+  std::set<std::string> ids;
+  for (const FleetRule& r : fleet_rules()) ids.insert(r.id);
+  for (const auto& [rule, cases] : all_cases()) EXPECT_TRUE(ids.count(rule)) << "a case of " << rule << ", which is no rule";
+}
+
+// Words of a text, whichever way it is wrapped.
+std::string words_of(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ' && c != '\n') out += c;
+  }
+  return out;
+}
+
+TEST(FleetRules, show_what_is_wrong_and_their_source_wherever_they_are_broken) {
+  std::set<std::string> shown;
+  for (const auto& [id, cases] : all_cases()) {
+    for (const report::RuleCase& c : cases) {
+      const auto rule =
+          std::find_if(fleet_rules().begin(), fleet_rules().end(), [&](const FleetRule& r) { return r.id == c.rule; });
+      if (c.expect != "broken" || rule == fleet_rules().end()) continue;
+      const FactTable facts = report::table_of(c.nodes);
+      const fleet::Verdicts verdicts = verdicts_of(*rule, c, facts);
+      const report::FleetChecked checked{facts, {&*rule, 1}, verdicts, RuleSeverity::info, false};
+      const std::string text = words_of(report::render_fleet_check(checked, false));
+      const std::string table = words_of(report::render_csv(report::fleet_check_table(checked), true));
+      const std::string json = report::fleet_check_json(checked);
+      EXPECT_TRUE(report::any_broken(checked)) << id;
+      for (const std::string& word : {rule->id, rule->source, rule->todo, verdicts.all.front().says}) {
+        EXPECT_NE(text.find(words_of(printable(word))), std::string::npos) << id << " does not show " << word << " in\n" << text;
+        JsonWriter w;
+        w.value(word);
+        EXPECT_NE(json.find(w.take()), std::string::npos) << id << " does not show " << word << " in\n" << json;
+      }
+      EXPECT_NE(table.find(words_of(rule->id)), std::string::npos) << id;
+      shown.insert(id);
+    }
+  }
+  EXPECT_EQ(shown.size(), fleet_rules().size());
+  for (const FleetRule& r : fleet_rules())
+    EXPECT_NE(words_of(report::render_fleet_rule(r)).find(words_of(printable(r.source))), std::string::npos) << r.id;
+}
+
+TEST(FleetRules, and_the_other_tables_of_fleets_name_a_source_in_every_row) {
+  std::set<std::string> ids;
+  for (const FleetRule& r : fleet_rules()) ids.insert(r.id);
+  for (const char* file : {"fleet/compat.csv", "fleet/host_settings.csv", "fleet/remedies.csv", "fleet/upgrade_order.csv",
+                           "fleet/cloud_config_keys.csv"}) {
+    const auto csv = parse_csv(*embedded_file(file), file);
+    ASSERT_TRUE(csv.has_value()) << file;
+    ASSERT_GE(csv->column("source"), 0) << file;
+    EXPECT_FALSE(csv->rows.empty()) << file;
+    for (std::size_t r = 0; r < csv->rows.size(); ++r) {
+      const bool by_hand = csv->cell(r, "by") == "hand";  // what a person would do anyway
+      EXPECT_TRUE(by_hand || !trim(csv->cell(r, "source")).empty()) << file << ":" << csv->lines[r];
+      for (const std::string_view rule : split(csv->cell(r, "rule"), ' '))
+        EXPECT_TRUE(rule.empty() || ids.count(std::string(rule)))
+            << file << ":" << csv->lines[r] << ": there is no rule " << rule;
+    }
+  }
+}
+
 TEST(FleetRules, are_unknown_of_a_node_of_which_nothing_is_known_and_never_fine) {
   FactTable table;
   table.node("n1");
@@ -132,13 +161,6 @@ TEST(FleetRules, are_unknown_of_a_node_of_which_nothing_is_known_and_never_fine)
   options.kinds.push_back({"all", {}, {0}});
   for (const fleet::Verdict& v : fleet::check_rules(table, fact_book(), fleet_rules(), options).all)
     EXPECT_EQ(v.status, fleet::RuleStatus::unknown) << fleet_rules()[v.rule].id;
-}
-
-std::string file_text(const char* path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 // Recipes as their makers publish them; the source stands in each line.
@@ -172,9 +194,10 @@ TEST(FleetCheck, reports_what_public_recipes_have_wrong) {
 std::map<std::string, std::string> fine_node(std::size_t facts) {
   std::map<std::string, std::string> out;
   for (const auto& [rule, cases] : all_cases()) {
-    for (const Case& c : cases) {
-      for (const FactColumn& f : c.facts.columns()) {
-        if (c.expect == "ok" && f.value(0) != nullptr && out.size() < facts) out.emplace(fact_name(f.entity, f.key), *f.value(0));
+    for (const report::RuleCase& c : cases) {
+      if (c.expect != "ok") continue;
+      for (const auto& [name, value] : c.nodes.front()) {
+        if (value && out.size() < facts) out.emplace(name, *value);
       }
     }
   }
