@@ -1,6 +1,7 @@
 #include "adapters/facts/packages.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstring>
 
 #include "adapters/facts/book_reader.h"
+#include "adapters/facts/rpm_packages.h"
 #include "base/text.h"
 
 namespace muster::facts {
@@ -16,18 +18,20 @@ namespace {
 // A fact that is the version of a package. `names`: any of them, the first that is there; `program`: there, though no package is.
 struct Row {
   const char* key;
-  std::array<std::string_view, 4> names;
+  std::array<std::string_view, 6> names;
   const char* program;
 };
 
 constexpr Row kRows[] = {
-    {"fabricmanager.version", {"nvidia-fabricmanager", "cuda-drivers-fabricmanager"}, "/usr/bin/nv-fabricmanager"},
+    {"fabricmanager.version",
+     {"nvidia-fabricmanager", "nvidia-fabric-manager", "cuda-drivers-fabricmanager"},
+     "/usr/bin/nv-fabricmanager"},
     {"imex.version", {"nvidia-imex"}, "/usr/bin/nvidia-imex"},
     {"dcgm.version", {"datacenter-gpu-manager-4-core", "datacenter-gpu-manager"}, "/usr/bin/nv-hostengine"},
     {"nvlsm.version", {"nvlsm"}, "/opt/nvidia/nvlsm/sbin/nvlsm"},
     {"doca.version", {"doca-ofed", "doca-host", "doca-all", "doca-networking"}, nullptr},
     {"mft.version", {"mft"}, "/usr/bin/mst"},
-    {"kernel_mft.version", {"kernel-mft-dkms", "kernel-mft"}, nullptr},
+    {"kernel_mft.version", {"kernel-mft-dkms", "kernel-mft", "kmod-kernel-mft-mlnx"}, nullptr},
     {"openmpi.version", {"openmpi-bin", "openmpi"}, "/usr/bin/ompi_info"},
     {"containerd.version", {"containerd.io", "containerd"}, "/usr/bin/containerd"},
     {"docker.version", {"docker-ce", "docker.io", "moby-engine"}, "/usr/bin/dockerd"},
@@ -37,15 +41,22 @@ constexpr Row kRows[] = {
     {"container_toolkit.version", {"nvidia-container-toolkit"}, "/usr/bin/nvidia-container-runtime"},
     {"kubelet.version", {"kubelet"}, "/usr/bin/kubelet"},
     {"munge.version", {"munge"}, "/usr/sbin/munged"},
-    {"slurm.slurmd", {"slurmd", "slurm-smd-slurmd", "slurm-smd"}, "/usr/sbin/slurmd"},
+    {"slurm.slurmd",
+     {"slurmd", "slurm-smd-slurmd", "slurm-smd", "slurm-slurmd", "slurm-slurmd-ohpc", "slurm-node"},
+     "/usr/sbin/slurmd"},
 };
 
 // Asked about besides: who installed the driver, what is held.
-constexpr std::string_view kOthers[] = {
-    "nvidia-driver",        "nvidia-open",          "nvidia-dkms",         "nvidia-kernel-open-dkms",
-    "nvidia-kernel-dkms",   "cuda-drivers",         "libnvidia-compute",   "libcuda1",
-    "libnvidia-nscq",       "ofed-scripts",         "unattended-upgrades", "efa",
-    "linux-modules-nvidia", "mlnx-ofed-kernel-dkms"};
+constexpr std::string_view kOthers[] = {"nvidia-driver",         "nvidia-open",
+                                        "nvidia-dkms",           "nvidia-kernel-open-dkms",
+                                        "nvidia-kernel-dkms",    "cuda-drivers",
+                                        "libnvidia-compute",     "libcuda1",
+                                        "libnvidia-nscq",        "ofed-scripts",
+                                        "unattended-upgrades",   "efa",
+                                        "linux-modules-nvidia",  "mlnx-ofed-kernel-dkms",
+                                        "nvidia-driver-cuda",    "nvidia-driver-cuda-libs",
+                                        "kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms",
+                                        "kmod-nvidia-dkms"};
 
 constexpr std::size_t kStanzaMax = 4U << 20;
 
@@ -70,7 +81,7 @@ bool wanted(std::string_view name) {
 
 std::string_view upstream(std::string_view version) {
   if (const auto colon = version.find(':'); colon != std::string_view::npos) version.remove_prefix(colon + 1);
-  return version.substr(0, version.find_first_of("-~+"));
+  return version.substr(0, version.find_first_of("-~+^"));
 }
 
 std::string_view field(std::string_view stanza, std::string_view name) {
@@ -84,14 +95,38 @@ std::string_view field(std::string_view stanza, std::string_view name) {
 // Whose the driver is: user space and fabric manager come the same ways.
 void put_source(const Host& host, const Packages& p, const char* key, bool packaged, bool there, Sheet& sheet) {
   if (packaged) {
-    sheet.put(key, "apt");
+    sheet.put(key, p.base == PackageBase::rpm ? "rpm" : "apt");
   } else if (!there) {
     sheet.absent(key);
-  } else if (p.base == PackageBase::rpm) {
-    sheet.put(key, "rpm");
+  } else if (p.base == PackageBase::rpm && !p.read) {
+    sheet.unreadable(key);
   } else {
     sheet.put(key, host.exists("/usr/bin/nvidia-uninstall") ? "run" : "image");
   }
+}
+
+// What there may be a package of, though none was found: absent only where all could be read.
+void put_missing(const Packages& p, const char* key, bool there, Sheet& sheet) {
+  there&& p.base == PackageBase::rpm && !p.read ? sheet.unreadable(key) : sheet.absent(key);
+}
+
+std::vector<std::string_view> asked_about() {
+  std::vector<std::string_view> out(std::begin(kOthers), std::end(kOthers));
+  for (const Row& r : kRows) {
+    std::copy_if(r.names.begin(), r.names.end(), std::back_inserter(out), [](std::string_view n) { return !n.empty(); });
+  }
+  return out;
+}
+
+Packages read_rpm(const Host& host) {
+  Packages out;
+  RpmPackages rpm = read_rpm_packages(host, asked_about(), wanted);
+  if (rpm.database.empty() && !host.exists("/var/lib/rpm") && !host.exists("/usr/lib/sysimage/rpm")) return out;
+  out.base = PackageBase::rpm;
+  out.database = rpm.database.empty() ? "rpm" : rpm.database;
+  out.read = rpm.read;
+  for (RpmPackage& p : rpm.found) out.found.push_back({std::move(p.name), std::string(upstream(p.version)), false});
+  return out;
 }
 
 void probe_held(const Packages& p, Sheet& sheet) {
@@ -166,11 +201,14 @@ const Package* Packages::numbered(std::string_view name) const {
 Packages read_packages(const Host& host) {
   Packages out;
   const int fd = host.open("/var/lib/dpkg/status", O_RDONLY);
-  if (fd < 0) {
-    if (host.exists("/var/lib/rpm") || host.exists("/usr/lib/sysimage/rpm")) out.base = PackageBase::rpm;
-    return out;
+  // Systems with rpm can have dpkg as a tool, with an empty list.
+  if (struct stat s{}; fd < 0 || (::fstat(fd, &s) == 0 && s.st_size == 0)) {
+    if (fd >= 0) ::close(fd);
+    return read_rpm(host);
   }
   out.base = PackageBase::dpkg;
+  out.database = "dpkg";
+  out.read = true;
   // In pieces that stay in the processor's cache; a piece ends where a stanza does.
   std::string text;
   std::array<char, 64 << 10> chunk;
@@ -196,24 +234,26 @@ void probe_packages(const Host& host, const Packages& p, Sheet& sheet) {
       sheet.put(row.key, package->version);
     } else if (row.program != nullptr && host.exists(row.program)) {
       sheet.unreadable(row.key);
-    } else if (p.base == PackageBase::rpm && row.program == nullptr) {
-      sheet.unreadable(row.key);
     } else {
-      sheet.absent(row.key);
+      put_missing(p, row.key, row.program == nullptr, sheet);
     }
   }
+  p.database.empty() ? sheet.absent("packages.database") : sheet.put("packages.database", p.database);
   const Package* fm = p.numbered("nvidia-fabricmanager");
+  if (fm == nullptr) fm = p.numbered("nvidia-fabric-manager");
   const bool has_fm = fm != nullptr || host.exists("/usr/bin/nv-fabricmanager");
-  fm != nullptr ? sheet.put("fabricmanager.package", fm->name) : sheet.absent("fabricmanager.package");
+  fm != nullptr ? sheet.put("fabricmanager.package", fm->name) : put_missing(p, "fabricmanager.package", has_fm, sheet);
   put_source(host, p, "fabricmanager.source", fm != nullptr, has_fm, sheet);
   bool packaged = false;
-  for (const std::string_view name : {"nvidia-driver", "nvidia-open", "nvidia-dkms", "nvidia-kernel-open-dkms",
-                                      "nvidia-kernel-dkms", "cuda-drivers", "libnvidia-compute", "libcuda1"})
+  for (const std::string_view name :
+       {"nvidia-driver", "nvidia-open", "nvidia-dkms", "nvidia-kernel-open-dkms", "nvidia-kernel-dkms", "cuda-drivers",
+        "libnvidia-compute", "libcuda1", "nvidia-driver-cuda", "nvidia-driver-cuda-libs", "kmod-nvidia-open-dkms",
+        "kmod-nvidia-latest-dkms", "kmod-nvidia-dkms"})
     packaged |= p.numbered(name) != nullptr;
   put_source(host, p, "driver.source", packaged, !library_path(host, "libcuda.so.1").empty(), sheet);
   const Package* mft = p.find("mft");
   if (mft == nullptr) {
-    sheet.absent("mft.source");
+    put_missing(p, "mft.source", host.exists("/usr/bin/mst"), sheet);
   } else {
     sheet.put("mft.source", p.find("doca-ofed") != nullptr || p.find("doca-host") != nullptr ? "doca" : "other");
   }

@@ -1,4 +1,4 @@
-// Installed packages, from dpkg's own file: no program is run for it.
+// Installed packages, from dpkg's or rpm's own file: no program is run for it.
 #pragma once
 #include <map>
 #include <string>
@@ -19,6 +19,8 @@ enum class PackageBase { dpkg, rpm, none };
 
 struct Packages {
   PackageBase base = PackageBase::none;
+  std::string database;        // "dpkg", "rpm sqlite", "rpm ndb", "rpm bdb"; empty: none
+  bool read = false;           // what is not among them is not installed
   std::vector<Package> found;  // of those that anybody asks about, installed; in the order of the file
   // Null: not installed.
   const Package* find(std::string_view name) const;

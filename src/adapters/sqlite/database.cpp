@@ -287,6 +287,11 @@ Result<void> Database::checkpoint(bool truncate) {
   return {};
 }
 
+void Database::bound(std::uint32_t steps, std::size_t bytes) {
+  sqlite3_limit(guts_->db, SQLITE_LIMIT_LENGTH, static_cast<int>(bytes));
+  sqlite3_progress_handler(guts_->db, static_cast<int>(steps), [](void*) { return 1; }, nullptr);
+}
+
 void Database::keep_log_on_close(bool keep) {
   sqlite3_db_config(guts_->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0, nullptr);
 }

@@ -80,6 +80,9 @@ class Database {
   std::uint32_t log_pages() const;
   // Copies the log into the file as far as readers allow; with `truncate`, waits for them and empties the log.
   Result<void> checkpoint(bool truncate);
+  // For a file of strangers: a statement that takes more than `steps` of SQLite's machine in all its runs fails, and so does a
+  // value of more than `bytes`.
+  void bound(std::uint32_t steps, std::size_t bytes);
   // Closing leaves the log as it is instead of checkpointing: for a file that must not be touched.
   void keep_log_on_close(bool keep);
 
