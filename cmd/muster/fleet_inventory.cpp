@@ -1,123 +1,17 @@
 // muster fleet inventory: what the nodes of a fleet are and run, from files and from the nodes themselves.
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include "adapters/facts/gather.h"
 #include "base/node_list.h"
 #include "base/text.h"
 #include "files.h"
+#include "fleet_ask.h"
 #include "fleet_facts.h"
 #include "fleet_inventory_shown.h"
 #include "fleet_options.h"
-#include "ingest/facts_file.h"
 #include "say.h"
 
 namespace muster::cmd {
 namespace {
-
-// What a node may use of its CPU for it: more than a sweep that nobody asked for.
-constexpr const char* kProbe = " fleet probe --cpu 50ms --node ";
-constexpr std::size_t kTroublesShown = 20;
-
-// As one word of a shell.
-std::string quoted(std::string_view word) {
-  std::string out = "'";
-  for (const char c : word) c == '\'' ? out += "'\\''" : out += c;
-  return out + "'";
-}
-
-// Runs the probe from a copy of this program that comes over standard input, and leaves nothing behind.
-std::string sent_along(const std::string& node) {
-  return "d=$(mktemp -d) || exit 1; trap 'rm -rf \"$d\"' EXIT; cat > \"$d/muster\" && chmod 700 \"$d/muster\" && \"$d/muster\"" +
-         (kProbe + quoted(node));
-}
-
-struct Asked {
-  std::vector<facts::Errand> errands;
-  bool send = false;
-};
-
-Result<Asked> errands_of(const FleetInventoryOptions& o) {
-  const bool ssh = !o.ssh.empty();
-  const auto nodes = expand_node_list(ssh ? o.ssh : o.srun, 100'000);
-  if (!nodes) return tl::unexpected(nodes.error());
-  Asked out;
-  out.send = o.program.empty();
-  for (const std::string& node : *nodes) {
-    // A name that begins so would be an option of ssh.
-    if (node.front() == '-') return fail(Code::bad_input, fmt::format("{} is no name of a node", printable(node)));
-    const std::string script = out.send ? sent_along(node) : quoted(o.program) + kProbe + quoted(node);
-    facts::Errand e{node, {}};
-    if (ssh) {
-      e.argv = {"ssh", "-o", "BatchMode=yes", "-o", fmt::format("ConnectTimeout={}", static_cast<int>(o.deadline_s) + 1)};
-      for (const std::string_view word : split(o.ssh_options, ' ')) {
-        if (!word.empty()) e.argv.emplace_back(word);
-      }
-      e.argv.insert(e.argv.end(), {"--", node, "sh -c " + quoted(script)});
-    } else {
-      e.argv = {"srun", "--quiet", "--nodes=1", "--ntasks=1", "--nodelist=" + node, "sh", "-c", script};
-    }
-    out.errands.push_back(std::move(e));
-  }
-  return out;
-}
-
-// "gpu001" and "gpu001.cluster.local".
-bool same_host(std::string_view a, std::string_view b) {
-  const std::string x = lower(a), y = lower(b);
-  return x == y || x.starts_with(y + ".") || y.starts_with(x + ".");
-}
-
-// Adds the lines with facts, among what a login may print; returns what is wrong with them. Whoever asked for a node wants to be
-// told of it under the name that was asked for, and of no other.
-std::string take_answer(const facts::Answer& a, FactTable& table) {
-  std::string lines;
-  for (const std::string_view line : split(a.out, '\n')) {
-    if (!line.starts_with("{\"node\"")) continue;
-    FactTable said;
-    if (const auto read = read_facts(std::string(line) + "\n", "its answer", said); !read) return read.error().what;
-    const std::string name = said.nodes().front().name;
-    const std::string plain = "{\"node\":\"" + name + "\"";
-    if (name != a.node && (!same_host(name, a.node) || !line.starts_with(plain))) return "answered as " + name;
-    lines += name == a.node ? std::string(line) : "{\"node\":\"" + a.node + "\"" + std::string(line.substr(plain.size()));
-    lines += '\n';
-  }
-  if (lines.empty()) return "says nothing that are facts";
-  const auto read = read_facts(lines, "its answer", table);
-  return read ? std::string() : read.error().what;
-}
-
-struct Gathered {
-  NodeTroubles failed;
-  std::vector<std::string> answered;
-};
-
-Result<Gathered> ask_nodes(const FleetInventoryOptions& o, FactTable& table) {
-  const auto asked = errands_of(o);
-  if (!asked) return tl::unexpected(asked.error());
-  std::string program;
-  if (asked->send) {
-    auto self = read_fabric_file("/proc/self/exe");
-    if (!self) return tl::unexpected(self.error());
-    program = std::move(*self);
-  }
-  Gathered out;
-  facts::GatherOptions g;
-  g.at_once = o.at_once;
-  g.deadline_s = o.deadline_s;
-  g.input = program;
-  facts::gather(asked->errands, g, [&](const facts::Answer& a) {
-    const std::string why = a.trouble.empty() ? take_answer(a, table) : a.trouble;
-    if (why.empty()) {
-      out.answered.push_back(a.node);
-      return;
-    }
-    out.failed.emplace_back(a.node, why);
-    if (out.failed.size() <= kTroublesShown) say(fmt::format("{}: {}", printable(a.node), printable(why)));
-  });
-  if (out.failed.size() > kTroublesShown) say(fmt::format("and {} more nodes", out.failed.size() - kTroublesShown));
-  return out;
-}
 
 // As a list, which may be long where the names follow no order.
 std::string shown_list(std::vector<std::string> names) {
@@ -127,7 +21,7 @@ std::string shown_list(std::vector<std::string> names) {
 }
 
 // Whose facts there are and whose not, after nodes were asked.
-int say_failed(const FleetInventoryOptions& o, const Gathered& asked, const FactTable& table) {
+int say_failed(const FleetInventoryOptions& o, const AskedNodes& asked, const FactTable& table) {
   std::vector<std::string> failed, older;
   for (const auto& [node, why] : asked.failed) (table.find_node(node) < 0 ? failed : older).push_back(node);
   const std::string where = o.out.empty() ? "what is shown" : o.out;
@@ -167,19 +61,18 @@ int show(const FleetInventoryOptions& o, const FactTable& table, const NodeTroub
 }  // namespace
 
 int run_fleet_inventory(const FleetInventoryOptions& o) {
-  const bool ask = !o.ssh.empty() || !o.srun.empty();
-  if (!ask && o.facts.files.empty())
-    return say_error({Code::bad_input, "inventory needs facts: files, --ssh NODES or --srun NODES",
+  const int ways = int{!o.ssh.empty()} + int{!o.srun.empty()} + int{!o.agents.empty()};
+  if (ways == 0 && o.facts.files.empty())
+    return say_error({Code::bad_input, "inventory needs facts: files, --agents WHERE, --ssh NODES or --srun NODES",
                       "muster fleet inventory --ssh 'gpu[001-064]' --out facts.jsonl"});
-  if (!o.ssh.empty() && !o.srun.empty())
-    return say_error({Code::bad_input, "--ssh and --srun ask the same: use one of them", ""});
+  if (ways > 1) return say_error({Code::bad_input, "--agents, --ssh and --srun ask the same: use one of them", ""});
   if (!o.out.empty()) {
     if (auto ok = check_writable(o.out); !ok) return say_error(ok.error());
   }
   auto table = load_facts({o.facts.files, {}}, true);
   if (!table) return say_error(table.error());
-  Gathered asked;
-  if (ask) {
+  AskedNodes asked;
+  if (ways > 0) {
     auto all = ask_nodes(o, *table);
     if (!all) return say_error(all.error());
     asked = std::move(*all);

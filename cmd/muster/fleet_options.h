@@ -50,6 +50,7 @@ struct FleetProbeOptions {
 
 struct FleetInventoryOptions {
   FactsChoice facts;
+  std::string agents;       // where agents are asked for /facts: a list (ingest/agent_list.h), or @FILE
   std::string ssh, srun;    // node lists; asked by running `muster fleet probe` there
   std::string program;      // muster on those nodes; empty: a copy of this one is sent
   std::string ssh_options;  // handed to ssh as they are

@@ -67,12 +67,17 @@ void Parser::add_fleet_facts(CLI::App& fleet) {
 
   FleetInventoryOptions& i = fleet_.inventory;
   auto* inventory =
-      command(fleet, "inventory", "What the nodes of a fleet are and run: from files, over ssh or by srun", nullptr,
+      command(fleet, "inventory", "What the nodes of a fleet are and run: from files, agents, over ssh or by srun", nullptr,
               "  muster fleet inventory --ssh 'gpu[001-064]' --out facts.jsonl\n"
               "  muster fleet inventory --srun 'gpu[001-064]' --out facts.jsonl\n"
+              "  muster fleet inventory --agents 'gpu[001-064]' --out facts.jsonl\n"
               "  muster fleet inventory facts/ ansible-facts/ -o csv\n"
               "  muster fleet inventory facts.jsonl --fingerprints --against image.jsonl   would a reboot change anything?");
   add_facts(inventory, i.facts, false);
+  words(inventory, "--agents", "WHERE",
+        "Ask the agents that run there: \"gpu[001-064]\" (port 9400), gpu001:9500, https://gpu001:9443, or @FILE (lines of "
+        "these, or Prometheus' file_sd)",
+        i.agents, {}, 100'000);
   words(inventory, "--ssh", "NODES", "Run the probe there by ssh: \"gpu[001-064]\"", i.ssh, {}, 100'000);
   words(inventory, "--srun", "NODES", "Run the probe there by srun", i.srun, {}, 100'000);
   words(inventory, "--program", "PATH", "Muster on those nodes [this program is sent along]", i.program, {WordKind::file, {}});
