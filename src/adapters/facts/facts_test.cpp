@@ -286,6 +286,20 @@ TEST(FactsGather, ANodeThatFailsOrHangsHoldsNobodyUp) {
   EXPECT_NE(told["missing"].trouble.find("/no/such/program"), std::string::npos);
 }
 
+TEST(FactsGather, WhatTakesTooLongIsToldToEndSoThatItCanTakeBackWhatItBegan) {
+  Tree t;
+  t.file("/queue", "a job");
+  const std::string script = "trap 'rm " + t.root() + "/queue; exit 1' TERM; echo waiting >&2; sleep 100 & wait";
+  std::vector<Answer> told;
+  gather({{"slow", {"sh", "-c", script}}, {"deaf", {"sh", "-c", "trap '' TERM; sleep 100; sleep 100"}}},
+         {.at_once = 2, .deadline_s = 1}, [&](Answer a) { told.push_back(std::move(a)); });
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].node, "slow");
+  EXPECT_EQ(told[0].trouble, "did not answer in time: waiting");
+  EXPECT_FALSE(fs::exists(t.root() + "/queue"));
+  EXPECT_EQ(told[1].trouble, "did not answer in time") << "and what does not listen is ended";
+}
+
 TEST(FactsOfTheAgent, AreReadAgainAfterAnHourOrWhenTheDriverIsAnother) {
   Tree t;
   t.file("/sys/module/nvidia/version", "580.95.05\n");

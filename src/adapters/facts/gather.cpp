@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kOutMax = 4U << 20;  // of one node: facts are a hundredth of it
 constexpr std::size_t kComplaintMax = 4096;
+constexpr double kFarewellS = 3;  // between being told to end and being ended
 
 double now_s() {
   timespec t = {};
@@ -68,15 +69,15 @@ class Running {
     if (pid_ <= 0) return true;
     feed();
     take(out_, text_, kOutMax);
-    take(err_, complaint_, kComplaintMax);
-    if (now_s() > until_ || text_.size() >= kOutMax) {
-      late_ = text_.size() < kOutMax;
-      ::kill(-pid_, SIGKILL);
-      // A process that is stuck in the kernel does not die either: it is left to init.
-      for (int i = 0; i < 100 && ::waitpid(pid_, &status_, WNOHANG) == 0; ++i) ::usleep(1000);
-      if (trouble_.empty()) trouble_ = late_ ? "did not answer in time" : "says far more than facts";
-      return true;
+    take(err_, complaint_, stopping_ ? complaint_.size() : kComplaintMax);  // farewells explain nothing
+    if (!stopping_ && (now_s() > until_ || text_.size() >= kOutMax)) {
+      trouble_ = text_.size() < kOutMax ? "did not answer in time" : "says far more than facts";
+      stopping_ = true;
+      until_ = now_s() + kFarewellS;
+      shut(in_);
+      ::kill(-pid_, SIGTERM);
     }
+    if (stopping_) return stopped();
     if (out_ >= 0 || err_ >= 0) return false;
     if (::waitpid(pid_, &status_, WNOHANG) == 0) return false;
     if (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0)
@@ -131,6 +132,16 @@ class Running {
     pid_ = -1;
     trouble_ = fmt::format("cannot run {}: {}", e.argv[0], std::strerror(why));
   }
+  // srun that is killed leaves its job behind, queued or holding the node; told to end, it takes it back. True: it has ended.
+  bool stopped() {
+    siginfo_t ended = {};
+    const bool gone = ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid_;
+    if (!gone && now_s() < until_) return false;
+    ::kill(-pid_, SIGKILL);  // with all that it started
+    // A process that is stuck in the kernel does not die either: it is left to init.
+    for (int i = 0; i < 100 && ::waitpid(pid_, &status_, WNOHANG) == 0; ++i) ::usleep(1000);
+    return true;
+  }
   void feed() {
     while (in_ >= 0 && fed_ < input_.size()) {
       const ssize_t n = ::write(in_, input_.data() + fed_, std::min<std::size_t>(input_.size() - fed_, 1U << 20));
@@ -156,7 +167,7 @@ class Running {
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1, err_ = -1, status_ = 0;
   std::size_t fed_ = 0;
-  bool late_ = false;
+  bool stopping_ = false;
   std::string text_, complaint_, trouble_;
 };
 
