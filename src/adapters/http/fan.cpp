@@ -57,6 +57,7 @@ void prepare(Exchange& x, bool gzip) {
   curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(c, CURLOPT_NOPROXY, "*");
   curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);  // a name server that hangs is not waited for beyond the timeout
   curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 128L << 10);  // a node's whole page in one read
   curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
   if (gzip) curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "gzip");

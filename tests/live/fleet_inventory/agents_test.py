@@ -212,6 +212,28 @@ def many_hang():
           'where nothing came back the file of before stays', ran.stderr)
 
 
+def names_hang():
+    """A name server that never answers, for the program alone: its threads must hold nobody up beyond the deadline."""
+    try:
+        deaf = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        deaf.bind(('127.0.0.9', 53))
+    except OSError as why:
+        print(f'skip - live_fleet_agents: a name server of its own: {why}')
+        return
+    path = write('resolv.conf', 'nameserver 127.0.0.9\noptions timeout:5 attempts:2\n')
+    began = time.monotonic()
+    ran = subprocess.run(['unshare', '-m', 'sh', '-c', f'mount --bind {path} /etc/resolv.conf && exec "$@"', 'sh', MUSTER, 'fleet',
+                          'inventory', '--agents', f'127.0.0.1:{PORT},gpu[901-940]', '--deadline', '2s', '-o', 'json'],
+                         capture_output=True, text=True)
+    took_s = time.monotonic() - began
+    deaf.close()
+    if 'mount:' in ran.stderr or 'unshare:' in ran.stderr:
+        print(f'skip - live_fleet_agents: a name server of its own: {ran.stderr.strip()}')
+        return
+    check(ran.returncode == 5 and list(told(ran)[0]) == ['gpu001'] and 'Resolving timed out' in ran.stderr and took_s < 7,
+          f'names that nobody resolves are given up on in two rounds of 2 s ({took_s:.1f} s)', ran.stderr)
+
+
 def slips():
     for words, code, say in ((('--agents', 'gpu1:x'), 2, 'no port'), (('--agents', '@/no/such/file'), 3, '/no/such/file'),
                              (('--agents', 'gpu1', '--ssh', 'gpu1'), 2, 'use one of them'),
@@ -226,5 +248,6 @@ agents = start_agents()
 all_answer()
 some_fail(agents)
 many_hang()
+names_hang()
 slips()
 finish()
