@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 
 #include "adapters/facts/ask_agents.h"
 #include "adapters/facts/gather.h"
+#include "adapters/http/listen.h"
 #include "base/node_list.h"
 #include "base/text.h"
 #include "files.h"
@@ -66,8 +68,9 @@ Result<Asked> errands_of(const FleetInventoryOptions& o) {
     } else {
       // The limit is for Slurm: a short job finds its place among long ones, and one that is left behind ends by itself.
       const int minutes = static_cast<int>(o.deadline_s / 60) + 2;
-      e.argv = {"srun", "--nodes=1", "--ntasks=1", fmt::format("--time={}", minutes), "--job-name=muster-facts",
-                "--nodelist=" + node, "sh", "-c", script};
+      e.argv = {
+          "srun", "--nodes=1", "--ntasks=1", fmt::format("--time={}", minutes), "--job-name=muster-facts", "--nodelist=" + node,
+          "sh",   "-c",        script};
     }
     out.errands.push_back(std::move(e));
   }
@@ -137,6 +140,12 @@ class Answers {
   AskedNodes out_;
 };
 
+// As many as there are descriptors for: three pipes each, or a socket and what resolves its name.
+std::uint32_t at_once(const FleetInventoryOptions& o) {
+  constexpr std::size_t kEach = 4;
+  return std::max(1U, static_cast<std::uint32_t>(http::fit_connections(o.at_once * kEach) / kEach));
+}
+
 Result<AskedNodes> ask_by_program(const FleetInventoryOptions& o, FactTable& table) {
   const auto asked = errands_of(o);
   if (!asked) return tl::unexpected(asked.error());
@@ -147,7 +156,7 @@ Result<AskedNodes> ask_by_program(const FleetInventoryOptions& o, FactTable& tab
     program = std::move(*self);
   }
   Answers answers(table);
-  facts::gather(asked->errands, {o.at_once, o.deadline_s, program}, [&](const facts::Answer& a) { answers.take(a, a.node); });
+  facts::gather(asked->errands, {at_once(o), o.deadline_s, program}, [&](const facts::Answer& a) { answers.take(a, a.node); });
   return answers.finish();
 }
 
@@ -162,7 +171,7 @@ Result<AskedNodes> ask_by_http(const FleetInventoryOptions& o, FactTable& table)
   const auto agents = file ? parse_agent_file(text, o.agents.substr(1)) : parse_agent_list(o.agents);
   if (!agents) return tl::unexpected(agents.error());
   Answers answers(table);
-  facts::ask_agents(*agents, {o.at_once, o.deadline_s, {}},
+  facts::ask_agents(*agents, {at_once(o), o.deadline_s, {}},
                     [&](std::size_t i, const facts::Answer& a) { answers.take(a, (*agents)[i].node); });
   return answers.finish();
 }

@@ -205,6 +205,11 @@ def many_hang():
           f'64 that hang take two rounds of one second at 32 at once ({ran.took_s:.1f} s)', ran.stderr)
     ran = run('--agents', '@' + path, '--at-once', '64', '--deadline', '1s')
     check(ran.took_s < 3, f'and one at 64 ({ran.took_s:.1f} s)')
+    path = write('hang', '\n'.join(f'http://{hang.address}/n{n}' for n in range(400)))
+    ran = subprocess.run(['sh', '-c', 'ulimit -Sn 256; ulimit -Hn 600; exec "$@"', 'sh', MUSTER, 'fleet', 'inventory', '--agents',
+                          '@' + path, '--at-once', '1024', '--deadline', '1s'], capture_output=True, text=True)
+    check(ran.returncode == 5 and '400 nodes did not answer' in ran.stderr and 'open files' not in ran.stderr and
+          ran.stderr.count('timed out') == 20, 'no more are asked at once than there are descriptors for', ran.stderr)
     out = os.path.join(DIR, 'facts.jsonl')
     before = os.stat(out)
     ran = run('--agents', f'http://{hang.address}', '--deadline', '500ms', '--out', out)
