@@ -227,8 +227,8 @@ def names_hang():
         return
     path = write('resolv.conf', 'nameserver 127.0.0.9\noptions timeout:5 attempts:2\n')
     began = time.monotonic()
-    ran = subprocess.run(['unshare', '-m', 'sh', '-c', f'mount --bind {path} /etc/resolv.conf && exec "$@"', 'sh', MUSTER, 'fleet',
-                          'inventory', '--agents', f'127.0.0.1:{PORT},gpu[901-940]', '--deadline', '2s', '-o', 'json'],
+    ran = subprocess.run(['unshare', '-m', 'sh', '-c', f'mount --bind {path} /etc/resolv.conf && exec "$@"', 'sh', MUSTER,
+                          'fleet', 'inventory', '--agents', f'127.0.0.1:{PORT},gpu[901-940]', '--deadline', '2s', '-o', 'json'],
                          capture_output=True, text=True)
     took_s = time.monotonic() - began
     deaf.close()

@@ -36,7 +36,7 @@ Nothing.
 
 
 def do(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, **more)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, 'HOME': DIR}, **more)
     if done.returncode:
         check(False, ' '.join(command[:3]), done.stdout + done.stderr)
         finish()
