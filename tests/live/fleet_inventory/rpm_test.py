@@ -155,6 +155,19 @@ def cost(root):
     print(f'# a database of {size >> 20} MB: sweep in {costs[0]:.2f} ms of CPU (best of {len(costs)}, median {costs[7]:.2f})')
     check(costs[0] <= 5, 'a sweep with it takes at most 5 ms of CPU', costs)
     check(probe(root)[0]['facts']['slurm.slurmd'] == '24.05.3', 'and tells the same versions')
+    # This machine as if it were installed by rpm, for the program alone.
+    open(f'{DIR}/status', 'w').close()
+    script = f'mount --bind {DIR}/status /var/lib/dpkg/status && mount --bind {root}/var/lib/rpm /var/lib/rpm && exec "$@"'
+    live = [subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', MUSTER, 'fleet', 'probe', '--cost'], capture_output=True,
+                           text=True) for _ in range(15)]
+    if any(ran.returncode for ran in live):
+        print(f'skip - live_fleet_rpm: this machine with such a database: {live[0].stderr.strip()}')
+        return
+    costs = sorted(float(re.search(r'in ([\d.]+) ms', ran.stderr)[1]) for ran in live)
+    facts = json.loads(live[0].stdout)['facts']
+    print(f'# all of this machine with it: {len(facts)} facts in {costs[0]:.2f} ms of CPU (median {costs[7]:.2f})')
+    check(costs[0] <= 5 and facts['packages.database'] == 'rpm sqlite' and facts['slurm.slurmd'] == '24.05.3',
+          'nor does that of a whole machine that has it', costs)
 
 
 missing = [p for p in HERE if not os.path.exists(p)]
