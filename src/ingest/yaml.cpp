@@ -102,6 +102,7 @@ class Builder : public YAML::EventHandler {
     bool map = false;
     bool has_key = false;
     std::string key;
+    int key_line = 0;
     Value::Object members;
     Value::Array items;
     std::set<std::string> keys;
@@ -146,8 +147,11 @@ class Builder : public YAML::EventHandler {
       if (!f.keys.insert(text).second)
         throw Refused{v.line(), fmt::format("the key \"{}\" is there twice", printable(text.substr(0, 64)))};
       f.key = text;
+      f.key_line = v.line();
       f.has_key = true;
     } else {
+      // yaml-cpp notices that nothing stands there when it comes to the next line.
+      if (v.is_null()) v.set_line(f.key_line);
       f.members.push_back({std::move(f.key), std::move(v)});
       f.has_key = false;
     }

@@ -47,6 +47,10 @@ TEST(Yaml, KnowsTheLineOfEverything) {
   EXPECT_EQ(a[0].find("y")->line(), 4);
   EXPECT_EQ((*a[1].array())[1].line(), 6);
   EXPECT_EQ(v->find("b")->find("c")->line(), 7);
+  const auto empty = parse_yaml("a:\nb:\n  c:\nd: 1\n", "f.yaml");
+  ASSERT_TRUE(empty) << empty.error().what;
+  EXPECT_EQ(empty->find("a")->line(), 1) << "where nothing stands, that of its key";
+  EXPECT_EQ(empty->find("b")->find("c")->line(), 3);
 }
 
 TEST(Yaml, NamesFileAndLineOfErrors) {

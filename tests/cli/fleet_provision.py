@@ -42,6 +42,12 @@ check(run('fleet', 'provision', '--cluster', 'none', '--out', OUT).code in (2, 3
 wrong = run('fleet', 'provision', 'check', write('wrong.yaml', '#cloud-config\nruncmdx: [ls]\n'))
 check(wrong.code == 6 and 'wrong.yaml:2: runcmdx is no key that is read; runcmd is' in wrong.out, 'runcmdx is told', wrong)
 check(run('fleet', 'provision', 'check', f'{OUT}/cloud-init/base.user-data.yaml').code == 0, 'what is right is right')
+types = run('fleet', 'provision', 'check', write('types.yaml', '#cloud-config\npackages: 5\nruncmd: foo\nwrite_files:\n'
+                                                 '  - content: a\nusers: 7\n'))
+check(types.code == 6 and [row.split('types.yaml:')[1] for row in types.out.splitlines()] == [
+    '2: packages must be a list, is a whole number', '3: runcmd must be a list, is text',
+    '5: write_files without path is refused', '6: users must be text, a list or an object, is a whole number'],
+      'a value of another type is told, with its line', types)
 
 # ---- joining
 PLAN = made.suite(MUSTER)

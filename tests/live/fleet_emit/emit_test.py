@@ -118,6 +118,18 @@ code, out, err = run('chroot', NODES['odd1'], 'cloud-init', 'schema', '--config-
 ours, said, _ = muster('fleet', 'provision', 'check', DIR + '/one/srv/wrong.yaml')
 check(ours == 6 and 'runcmdx is no key that is read; runcmd is' in said,
       f'a misspelt key is told (cloud-init itself exits {code})', said)
+WRONG = ('packages: 5', 'runcmd: foo', 'write_files:\n  - content: a', 'hostname: 5', 'power_state: {delay: now}', 'users: 7',
+         'write_files:\n  - path: /a\n    permissions: 0644', 'users:\n  - {name: a, lock_passwd: 5}', 'mounts: [/dev/sdb]',
+         'ssh_authorized_keys: a', 'ntp: {servers: a}')
+RIGHT = ('users: ann', 'users: [default, {name: a, sudo: null}]', 'package_upgrade: no', 'runcmd: [ls, [ls]]', 'ntp:',
+         'power_state: {mode: reboot, delay: now}', 'packages: [a, [b, "1"]]')
+for body in WRONG + RIGHT:
+    own = fleet.write(DIR + '/one/srv/type.yaml', '#cloud-config\n' + body + '\n')
+    code, out, err = run('chroot', NODES['odd1'], 'cloud-init', 'schema', '--config-file', '/srv/type.yaml')
+    ours, said, _ = muster('fleet', 'provision', 'check', own)
+    right = body in RIGHT
+    check((code == 0, ours == 0) == (right, right), f'{body!r} is {"right" if right else "wrong"} to cloud-init and to us',
+          (out, err, said))
 code, out, err = muster('fleet', 'emit', 'goss', facts)
 goss = yaml.safe_load(out)
 check(code == 0 and goss['kernel-param']['vm.swappiness']['value'] == '1' and '/proc/cmdline' in goss['file'],
