@@ -53,20 +53,11 @@ Result<std::vector<std::vector<std::uint32_t>>> read_jobs(const std::string& fil
   return out;
 }
 
-bool is_day(const std::string& s) {
-  if (s.size() != 10 || s[4] != '-' || s[7] != '-') return false;
-  const auto year = parse_uint(s.substr(0, 4)), month = parse_uint(s.substr(5, 2)), day = parse_uint(s.substr(8, 2));
-  if (!year || !month || !day || *month < 1 || *month > 12 || *day < 1) return false;
-  const bool leap = (*year % 4 == 0 && *year % 100 != 0) || *year % 400 == 0;
-  constexpr unsigned kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  return *day <= kDays[*month - 1] + (leap && *month == 2 ? 1U : 0U);
-}
-
 // The day that the facts are of, where nobody names one: the newest of them.
 Result<std::string> day_of(const std::string& given, const FactTable& facts) {
   if (!given.empty()) {
-    if (is_day(given)) return given;
-    return fail(Code::bad_input, fmt::format("--today must be a day such as 2026-11-19, is \"{}\"", printable(given)));
+    if (const auto end = end_of_day(given); !end) return tl::unexpected(end.error());
+    return given;
   }
   Time newest;
   for (const FactNode& n : facts.nodes()) newest = std::max(newest, n.at);

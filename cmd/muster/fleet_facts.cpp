@@ -164,20 +164,29 @@ class Setting {
 
 std::size_t left_out = 0;  // files of this run
 
-// Adds one file; an error has what to do.
-Result<void> load_file(const std::string& file, FactTable& table) {
-  const auto text = read_fabric_file(file == "-" ? "/dev/stdin" : file);
-  if (!text) return tl::unexpected(text.error());
-  auto cut_off = read_any_facts(*text, file, table);
+// Adds the text of one file; an error has what to do. `again`: what it leaves out was told.
+Result<void> load_text(const std::string& text, const std::string& file, FactTable& table, bool again = false) {
+  auto cut_off = read_any_facts(text, file, table);
   if (!cut_off) {
     Error e = std::move(cut_off.error());
     if (e.next.empty()) e.next = "write it anew, or leave the file out";
     return tl::unexpected(std::move(e));
   }
-  if (!cut_off->empty())
+  if (!cut_off->empty() && !again)
     say(fmt::format("{}: the last line is cut off and left out: its node is not told of", printable(*cut_off)));
   return {};
 }
+
+Result<void> load_file(const std::string& file, FactTable& table) {
+  const auto text = read_fabric_file(file == "-" ? "/dev/stdin" : file);
+  if (!text) return tl::unexpected(text.error());
+  return load_text(*text, file, table);
+}
+
+struct NamedText {
+  std::string file, text;
+  bool tried = false;  // it was read before
+};
 
 // A line of facts of one node, where it stands.
 struct OwnLine {
@@ -206,6 +215,21 @@ void find_lines(std::string_view text, std::size_t file, const std::string& node
   }
 }
 
+// Of several lines of one node all but the newest are made blank; says when an older one told of another installation, 0: none.
+Time blank_older(std::vector<NamedText>& texts, const std::string& node) {
+  std::vector<OwnLine> lines;
+  for (std::size_t i = 0; i < texts.size(); ++i) find_lines(texts[i].text, i, node, lines);
+  const auto newest =
+      std::max_element(lines.begin(), lines.end(), [](const OwnLine& a, const OwnLine& b) { return a.at <= b.at; });
+  Time another;
+  for (auto line = lines.begin(); line != lines.end(); ++line) {
+    if (line == newest) continue;
+    if (line->installation != newest->installation) another = std::max(another, line->at);
+    std::fill_n(texts[line->file].text.begin() + static_cast<std::ptrdiff_t>(line->begin), line->end - line->begin, ' ');
+  }
+  return another;
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -222,30 +246,33 @@ Result<void> set_facts(const std::vector<std::string>& set, FactTable& table) {
 }
 
 Result<FactTable> load_facts_newest(const FactsChoice& choice, const std::string& node, Time& another) {
-  std::vector<std::pair<std::string, std::string>> texts;
+  std::vector<NamedText> texts;
   for (const std::string& name : choice.files) {
     const auto files = files_of(name);
     if (!files) return tl::unexpected(files.error());
+    std::size_t bad = 0;
     for (const std::string& file : *files) {
       auto text = read_fabric_file(file == "-" ? "/dev/stdin" : file);
-      if (!text) return tl::unexpected(text.error());
-      texts.emplace_back(file, std::move(*text));
+      if (!text && file == name) return tl::unexpected(text.error());
+      // Whether a file is left out has to be known before the newest line is looked for.
+      FactTable alone;
+      const auto ok = !text          ? Result<void>(tl::unexpected(text.error()))
+                      : file == name ? Result<void>()
+                                     : load_text(*text, file, alone);
+      if (ok) {
+        texts.push_back({file, std::move(*text), file != name});
+        continue;
+      }
+      if (++bad == files->size()) return tl::unexpected(ok.error());
+      say(fmt::format("left out: {}", printable(ok.error().what)));
     }
+    left_out += bad;
   }
-  std::vector<OwnLine> lines;
-  for (std::size_t i = 0; i < texts.size(); ++i) find_lines(texts[i].second, i, node, lines);
-  const auto newest =
-      std::max_element(lines.begin(), lines.end(), [](const OwnLine& a, const OwnLine& b) { return a.at <= b.at; });
-  another = {};
-  for (auto line = lines.begin(); line != lines.end(); ++line) {
-    if (line == newest) continue;
-    if (line->installation != newest->installation) another = std::max(another, line->at);
-    std::fill_n(texts[line->file].second.begin() + static_cast<std::ptrdiff_t>(line->begin), line->end - line->begin, ' ');
-  }
+  another = blank_older(texts, node);
   FactTable table;
-  for (const auto& [file, text] : texts) {
-    if (trim(text).empty()) continue;
-    if (auto ok = read_any_facts(text, file, table); !ok) return tl::unexpected(ok.error());
+  for (const NamedText& t : texts) {
+    if (trim(t.text).empty()) continue;
+    if (auto ok = load_text(t.text, t.file, table, t.tried); !ok) return tl::unexpected(ok.error());
   }
   if (auto set = set_facts(choice.set, table); !set) return tl::unexpected(set.error());
   return table;

@@ -9,6 +9,8 @@ namespace muster::cmd {
 
 // Now, utc.
 Time wall_now();
+// The last second of --today, "2026-11-19", utc.
+Result<Time> end_of_day(const std::string& day);
 // None where no file is named.
 Result<Declarations> load_declared(const std::string& file);
 Result<NodePerformance> load_performance(const std::string& file);

@@ -78,7 +78,9 @@ void show(const FleetProvisionOptions& o, const std::vector<Reason>& reasons) {
 
 int join_node(const FleetProvisionOptions& o) {
   fleet::Freshness freshness;
-  freshness.now = wall_now();
+  const auto now = o.today.empty() ? Result<Time>(wall_now()) : end_of_day(o.today);
+  if (!now) return say_error(now.error());
+  freshness.now = *now;
   const auto table = load_facts_newest(o.facts, o.node, freshness.installed_after);
   if (!table) return say_error(table.error());
   const std::ptrdiff_t at = table->find_node(o.node);
@@ -97,6 +99,7 @@ int join_node(const FleetProvisionOptions& o) {
     reasons.insert(reasons.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
   add(fleet::age_reasons(*table, node, freshness));
+  add(fleet::peers_age_reasons(*table, node, golden, options, freshness));
   add(fleet::kind_reasons(*table, fact_book(), node, golden, fleet::declared_of(*table, *declared, node), options));
   fleet::CheckOptions check;
   check.kinds = golden.cohorts;

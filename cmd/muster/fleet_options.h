@@ -117,6 +117,7 @@ struct FleetProvisionOptions {
   // join: is a new node fit to join?
   FactsChoice facts;
   std::string node, declared, acceptance;  // acceptance: a recording of it
+  std::string today;                       // "2026-11-19", to its end; empty: now
   std::vector<std::string> user_data;      // check: files
   report::Format format = report::Format::table;
 };

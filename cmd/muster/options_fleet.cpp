@@ -229,6 +229,7 @@ void Parser::add_fleet_done(CLI::App& fleet) {
   words(join, "--declared", "FILE", "Values that hold [what most nodes of its kind have]", q.declared, {WordKind::file, {}});
   words(join, "--acceptance", "FILE", "A recording of muster accept on it; without one it may not join", q.acceptance,
         {WordKind::file, {}});
+  words(join, "--today", "DAY", "Judge ages by the end of this day, such as 2026-11-19, instead of by now", q.today, {}, 10);
   add_format(join, q.format, Formats{Format::table, Format::json});
   sub_chosen(join, q);
   add_provision_check(*provision);
@@ -237,9 +238,8 @@ void Parser::add_fleet_done(CLI::App& fleet) {
 void Parser::add_provision_check(CLI::App& provision) {
   FleetProvisionOptions& c = fleet_.provision_check;
   c.what = FleetProvisionOptions::What::check;
-  auto* check =
-      command(provision, "check", "Keys of a user-data that cloud-init would pass over in silence. Exit 6: there are some",
-              nullptr, "  muster fleet provision check user-data.yaml");
+  auto* check = command(provision, "check", "What of a user-data cloud-init would pass over or refuse. Exit 6: there is some",
+                        nullptr, "  muster fleet provision check user-data.yaml");
   value(check, "FILE", "FILE", "User-data of cloud-init, or of Ubuntu's installer; several",
         [&c](const std::string& s) { c.user_data.push_back(checked(parse_words("FILE", s, 4096))); }, {WordKind::file, {}})
       ->required()

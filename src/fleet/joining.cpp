@@ -150,6 +150,30 @@ std::vector<Reason> age_reasons(const FactTable& table, std::uint32_t node, cons
   return {{"age", Fitness::fit, age, ""}};
 }
 
+std::vector<Reason> peers_age_reasons(const FactTable& table, std::uint32_t node, const Golden& golden,
+                                      const GoldenOptions& options, const Freshness& f) {
+  const Cohort* cohort = cohort_of(golden, node);
+  if (cohort == nullptr || cohort->nodes.size() < options.least) return {};  // nobody is asked what it should be
+  std::size_t peers = 0, old = 0;
+  Time oldest = kNever;
+  for (const std::uint32_t n : cohort->nodes) {
+    if (n == node) continue;
+    ++peers;
+    const Time at = table.nodes()[n].at;
+    if (at.ns > 0 && f.now - at <= f.most) continue;
+    ++old;
+    oldest = std::min(oldest, at);
+  }
+  if (old == 0) return {};
+  const std::string since = oldest.ns <= 0 ? "some without a time" : "the oldest of " + render_utc(oldest);
+  std::string what = fmt::format("the facts of {} of {} others of its kind are more than {} old ({})", old, peers,
+                                 render_duration(f.most), since);
+  const bool enough = static_cast<double>(peers - old) >= options.share * static_cast<double>(peers);
+  if (enough) return {{"age", Fitness::fit, what + "; those of the others say what it should be", ""}};
+  return {
+      {"age", Fitness::unknown, what + ": what its kind is now, they do not say", "muster fleet inventory of the fleet, now"}};
+}
+
 std::vector<Reason> kind_reasons(const FactTable& table, const FactBook& book, std::uint32_t node, const Golden& golden,
                                  const std::vector<std::string>& declared, const GoldenOptions& options) {
   std::vector<Reason> out;

@@ -46,6 +46,9 @@ std::vector<std::string> declared_of(const FactTable& table, const Declarations&
 std::vector<Reason> facts_reasons(const FactTable& table, const FactBook& book, std::uint32_t node, const Golden& golden);
 // That they are of late.
 std::vector<Reason> age_reasons(const FactTable& table, std::uint32_t node, const Freshness& freshness);
+// That those of its kind are of late, which it is held against; nothing where they are, or where too few are there to be asked.
+std::vector<Reason> peers_age_reasons(const FactTable& table, std::uint32_t node, const Golden& golden,
+                                      const GoldenOptions& options, const Freshness& freshness);
 // `declared`: as declared_of has it; where its kind is too small for a majority, that has to say what makes a node.
 std::vector<Reason> kind_reasons(const FactTable& table, const FactBook& book, std::uint32_t node, const Golden& golden,
                                  const std::vector<std::string>& declared, const GoldenOptions& options);

@@ -111,5 +111,26 @@ TEST(Joining, ARecordingCountsOnlyOfThisNodeItsGpusAndTheDriverThatIsLoaded) {
   EXPECT_EQ(worst(acceptance_reasons(f.table, 5, a, now)), Fitness::unfit);
 }
 
+// The first `old` of the six were asked 100 days ago, the others yesterday.
+std::vector<Reason> of_peers(std::uint32_t old, std::vector<std::uint32_t> kind = {0, 1, 2, 3, 4, 5}) {
+  Fleet f;
+  f.golden.cohorts[0].nodes = std::move(kind);
+  for (std::uint32_t n = 0; n < 6; ++n) f.table.set_source(n, "probe", Time{days(n < old ? 900 : 999).ns});
+  return peers_age_reasons(f.table, 5, f.golden, {}, Freshness{Time{days(1000).ns}});
+}
+
+TEST(Joining, AKindOfWhichNobodyAskedForLongSaysNotWhatItIsNow) {
+  EXPECT_TRUE(of_peers(0).empty()) << "nothing is said of what is of late";
+  const auto one = of_peers(1);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].fitness, Fitness::fit) << "four of five are enough to say";
+  EXPECT_NE(one[0].what.find("1 of 5 others"), std::string::npos) << one[0].what;
+  const auto two = of_peers(2);
+  ASSERT_EQ(two.size(), 1u);
+  EXPECT_EQ(two[0].fitness, Fitness::unknown);
+  EXPECT_NE(two[0].what.find(render_utc(Time{days(900).ns})), std::string::npos) << "the oldest is named: " << two[0].what;
+  EXPECT_TRUE(of_peers(5, {4, 5}).empty()) << "so few are not asked";
+}
+
 }  // namespace
 }  // namespace muster::fleet

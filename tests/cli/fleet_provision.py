@@ -134,4 +134,32 @@ def lies(rows):
 got, parts, said = join(FLEET + line('gpu0099'), recording(lies))
 check(got.code == 6 and ('acceptance', 'unfit') in parts and 'SM 17' in got.out, 'a GPU that computes wrongly is not fit', got)
 check(run('fleet', 'provision', 'join', 'gpu0100', f'{STATE}/join.jsonl').code == 3, 'a node of which nobody told is not found')
+
+# ---- facts of long ago
+GOOD = recording()
+stale = FLEET.replace('1763546400', str(NOW - 30 * 86400))
+got, parts, said = join(stale + line('gpu0099'), GOOD)
+check(got.code == 6 and {p for p in parts if p[1] != 'fit'} == {('age', 'unknown')} and
+      'the facts of 12 of 12 others of its kind are more than 7d 00h old' in got.out,
+      'a fleet of which nobody asked for a month does not say what a node should be today', got)
+DAY = time.strftime('%Y-%m-%d', time.gmtime(NOW - 3600))
+later = time.strftime('%Y-%m-%d', time.gmtime(NOW + 30 * 86400))
+got, parts, said = join(FLEET + line('gpu0099'), GOOD, '--today', DAY)
+check(got.code == 0, 'on the day of which its facts are it may join', got)
+got, parts, said = join(FLEET + line('gpu0099'), GOOD, '--today', later)
+check(got.code == 6 and ('age', 'unknown') in parts and ('acceptance', 'unknown') in parts, 'a month later it may not', got)
+for day in ('2026-02-30', 'today', '2026-1-1'):
+    check(join(FLEET + line('gpu0099'), GOOD, '--today', day)[0].code == 2, f'{day} is no day')
+
+# ---- a folder of which one file is bad
+os.makedirs(f'{STATE}/folder', exist_ok=True)
+write('folder/fleet.jsonl', (FLEET + line('gpu0099')).replace('1763546400', MOMENT))
+write('folder/bad.jsonl', '{"node": 5}\n{"no')
+got = run('fleet', 'provision', 'join', 'gpu0099', f'{STATE}/folder', '--acceptance', GOOD)
+check(got.code == 5 and 'gpu0099 is fit to join' in got.out and 'left out: ' in got.err and 'bad.jsonl' in got.err and
+      '1 file of facts was left out' in got.err, 'is named and left out, and all is not well', got)
+got = run('fleet', 'provision', 'join', 'gpu0099', f'{STATE}/folder')
+check(got.code == 6, 'a node that is not fit is that all the same', got)
+got = run('fleet', 'provision', 'join', 'gpu0099', f'{STATE}/folder/fleet.jsonl', f'{STATE}/folder/bad.jsonl')
+check(got.code == 2 and 'bad.jsonl' in got.err, 'a bad file that was named is an error', got)
 finish()
