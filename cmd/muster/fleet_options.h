@@ -112,8 +112,9 @@ struct FleetDiffOptions {
 
 struct FleetProvisionOptions {
   enum class What { files, join, check } what = What::files;
-  std::string cluster;  // preset or file; a design's
-  std::string out;      // folder
+  std::string cluster;                // preset or file; a design's
+  std::string out;                    // folder
+  std::vector<std::string> ssh_keys;  // files of public keys: who may log in
   // join: is a new node fit to join?
   FactsChoice facts;
   std::string node, declared, acceptance;  // acceptance: a recording of it

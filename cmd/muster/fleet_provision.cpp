@@ -1,6 +1,8 @@
 // muster fleet provision: files from which the nodes of a cluster are installed, and the gate that a new node passes.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "files.h"
 #include "fleet/repair.h"
 #include "fleet_files.h"
@@ -9,6 +11,7 @@
 #include "ingest/cloud_config.h"
 #include "ingest/fact_book.h"
 #include "ingest/remedies.h"
+#include "ingest/ssh_key.h"
 #include "report/fleet_files.h"
 #include "say.h"
 #include "scene.h"
@@ -16,18 +19,46 @@
 namespace muster::cmd {
 namespace {
 
+Result<std::vector<std::string>> read_ssh_keys(const std::vector<std::string>& files) {
+  std::vector<std::string> out;
+  for (const std::string& file : files) {
+    const auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    auto keys = parse_ssh_keys(*text, file);
+    if (!keys) return tl::unexpected(keys.error());
+    for (std::string& key : *keys) {
+      if (std::find(out.begin(), out.end(), key) == out.end()) out.push_back(std::move(key));
+    }
+  }
+  return out;
+}
+
+// What the files do not do, where it is read even if nobody opens them.
+void say_rest(const fleet::Repair& repair, const std::vector<std::string>& names, bool keys, const std::string& folder) {
+  std::size_t by_hand = 0;
+  for (const fleet::ByHand& b : repair.by_hand) by_hand += b.left_out ? 0 : 1;
+  const std::size_t left_out = repair.by_hand.size() - by_hand + repair.notes.size() + names.size();
+  if (!keys) say("log in     nobody can: no user-data has a key; --ssh-key FILE names a public one");
+  if (by_hand + left_out == 0) return;
+  say(fmt::format("not done   {} by hand, {} left out; {}/README.md has all of it", by_hand, left_out, folder));
+  for (const std::string& name : names) say("  " + name);
+  say_left_out(repair);
+}
+
 int write_provision(const FleetProvisionOptions& o) {
   const auto site = load_cluster(o.cluster);
   if (!site) return say_error(site.error());
   const auto declared = load_declared(o.declared);
   if (!declared) return say_error(declared.error());
+  const auto keys = read_ssh_keys(o.ssh_keys);
+  if (!keys) return say_error(keys.error());
   const fleet::RepairOf wanted = fleet::declared_for(*site, *declared);
   const fleet::Repair repair = fleet::plan_repair(wanted, fact_book(), remedy_book());
-  const auto files = report::provision_files(*site, repair, o.declared.empty() ? o.cluster : o.declared);
+  const auto files = report::provision_files(*site, repair, o.declared.empty() ? o.cluster : o.declared, *keys);
   if (auto ok = write_folder(o.out, files); !ok) return say_error(ok.error());
   say(fmt::format("written    {} files to {} for {} nodes; {}/README.md says what each is for", files.size(), o.out,
                   site->nodes.size(), o.out));
-  for (const std::string& note : repair.notes) say("left out   " + note);
+  say_rest(repair, report::provision_names(*site), !keys->empty(), o.out);
   return 0;
 }
 

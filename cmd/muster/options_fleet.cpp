@@ -212,6 +212,8 @@ void Parser::add_fleet_done(CLI::App& fleet) {
   add_cluster(provision, p.cluster);
   words(provision, "--out", "FOLDER", "Where the files are written", p.out, {WordKind::directory, {}});
   words(provision, "--declared", "FILE", "Values that hold (docs/formats/fleet_declared.md)", p.declared, {WordKind::file, {}});
+  add_many(provision, "--ssh-key", "FILE", "Public keys of OpenSSH that may log in to the nodes; several times", p.ssh_keys,
+           {WordKind::file, {}});
   provision->callback([this, provision] {
     if (!provision->get_subcommands().empty()) return;
     if (fleet_.provision.cluster.empty() || fleet_.provision.out.empty())

@@ -110,7 +110,8 @@ bool plain_name(std::string_view text) {
 }
 
 bool taken_name(std::string_view text) {
-  constexpr std::string_view kWords[] = {"all", "ungrouped", "localhost", "127.0.0.1", "yes", "no", "true", "false", "null"};
+  constexpr std::string_view kWords[] = {"all", "ungrouped", "localhost", "127.0.0.1", "yes", "no",
+                                         "on",  "off",       "true",      "false",     "null"};
   constexpr std::string_view kGroups[] = {"change_", "cohort_", "wave_", "gpu_", "rack_", "localhost."};
   return std::find(std::begin(kWords), std::end(kWords), lower(text)) != std::end(kWords) ||
          std::any_of(std::begin(kGroups), std::end(kGroups), [&](std::string_view g) { return text.starts_with(g); });

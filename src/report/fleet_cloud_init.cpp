@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "report/fleet_files.h"
@@ -20,14 +21,29 @@ std::string indented(std::string_view text, std::string_view blanks) {
   return out;
 }
 
+// A pattern of unattended-upgrades for what must not move while a package stays: Python's, from the beginning of the name.
+std::set<std::string> not_unattended(const std::string& package) {
+  // Of a driver its libraries too, which other packages of it do not hold, and the kernel: a new one has no modules of a driver
+  // that stays behind.
+  for (const char* begin : {"nvidia-", "libnvidia-", "cuda-drivers"}) {
+    if (package.starts_with(begin))
+      return {"(lib)?nvidia-", "cuda-drivers", "linux-(generic|nvidia|image|headers|modules|objects|signatures)"};
+  }
+  std::string name;
+  for (const char c : package) name += c == '.' || c == '+' ? fmt::format("[{}]", c) : std::string(1, c);
+  return {name + "$"};
+}
+
 struct UserData {
   std::string files, packages, mounts, commands;
+  std::vector<std::string> held;  // names, of apt
   bool rpm = false;
   bool sysctl = false, sysfs = false, units = false, boot_loader = false, reboot = false;
 
   void add_package(const Change& c) {
     const std::string& name = rpm ? c.other : c.name;
     if (c.absent) return command(fmt::format("{}, -y, remove, {}", rpm ? "dnf" : "apt-get", quoted(name)));
+    held.push_back(name);
     const bool exact = c.value.find_first_of("-~:") != std::string::npos;
     if (rpm || exact) {
       packages += fmt::format("  - [{}, {}]\n", quoted(name), quoted(exact ? c.value : c.value + "-*"));
@@ -80,12 +96,40 @@ struct UserData {
   }
   void command(const std::string& words) { commands += fmt::format("  - [{}]\n", words); }
 
+  // By itself a system would bring pinned packages to what its archive has by then.
+  void hold() {
+    if (held.empty() || rpm) return;
+    std::set<std::string> patterns;
+    std::string names;
+    for (const std::string& package : held) {
+      patterns.merge(not_unattended(package));
+      names += ", " + quoted(package);
+    }
+    files +=
+        "  # unattended-upgrades would move a driver's libraries under a module that stays loaded until the reboot: NVML then\n"
+        "  # fails on the node (\"Driver/library version mismatch\"). What is pinned here, and the kernel that a driver's "
+        "modules\n"
+        "  # are of, are yours to update.\n"
+        "  - path: \"/etc/apt/apt.conf.d/90-muster-held\"\n    permissions: \"0644\"\n    content: |\n"
+        "      Unattended-Upgrade::Package-Blacklist {\n";
+    for (const std::string& pattern : patterns) files += fmt::format("        \"{}\";\n", pattern);
+    files += "      };\n";
+    commands += "  # Nor does apt-get upgrade move them.\n";
+    command("apt-mark, hold" + names);
+  }
+
   std::string render() {
+    hold();
     if (sysctl) command("sysctl, --system");
     if (sysfs) command("systemd-tmpfiles, --create, --prefix=/sys");
     if (units) command("systemctl, daemon-reload");
     if (boot_loader) command("update-grub");
     std::string out;
+    if (rpm && !held.empty())
+      out +=
+          "# Nothing holds these versions: where dnf-automatic runs, leave them out of it (excludepkgs in "
+          "/etc/dnf/automatic.conf),\n"
+          "# or libraries move under a driver's module that stays loaded.\n";
     for (const auto& [key, text] : {std::pair("write_files", &files), std::pair("packages", &packages),
                                     std::pair("mounts", &mounts), std::pair("runcmd", &commands)}) {
       if (!text->empty()) out += fmt::format("{}:\n{}", key, *text);
@@ -172,13 +216,20 @@ struct Assertions {
 
 }  // namespace
 
-std::vector<TextFile> cloud_init_files(const Repair& r, std::string_view whence) {
+std::vector<TextFile> cloud_init_files(const Repair& r, std::string_view whence, std::string_view base) {
   std::vector<TextFile> out;
   for (std::size_t i = 0; i < r.sets.size(); ++i) {
     UserData data;
     data.rpm = r.sets[i].rpm;
     for (const Change& c : r.sets[i].changes) data.add(c);
-    std::string text = "#cloud-config\n" + headline(r, "cloud-init", whence) + about_set(r, i);
+    std::string text = "#cloud-config\n";
+    text += base.empty()
+                ? headline(r, "cloud-init", whence)
+                : comment(fmt::format("Written by `muster fleet provision`: all that these nodes get, what every node gets "
+                                      "and what is declared for them; of {}.",
+                                      whence)) +
+                      not_done(r);
+    text += about_set(r, i);
     text += comment(fmt::format("waves: {}", [&] {
       std::vector<std::vector<std::uint32_t>> by(r.waves.size());
       for (const std::uint32_t n : r.sets[i].nodes) by[wave_of(r, n)].push_back(n);
@@ -188,7 +239,7 @@ std::vector<TextFile> cloud_init_files(const Repair& r, std::string_view whence)
       }
       return waves;
     }()));
-    const std::string body = data.render();
+    const std::string body = std::string(base) + data.render();
     out.push_back({change_name(r, i) + ".user-data.yaml", text + (body.empty() ? "{}\n" : body)});
   }
   return out;

@@ -69,8 +69,13 @@ std::string told(const Repair& r, const fleet::ByHand& b) {
 }
 
 std::string headline(const Repair& r, std::string_view tool, std::string_view whence) {
-  std::string out =
+  const std::string out =
       comment(fmt::format("Written by `muster fleet emit {}`: what differs, and nothing else; of {}.", tool, whence));
+  return out + not_done(r);
+}
+
+std::string not_done(const Repair& r) {
+  std::string out;
   for (const fleet::ByHand& b : r.by_hand) out += comment(told(r, b));
   for (const std::string& note : r.notes) out += comment(note);
   return out;

@@ -20,6 +20,8 @@ std::string comment(std::string_view text);
 std::string told(const fleet::Repair& r, const fleet::ByHand& b);
 // What it is, where from, what a person has to do and what was left out.
 std::string headline(const fleet::Repair& r, std::string_view tool, std::string_view whence);
+// The last two of these.
+std::string not_done(const fleet::Repair& r);
 // The same of one change set: its nodes, its kind, why each change.
 std::string about_set(const fleet::Repair& r, std::size_t set);
 // An extended regular expression for the version of a package: with an epoch and a revision of whoever packed it, or without; and

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """muster fleet provision: files to install a cluster from, and the gate that a new node passes."""
+import base64
+import csv
 import json
 import os
+import subprocess
 import time
 
 import yaml
@@ -36,6 +39,81 @@ auto = yaml.safe_load(open(OUT + '/autoinstall/change_01.autoinstall.yaml'))['au
 check(auto['version'] == 1 and 'install nvidia-open=$v' in auto['user-data']['runcmd'][0][2],
       "the installer's answers hold what is declared", auto)
 check(run('fleet', 'provision', '--cluster', 'h200-1024').code == 2, 'without a folder nothing is written')
+
+# ---- which node gets which user-data
+some = write('some.yaml', 'declare:\n  - nodes: node[0003-0004]\n    facts:\n      driver.on_disk: "580.95.05"\n'
+             '      kernel.config_hash: abc\n')
+SOME = f'{STATE}/some'
+part = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', SOME, '--declared', some)
+check(part.code == 0 and 'by hand: kernel.config_hash should be abc on node[0003-0004]' in part.err and
+      'not done   1 by hand, 0 left out' in part.err, 'what is to be done by hand is said on the terminal', part)
+base, change = (yaml.safe_load(open(f'{SOME}/cloud-init/{n}.user-data.yaml')) for n in ('base', 'change_01'))
+check(base and all(change.get(k) == v for k, v in base.items()) and 'runcmd' in change and 'runcmd' not in base,
+      "the user-data of a change is whole: cloud-init takes one", (base, change))
+held = [f for f in change['write_files'] if f['path'] == '/etc/apt/apt.conf.d/90-muster-held']
+check(change['runcmd'][-1] == ['apt-mark', 'hold', 'nvidia-open'] and '"(lib)?nvidia-";' in held[0]['content'],
+      'the pinned driver is held, and unattended-upgrades leaves it and its libraries', change)
+machines = {r['hostname']: r for r in csv.DictReader(open(SOME + '/maas/machines.csv'))}
+check([n for n, r in machines.items() if r['user_data'] == 'cloud-init/change_01.user-data.yaml'] == ['node0003', 'node0004'],
+      'MAAS is told which user-data each machine gets')
+warewulf = yaml.safe_load(open(SOME + '/warewulf/nodes.conf'))
+
+
+def tag(node):
+    tags = {}
+    for profile in warewulf['nodes'][node]['profiles']:
+        tags.update(warewulf['nodeprofiles'].get(profile, {}).get('tags', {}))
+    return tags['user_data']
+
+
+check((tag('node0003'), tag('node0005')) == ('change_01.user-data.yaml', 'base.user-data.yaml'), 'and so is Warewulf', warewulf)
+
+# The loop of README.md, with programs in the place of MAAS and jq that write down what they are asked.
+with open(SOME + '/README.md') as f:
+    about = f.read().split('## MAAS')[1].split('##')[0]
+loop = ''.join(row[4:] + '\n' for row in about.splitlines() if row.startswith('    '))
+os.makedirs(f'{STATE}/bin', exist_ok=True)
+for name, text in (('maas', 'case "$2 $3" in "machines read") echo "${4#hostname=}";; *) echo "$3 $4 $5" >> "$DEPLOYED";; esac'),
+                   ('jq', 'cat')):
+    os.chmod(write('bin/' + name, f'#!/bin/sh\n{text}\n'), 0o755)
+done = subprocess.run(['bash', '-ec', loop], cwd=SOME, capture_output=True, text=True,
+                      env={**os.environ, 'PATH': f'{STATE}/bin:' + os.environ['PATH'], 'DEPLOYED': f'{STATE}/deployed'})
+deployed = [row.split(' ') for row in open(f'{STATE}/deployed').read().splitlines()] if done.returncode == 0 else []
+given = {node: base64.b64decode(data.removeprefix('user_data=')).decode() for verb, node, data in deployed if verb == 'deploy'}
+check(len(given) == 128 and given.get('node0003') == open(f'{SOME}/cloud-init/change_01.user-data.yaml').read() and
+      given.get('node0128') == open(f'{SOME}/cloud-init/base.user-data.yaml').read(),
+      'the loop in README.md deploys each machine with its own user-data', (done, loop))
+
+# ---- who may log in
+KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGUACIIJyVLk8LgCSLc3afomEIa7l/p0FDRlGsU6sv82 ann@desk'
+check('nobody can: no user-data has a key' in part.err, 'without a key it is said that nobody can log in', part)
+keyed = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/keyed', '--ssh-key', write('a.pub', KEY + '\n'),
+            '--ssh-key', write('b.pub', KEY.replace('ann@desk', 'bob') + '\n'))
+user_data = yaml.safe_load(open(f'{STATE}/keyed/cloud-init/base.user-data.yaml'))
+check(keyed.code == 0 and user_data['ssh_authorized_keys'] == [KEY, KEY.replace('ann@desk', 'bob')] and 'nobody' not in keyed.err,
+      'with --ssh-key the nodes know who may', (keyed, user_data))
+answers = yaml.safe_load(open(f'{STATE}/keyed/autoinstall/base.autoinstall.yaml'))['autoinstall']
+check(answers['user-data'] == user_data, 'those that the installer makes too', answers)
+SECRET = 'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAA'
+private = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/private', '--ssh-key', write(
+    'id', f'-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}\n-----END OPENSSH PRIVATE KEY-----\n'))
+check(private.code == 2 and 'holds a private key' in private.err and '.pub' in private.err and
+      SECRET not in private.err + private.out and not os.path.exists(f'{STATE}/private'),
+      'a private key is refused, and nothing of it printed', private)
+cut = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/cut', '--ssh-key', write('cut.pub', KEY[:50] + '\n'))
+check(cut.code == 2 and 'cut.pub:1: no public key of OpenSSH' in cut.err, 'so is one that is cut off', cut)
+check(run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/x', '--ssh-key', f'{STATE}/none.pub').code == 3,
+      'a key that is not there')
+
+# ---- names that a tool has another use for
+mine = write('mine.yaml', 'name: mine\ngpu: H200\nnodes:\n  - name: n[1-2]\n  - name: all\n  - name: localhost\n  - name: "yes"\n'
+             '  - name: a_b\n')
+named = run('fleet', 'provision', '--cluster', mine, '--out', f'{STATE}/named')
+groups = yaml.safe_load(open(f'{STATE}/named/ansible/nodes.yml'))['all']['children']
+check({h for g in groups.values() for h in g['hosts']} == {'n1', 'n2', 'a_b'} and
+      'Ansible has another use for that name, and nothing in ansible/ has it: all,localhost,yes; rename it' in named.err and
+      'MAAS takes no such hostname (letters, digits, - and . between them): a_b' in named.err,
+      'a name that a tool would take for something else is left out of its files and said', (named, groups))
 check(run('fleet', 'provision', '--cluster', 'none', '--out', OUT).code in (2, 3), 'a cluster that is not there')
 
 # ---- keys that nothing reads

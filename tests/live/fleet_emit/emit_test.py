@@ -151,8 +151,11 @@ else:
     print('skip - terraform: @cdktf/hcl2json is not installed here')
 
 # ---- a cluster that is to be installed
-declared = fleet.write(DIR + '/golden.yaml', 'declare:\n  - facts:\n      sysctl.vm.swappiness: 1\n      cmdline.iommu: pt\n')
-code, out, err = muster('fleet', 'provision', '--cluster', 'h200-1024', '--out', DIR + '/install', '--declared', declared)
+declared = fleet.write(DIR + '/golden.yaml', 'declare:\n  - facts:\n      sysctl.vm.swappiness: 1\n      cmdline.iommu: pt\n'
+                       '      driver.on_disk: "580.95.05"\n      containerd.version: 1.7.27-1\n')
+run('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'ann@desk', '-f', DIR + '/key')
+code, out, err = muster('fleet', 'provision', '--cluster', 'h200-1024', '--out', DIR + '/install', '--declared', declared,
+                        '--ssh-key', DIR + '/key.pub')
 check(code == 0, 'files to install a cluster are written', (out, err))
 INSTALL = DIR + '/install'
 code, out, err = run('ansible-lint', '--offline', '--profile', 'production', '-p', '--nocolor', cwd=INSTALL + '/ansible')
@@ -167,6 +170,21 @@ for name in sorted(os.listdir(INSTALL + '/cloud-init')) + sorted(os.listdir(INST
     if folder == 'cloud-init':
         code, out, err = run('chroot', NODES['odd1'], 'cloud-init', 'schema', '--config-file', '/srv/' + name)
         check(code == 0, f"{name}: cloud-init's schema takes it", (out, err))
+user_data = yaml.safe_load(open(INSTALL + '/cloud-init/change_01.user-data.yaml'))
+check(user_data['ssh_authorized_keys'] == [open(DIR + '/key.pub').read().strip()], 'what ssh-keygen wrote may log in', user_data)
+held = next(f['content'] for f in user_data['write_files'] if f['path'] == '/etc/apt/apt.conf.d/90-muster-held')
+fleet.write(DIR + '/one/etc/apt/apt.conf.d/90-muster-held', held)
+code, out, err = run('chroot', NODES['odd1'], 'apt-config', 'dump', '--format', '%v%n', 'Unattended-Upgrade::Package-Blacklist')
+patterns = [row for row in out.splitlines() if row]
+
+
+def held_back(package):
+    return any(re.match(pattern, package) for pattern in patterns)
+
+
+check(all(map(held_back, ('nvidia-open', 'libnvidia-compute-580', 'linux-image-6.8.0-90-generic', 'containerd.io'))) and
+      not any(map(held_back, ('openssl', 'containerd-io', 'containerd.io-extra', 'libc6', 'linux-libc-dev'))),
+      'apt reads which packages unattended-upgrades leaves alone', (patterns, err))
 check(len(yaml.safe_load(open(INSTALL + '/warewulf/nodes.conf'))['nodes']) == 128, 'Warewulf has every node')
 if os.path.isdir(HERE + '/node_modules/@cdktf/hcl2json'):
     code, out, err = run('node', HERE + '/hcl.mjs', INSTALL + '/terraform/cluster.auto.tfvars')
