@@ -6,7 +6,7 @@ import sys
 
 SKIP = 77
 # debootstrap knows no virtual packages: python3-cffi-backend stands for one that cloud-init's libraries need.
-PACKAGES = 'python3,procps,python3-cffi-backend,cloud-init'
+PACKAGES = 'python3,procps,python3-cffi-backend,python3-apt,cloud-init'
 
 
 def skip(why):
@@ -26,7 +26,10 @@ def base(kept):
     """The folder of a fresh chroot, made at the first time: nobody writes into it."""
     folder = os.path.join(kept, 'bookworm')
     if os.path.exists(folder + '.done'):
-        return folder
+        with open(folder + '.done') as f:
+            if f.read() == PACKAGES:
+                return folder
+        os.remove(folder + '.done')
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(kept, exist_ok=True)
     done = subprocess.run(['debootstrap', '--variant=minbase', '--include=' + PACKAGES, 'bookworm', folder,
@@ -38,7 +41,8 @@ def base(kept):
     # Caches are two thirds of it.
     shutil.rmtree(os.path.join(folder, 'var/cache/apt'), ignore_errors=True)
     shutil.rmtree(os.path.join(folder, 'var/lib/apt/lists'), ignore_errors=True)
-    open(folder + '.done', 'w').close()
+    with open(folder + '.done', 'w') as f:
+        f.write(PACKAGES)
     return folder
 
 

@@ -1,5 +1,6 @@
 """What is emitted is taken by the programs it is for: ansible-lint's production profile finds nothing, a second run changes
 nothing, a value changed by hand is found, cloud-init's schema and Terraform's language hold."""
+import hashlib
 import json
 import os
 import re
@@ -104,6 +105,42 @@ code, stats, changed = play('--check', '--diff')
 check([c[0] for c in changed if c[0] == 'odd1'] == ['odd1'] and stats['odd1']['changed'] == 1,
       'a value that somebody changed by hand is found, and it alone', changed)
 check(stats['odd2']['changed'] == would['odd2'], 'and all that was to be done on the other', stats)
+
+# ---- a package of another version, which is held as user-data leaves it
+TWO = NODES['odd2']
+
+
+def inside(*words):
+    return run('chroot', TWO, 'env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C', *words)
+
+
+index = ''
+for version in ('580.82.07-1', '580.95.05-1', '580.95.055-1'):
+    control = f'Package: nvidia-open\nVersion: {version}\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: none\n'
+    fleet.write(f'{TWO}/srv/{version}/DEBIAN/control', control)
+    os.makedirs(TWO + '/srv/offered', exist_ok=True)
+    inside('dpkg-deb', '-b', '/srv/' + version, f'/srv/offered/{version}.deb')
+    with open(f'{TWO}/srv/offered/{version}.deb', 'rb') as f:
+        body = f.read()
+    index += f'{control}Filename: ./{version}.deb\nSize: {len(body)}\nSHA256: {hashlib.sha256(body).hexdigest()}\n\n'
+fleet.write(TWO + '/srv/offered/Packages', index)
+fleet.write(TWO + '/etc/apt/sources.list', 'deb [trusted=yes] file:/srv/offered ./\n')
+for folder in ('/var/cache/apt/archives/partial', '/var/lib/apt/lists/partial'):
+    os.makedirs(TWO + folder, exist_ok=True)
+for line in ('apt-get update', 'apt-get -y install nvidia-open=580.82.07-1', 'apt-mark hold nvidia-open'):
+    done = inside(*line.split())
+    check(done[0] == 0, line, done)
+own = fleet.write(DIR + '/one.yaml', 'name: one\ngpu: H200\nnodes:\n  - name: odd2\n')
+driver = fleet.write(DIR + '/driver.yaml', 'declare:\n  - facts: {driver.on_disk: "580.95.05"}\n')
+muster('fleet', 'provision', '--cluster', own, '--out', DIR + '/held', '--declared', driver)
+words = ['ansible-playbook', 'site.yml', *fleet.chroot_variables(DIR + '/held/ansible', {'odd2': TWO}), '-e',
+         'muster_drained=true']
+code, out, err = run(*words, cwd=DIR + '/held/ansible')
+version = inside('dpkg-query', '-W', '-f', '${Version} ${db:Status-Want}', 'nvidia-open')[1]
+check(code == 0 and version == '580.95.05-1 hold', 'the role changes a held package to that very version and holds it again',
+      (version, out[-1500:], err[-500:]))
+code, out, err = run(*words, cwd=DIR + '/held/ansible')
+check(code == 0 and 'changed=0' in out, 'and finds nothing to do after that', out[-800:])
 
 # ---- the other tools
 code, out, err = muster('fleet', 'emit', 'cloud-init', facts)
