@@ -74,13 +74,11 @@ std::string wrong_with(std::string_view name, std::string_view base64) {
   return "";
 }
 
-// Of the person, for people: what could end a line or a string is left out.
+// Of the person, for people: what could end a line or a string, and what is no ASCII, becomes a question mark.
 std::string plain_comment(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c >= ' ' && c <= '~' && c != '"' && c != '\\') out += c;
-  }
-  return std::string(trim(out));
+  for (const char c : trim(text)) out += c >= ' ' && c <= '~' && c != '"' && c != '\\' ? c : '?';
+  return out;
 }
 
 }  // namespace
