@@ -77,6 +77,12 @@ TEST(Expressions, compare_as_versions_do) {
   }
 }
 
+TEST(Expressions, leave_out_the_epoch_that_a_package_has_in_front) {
+  EXPECT_EQ(of_a("a == 4.5.2", "1:4.5.2"), "yes");
+  EXPECT_EQ(of_a("a >= 5", "1:4.5.2-3.el9"), "no");
+  EXPECT_EQ(of_a("a >= 580", "3:580.95.05-1.el9"), "yes");
+}
+
 TEST(Expressions, hold_facts_against_facts_as_well) {
   EXPECT_EQ(holds("a == b", {{"a", is("580.95.05-1")}, {"b", is("580.95.05")}}), "yes");
   EXPECT_EQ(holds("a > b", {{"a", is("580.95.05")}, {"b", is("580.159.04")}}), "no");
