@@ -23,7 +23,7 @@ struct Outcome {
   std::optional<SettingEffect> effect;
 };
 
-Outcome outcome_of(const FleetRule& rule, const ReadRule& read, const std::vector<Known>& known) {
+Outcome outcome_of_one(const FleetRule& rule, const ReadRule& read, const std::vector<Known>& known) {
   const auto for_applies = picked(known, read.of_applies), for_wants = picked(known, read.of_wants);
   const Truth applies = read.applies.holds(for_applies);
   Outcome out;
@@ -48,6 +48,18 @@ Outcome outcome_of(const FleetRule& rule, const ReadRule& read, const std::vecto
   };
   add(read.applies, for_applies);
   add(read.wants, for_wants);
+  return out;
+}
+
+// Where a fact holds several versions that are in use, each has to fit: the worst of them counts, and is what the sentence is of.
+Outcome outcome_of(const FleetRule& rule, const ReadRule& read, const std::vector<Known>& known) {
+  const auto rows = in_use(read, known);
+  Outcome out = outcome_of_one(rule, read, rows.front());
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    Outcome other = outcome_of_one(rule, read, rows[r]);
+    if (other.status < out.status) out = std::move(other);
+  }
+  if (rows.size() > 1 && out.status <= RuleStatus::unknown) out.found = found_text(read, known);
   return out;
 }
 

@@ -66,7 +66,7 @@ Known compared(const ReadRule& read, const std::vector<Known>& known, std::size_
 void sort_node(const ReadRule& read, const Bound& b, std::uint32_t n, const std::string& today, Where& out) {
   const std::vector<Known> known = known_of(read, b, n, today);
   const auto for_applies = picked(known, read.of_applies);
-  const Truth applies = read.applies.holds(for_applies);
+  const Truth applies = applies_to_any(read, known);
   const std::uint32_t by = read.of_wants.back();
   std::size_t which = 0;
   const Known value = compared(read, known, which);
@@ -169,7 +169,8 @@ void judge_things(const FactTable& table, const FleetRule& rule, const ReadRule&
   }
 }
 
-// What several processes have mapped stands with commas. Versions as they are without what packages put around them.
+// What several processes have mapped stands with commas: a set, ascending. Versions as they are without what packages put around
+// them.
 std::vector<std::string> versions_in(const Known& k) {
   std::vector<std::string> out;
   const std::string all = spoken(k);  // outlives its pieces
@@ -177,16 +178,37 @@ std::vector<std::string> versions_in(const Known& k) {
     const auto version = version_in(s);
     out.emplace_back(version ? version->substr(0, version->find_first_of("-+")) : trim(s));
   }
+  std::sort(out.begin(), out.end(), natural_less);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
-bool have_one_in_common(const std::vector<Has>& things) {
+// What the nodes of a job have in use says of the job itself. A node with several versions runs, or ran, several jobs or images:
+// the job has one of them there, nobody knows which.
+enum class Agree : std::uint8_t { one, none, undecided };
+Agree agreement(const std::vector<Has>& things) {
   std::vector<std::string> common = versions_in(things.front().value);
+  bool several = false;
   for (const Has& h : things) {
     const auto has = versions_in(h.value);
+    several = several || has.size() > 1;
     std::erase_if(common, [&](const std::string& v) { return std::find(has.begin(), has.end(), v) == has.end(); });
   }
-  return !common.empty();
+  if (common.empty()) return Agree::none;  // whichever it has on each, they are not all the same
+  return several ? Agree::undecided : Agree::one;
+}
+
+// Of nodes that a job is known to span all are undecided, since one decides with the others. Of nodes that some job might span it
+// is those with several versions: without them the rest agree.
+Verdict undecided_job(const FactTable& table, const std::string& fact, const std::vector<Has>& things, bool known_job) {
+  std::vector<const Has*> who;
+  for (const Has& h : things) {
+    if (known_job || versions_in(h.value).size() > 1) who.push_back(&h);
+  }
+  Verdict v = plain(RuleStatus::unknown, nodes_of(who));
+  v.found = fmt::format("{} is undecided: several are in use, and which of them a job has is not known: {}", fact,
+                        split_text(table, by_value(things)));
+  return v;
 }
 
 // Those whose value holds no version, where a job's nodes are to have the same one; they are taken out of `things`.
@@ -273,8 +295,8 @@ namespace {
 
 // The nodes of one job, or those that one might span.
 std::vector<Verdict> judge_job(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read,
-                               const std::vector<std::uint32_t>& nodes, const std::string& today) {
-  Where where = sorted_out(table, parts, read, nodes, today);
+                               const std::vector<std::uint32_t>& nodes, const CheckOptions& options) {
+  Where where = sorted_out(table, parts, read, nodes, options.today);
   const bool versions = std::find(read.kinds.begin(), read.kinds.end(), FactKind::version) != read.kinds.end();
   const std::string& first = read.facts[read.of_wants.front()];
   const bool any_first = where.things.count({}) != 0;  // what jobs have mapped is known of some
@@ -292,8 +314,9 @@ std::vector<Verdict> judge_job(const FactTable& table, const Parts& parts, const
       }
     }
     if (things.empty()) continue;
-    for (Has& h : things) h.means = join(versions_in(h.value), ", ");
-    if (!have_one_in_common(things)) {
+    for (Has& h : things) h.means = join(versions_in(h.value), " and ");
+    const Agree agree = agreement(things);
+    if (agree == Agree::none) {
       const auto values = by_value(things);
       std::vector<const Has*> all;
       for (const Has& h : things) all.push_back(&h);
@@ -306,6 +329,8 @@ std::vector<Verdict> judge_job(const FactTable& table, const Parts& parts, const
       for (const Has& h : things) where.unknown.push_back(h.node);
       where.missing.push_back(first);
       things.clear();
+    } else if (agree == Agree::undecided) {
+      out.push_back(undecided_job(table, of.empty() ? first : std::string(trim(of)), things, !options.jobs.empty()));
     }
   }
   add_unknown(where, out);
@@ -323,7 +348,7 @@ std::vector<Verdict> judge_jobs(const FactTable& table, const Parts& parts, cons
   }
   std::vector<Verdict> out;
   for (const std::vector<std::uint32_t>& nodes : jobs) {
-    for (Verdict& v : judge_job(table, parts, rule, read, nodes, options.today)) out.push_back(std::move(v));
+    for (Verdict& v : judge_job(table, parts, rule, read, nodes, options)) out.push_back(std::move(v));
   }
   return merged(std::move(out));
 }
@@ -359,7 +384,8 @@ Truth item_at(const BundleItem& item, const std::vector<Bound>& bound, std::uint
   for (const Bound& b : bound) {
     if (!has_part(item.read, b, node)) continue;
     const std::vector<Known> known = known_of(item.read, b, node, today);
-    const Truth t = item.read.wants.holds(picked(known, item.read.of_wants));
+    Truth t = Truth::yes;
+    for (const auto& row : in_use(item.read, known)) t = std::min(t, item.read.wants.holds(picked(row, item.read.of_wants)));
     const bool worse = !any || t < out;
     if (worse) out = t;
     if (worse) found = (b.entity.empty() ? "" : b.entity + ":") + found_text(item.read, known);
@@ -401,7 +427,7 @@ std::vector<Verdict> judge_bundle(const FactTable& table, const Parts& parts, co
     for (std::uint32_t n = 0; n < table.nodes().size(); ++n) {
       const std::vector<Known> known = known_of(read, b, n, options.today);
       const auto for_applies = picked(known, read.of_applies);
-      const Truth applies = read.applies.holds(for_applies);
+      const Truth applies = applies_to_any(read, known);
       Verdict v = plain(RuleStatus::not_applicable, {n});
       if (applies != Truth::no) {
         const BundleState s = bundle_at(*items, bound, n, options.today);

@@ -211,6 +211,51 @@ std::vector<Known> known_of(const ReadRule& rule, const Bound& bound, std::uint3
   return out;
 }
 
+namespace {
+
+constexpr std::size_t kInUseMost = 64;
+
+// Each once. Empty: it is one value. A text that is not of versions and numbers alone is one, whatever commas it has.
+std::vector<Known> several(FactKind kind, const Known& known) {
+  std::vector<Known> out;
+  if (known.state != Known::State::value || known.text.find(',') == std::string_view::npos) return out;
+  if (kind != FactKind::version && kind != FactKind::text) return out;
+  for (const std::string_view one : split(known.text, ',')) {
+    const bool version = version_in(one).has_value();
+    if (!version && kind == FactKind::text) return {};
+    const Known k{version ? Known::State::value : Known::State::unknown, trim(one)};
+    if (std::none_of(out.begin(), out.end(), [&](const Known& o) { return o.text == k.text; })) out.push_back(k);
+    if (out.size() > kInUseMost) return {{Known::State::unknown, known.text}};
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<Known>> in_use(const ReadRule& rule, const std::vector<Known>& known) {
+  std::vector<std::vector<Known>> out{known};
+  for (std::size_t f = 0; f < known.size(); ++f) {
+    std::vector<Known> all = several(rule.kinds[f], known[f]);
+    if (all.empty()) continue;
+    if (all.size() * out.size() > kInUseMost) all = {{Known::State::unknown, known[f].text}};
+    std::vector<std::vector<Known>> next;
+    for (const std::vector<Known>& row : out) {
+      for (const Known& one : all) {
+        next.push_back(row);
+        next.back()[f] = one;
+      }
+    }
+    out = std::move(next);
+  }
+  return out;
+}
+
+Truth applies_to_any(const ReadRule& rule, const std::vector<Known>& known) {
+  Truth out = Truth::no;
+  for (const std::vector<Known>& row : in_use(rule, known)) out = std::max(out, rule.applies.holds(picked(row, rule.of_applies)));
+  return out;
+}
+
 std::vector<Known> picked(const std::vector<Known>& known, const std::vector<std::uint32_t>& places) {
   std::vector<Known> out;
   for (const std::uint32_t p : places) out.push_back(known[p]);

@@ -51,6 +51,11 @@ bool counted_none(const FactTable& table, const ReadRule& rule, std::uint32_t no
 std::vector<std::string> facts_of_part(const ReadRule& rule);
 
 std::vector<Known> known_of(const ReadRule& rule, const Bound& bound, std::uint32_t node, const std::string& today);
+// A fact may hold several versions or numbers with commas: those that processes have mapped, those of several mounts. All of them
+// are in use. One row for each choice of one of each such fact; of too many to be looked at the fact is unknown.
+std::vector<std::vector<Known>> in_use(const ReadRule& rule, const std::vector<Known>& known);
+// What the rule's condition comes to where it is enough that one of several is meant.
+Truth applies_to_any(const ReadRule& rule, const std::vector<Known>& known);
 std::vector<Known> picked(const std::vector<Known>& known, const std::vector<std::uint32_t>& places);
 
 // The word for it in a sentence: its value, "absent" or "unknown".

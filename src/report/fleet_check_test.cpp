@@ -190,6 +190,28 @@ TEST(FleetCheck, reports_what_public_recipes_have_wrong) {
   EXPECT_TRUE(broken["C027"].empty() && broken["C034"].empty());  // fabric managers and IMEX fit everywhere
 }
 
+// Four nodes, of which the last has two versions of NCCL in use.
+TEST(FleetCheck, where_several_nccl_are_in_use_a_known_job_is_undecided_as_a_whole_and_else_only_such_nodes_are) {
+  const auto rule = std::find_if(fleet_rules().begin(), fleet_rules().end(), [](const FleetRule& r) { return r.id == "C036"; });
+  ASSERT_NE(rule, fleet_rules().end());
+  const Case c = case_of("", "3x nccl.mapped=2.28.3 | nccl.mapped=2.28.3,2.27.5");
+  fleet::CheckOptions options;
+  options.kinds.push_back({"all", {}, {0, 1, 2, 3}});
+  const auto verdicts = [&] { return fleet::check_rules(c.facts, fact_book(), {&*rule, 1}, options).all; };
+  const auto might = verdicts();
+  ASSERT_EQ(might.size(), 2U);
+  EXPECT_EQ(might[0].status, fleet::RuleStatus::unknown);
+  EXPECT_EQ(might[0].nodes, std::vector<std::uint32_t>{3});
+  EXPECT_NE(might[0].found.find("2.27.5 and 2.28.3 on n4"), std::string::npos) << might[0].found;
+  EXPECT_EQ(might[1].status, fleet::RuleStatus::ok);
+  options.jobs = {{0, 1}, {2, 3}};
+  const auto known = verdicts();
+  ASSERT_EQ(known.size(), 2U);
+  EXPECT_EQ(known[0].status, fleet::RuleStatus::unknown);
+  EXPECT_EQ(known[0].nodes, (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(known[1].nodes, (std::vector<std::uint32_t>{0, 1}));
+}
+
 // A node that is fine by every rule, as far as one node can be: the facts of all cases that are, and words for the rest.
 std::map<std::string, std::string> fine_node(std::size_t facts) {
   std::map<std::string, std::string> out;
