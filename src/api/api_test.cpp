@@ -550,6 +550,26 @@ TEST(Reading, QueuesTellWhatEachHasAndWaitsFor) {
   EXPECT_EQ(o.ask(Office::get("/api/v1/queues/lap")).status, 404);
 }
 
+TEST(Commands, AnUpgradeSaysWithinWhatVersionsAreKeptApart) {
+  Office o;
+  const auto ask = [&](const char* within) {
+    Value::Object upgrade = {
+        {"what", text("driver")}, {"version", text("590.1")}, {"before", text("580.1")}, {"apart", text("one IMEX")}};
+    if (*within != '\0') upgrade.push_back({"apart_within", text(within)});
+    Value::Object body = {{"verb", text("upgrade")}, {"upgrade", Value(std::move(upgrade))}};
+    return o.ask(o.with_token(Office::post("/api/v1/commands", std::move(body))));
+  };
+  const auto refused = ask("rack");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_TRUE(has(refused.body, "job or domain")) << refused.body;
+  EXPECT_TRUE(o.cluster.given.empty());
+  ask("domain");
+  ask("");
+  ASSERT_EQ(o.cluster.given.size(), 2U);
+  EXPECT_EQ(o.cluster.given[0].upgrade.apart_within, ApartWithin::domain);
+  EXPECT_EQ(o.cluster.given[1].upgrade.apart_within, ApartWithin::job);
+}
+
 TEST(Commands, BadBodiesAreRefusedInWords) {
   Office o;
   const auto ask = [&](Value::Object body) { return o.ask(o.with_token(Office::post("/api/v1/commands", std::move(body)))); };

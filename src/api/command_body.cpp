@@ -190,9 +190,9 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
   const Value* v = body.find("upgrade");
   const char* example = R"(e.g. {"verb":"upgrade","upgrade":{"what":"driver","version":"590.44.01","before":"580.159.04"}})";
   if (v == nullptr) return bad("upgrade needs to know what and which version", example);
-  const std::vector<std::string> keys = {"what",    "version",       "before",      "nodes", "canaries",
-                                         "watch_s", "at_once_pct",   "finish_in_s", "parts", "canary_nodes",
-                                         "apart",   "wait_for_jobs", "measured"};
+  const std::vector<std::string> keys = {"what",    "version",      "before",        "nodes",   "canaries",
+                                         "watch_s", "at_once_pct",  "finish_in_s",   "parts",   "canary_nodes",
+                                         "apart",   "apart_within", "wait_for_jobs", "measured"};
   if (auto r = known_keys(*v, "upgrade", keys); !r) return tl::unexpected(r.error());
   UpgradeSpec u;
   for (auto [key, to] : {std::pair("what", &u.what), std::pair("version", &u.version), std::pair("before", &u.before)}) {
@@ -207,6 +207,10 @@ Result<UpgradeSpec> upgrade_of(const Value& body, const State& s) {
     *to = std::move(*text);
   }
   if (auto ok = parts_of(*v, u); !ok) return tl::unexpected(ok.error());
+  const auto within = text_of(*v, "apart_within", 100);
+  if (!within) return tl::unexpected(within.error());
+  if (!within->empty() && !parse_name(*within, u.apart_within))
+    return bad(fmt::format("upgrade.apart_within is '{}'", printable(*within)), "it must be job or domain");
   for (auto [key, to] : {std::pair("wait_for_jobs", &u.wait_for_jobs), std::pair("measured", &u.measured)}) {
     const Value* x = v->find(key);
     if (x == nullptr || x->is_null()) continue;

@@ -172,7 +172,7 @@ void ClusterView::sync(const State& s, NodeId n) {
 void ClusterView::take_sides(const State& s) {
   const Sides sides = sides_of(s);
   open_for_ = sides.open_for;
-  tree_->keep_apart(sides.apart);
+  tree_->keep_apart(sides.apart, sides.together);
   for (std::uint32_t n = 0; n < s.nodes.size() && (sided_ || !sides.of.empty()); ++n)
     tree_->set_side(NodeId{n}, sides.of.empty() ? 0 : sides.of[n]);
   sided_ = !sides.of.empty();

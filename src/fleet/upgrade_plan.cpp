@@ -445,9 +445,14 @@ void Planner::put_part(std::size_t k) {
 void Planner::put_parts() {
   for (std::size_t k = 0; k < moves_.size(); ++k) put_part(k);
   if (places_.empty()) return;
+  bool by_domain = true;
   for (const Move& m : chosen_) {
-    if (!m.step->apart.empty()) plan_.apart.push_back({m.step->apart, m.step->rule, m.step->source, {}, {}, {}});
+    if (m.step->apart.empty()) continue;
+    plan_.apart.push_back({m.step->apart, m.step->rule, m.step->source, {}, {}, {}});
+    by_domain = by_domain && m.step->apart_in_domain;
   }
+  // One rule about whole jobs keeps whole jobs apart, whatever else is asked of domains.
+  plan_.apart_within = by_domain && !plan_.apart.empty() ? ApartWithin::domain : ApartWithin::job;
 }
 
 // Whoever goes back says so.
@@ -632,6 +637,7 @@ void put_plan(const UpgradePlan& plan, UpgradeSpec& spec) {
   spec.canary_nodes = compress_node_list(plan.canaries);
   spec.canaries = plan.canaries_wanted;
   spec.apart.clear();
+  spec.apart_within = plan.apart_within;
   for (const PlanWord& w : plan.apart) spec.apart += fmt::format("{}{} ({})", spec.apart.empty() ? "" : "; ", w.says, w.rule);
   spec.wait_for_jobs = true;
   spec.measured = true;

@@ -53,7 +53,8 @@ struct UpgradePlan {
   std::vector<std::string> canaries;  // candidates: those of them that are free first go
   std::uint32_t canaries_wanted = 0;  // so many of them
   std::vector<UpgradeWave> waves;
-  std::vector<PlanWord> apart;    // no job on nodes with it and nodes without, because
+  std::vector<PlanWord> apart;  // no job on nodes with it and nodes without, because
+  ApartWithin apart_within = ApartWithin::job;
   std::vector<PlanWord> refused;  // what the wanted versions break: the plan must not be carried out
   std::vector<PlanWord> unknown;  // rules that nobody can judge: it is not begun before they are
   std::vector<std::string> notes;

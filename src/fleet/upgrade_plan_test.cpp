@@ -14,7 +14,7 @@ class Planning : public ::testing::Test {
     order = {{"firmware", 30, {"firmware.bundle"}, {}, {}, "", "C061", "the bundle before the driver", "guide"},
              {"driver", 70, {"driver.loaded", "libcuda.version"}, {}, {"fabricmanager", "imex"}, "", "C023", "as one", "readme"},
              {"fabricmanager", 71, {"fabricmanager.version"}, {}, {"driver"}, "", "C027", "refuses another", "issue 544"},
-             {"imex", 73, {"imex.version"}, {}, {"driver"}, "one version in a domain", "C034", "as one", "versions.json"},
+             {"imex", 73, {"imex.version"}, {}, {"driver"}, "one version in a domain", "C034", "as one", "versions.json", true},
              {"cuda", 80, {"cuda.toolkit"}, {}, {}, "", "C001", "after its driver", "docs"},
              {"nccl", 90, {"nccl.system"}, {}, {}, "all ranks need one", "C036", "last", "init.cc"}};
     FleetRule r;
@@ -128,6 +128,25 @@ TEST_F(Planning, AnotherNcclKeepsJobsApart) {
   ASSERT_TRUE(p);
   ASSERT_EQ(p->apart.size(), 1U);
   EXPECT_EQ(p->apart[0].rule, "C036");
+}
+
+TEST_F(Planning, ImexKeepsJobsApartWithinNvlinkDomainsAloneAndNcclBesideItKeepsWholeJobsApart) {
+  fleet(16, 4, 4);
+  for (std::size_t n = 0; n < 16; ++n) {
+    table.put(n, "", "imex.version", "570.1");
+    table.put(n, "", "nccl.system", "2.27");
+  }
+  UpgradeSpec s;
+  const auto imex = plan({{"driver", "580.2"}});
+  ASSERT_TRUE(imex);
+  ASSERT_EQ(imex->apart.size(), 1U);
+  put_plan(*imex, s);
+  EXPECT_EQ(s.apart_within, ApartWithin::domain);
+  const auto both = plan({{"driver", "580.2"}, {"nccl", "2.28"}});
+  ASSERT_TRUE(both);
+  ASSERT_EQ(both->apart.size(), 2U);
+  put_plan(*both, s);
+  EXPECT_EQ(s.apart_within, ApartWithin::job);
 }
 
 TEST_F(Planning, CanariesAreSpreadOverDomainsAndTheWavesAreNumbersThatAddUp) {

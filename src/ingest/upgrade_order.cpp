@@ -31,6 +31,9 @@ std::vector<UpgradeStep> read_order() {
     s.stale = words_of(csv->cell(r, "stale"));
     s.with = words_of(csv->cell(r, "with"));
     s.apart = csv->cell(r, "apart");
+    const std::string within = csv->cell(r, "apart_within");
+    MUSTER_CHECK(s.apart.empty() ? within.empty() : within == "job" || within == "domain");
+    s.apart_in_domain = within == "domain";
     s.rule = csv->cell(r, "rule");
     s.about = csv->cell(r, "about");
     s.source = csv->cell(r, "source");

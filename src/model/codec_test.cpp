@@ -82,6 +82,8 @@ Cabling some_cables() {
 std::vector<Body> one_of_each() {
   const Progress p{10, 9, 8, 7, 6, 5};
   CommandGiven c{CommandVerb::cancel, "ada", "id-1", NodeId{1}, JobId{2, 0}, spec(), kNasty};
+  c.upgrade.apart = kNasty;
+  c.upgrade.apart_within = ApartWithin::domain;
   return {RunStarted{"0.1.0", 2, 3, "j", some_now(), "weather x1"},
           SiteDeclared{small_site(9)},
           PolicyApplied{default_policy(), "h"},
@@ -153,6 +155,13 @@ TEST(Codec, AWordOfTheNetworkFromBeforeNetworksHadNamesIsRead) {
   const auto& said = std::get<FabricSaid>(*old);
   EXPECT_TRUE(said.name.empty());
   EXPECT_TRUE(said.rates && said.flaps) << "it ended whatever it did not tell of";
+}
+
+TEST(Codec, AnUpgradeFromBeforeDomainsWereKeptApartByThemselvesKeepsWholeJobsApart) {
+  const auto old = decode_body("command_given", json(R"({"verb":"upgrade","upgrade":{"version":"590","apart":"one NCCL"}})"));
+  ASSERT_TRUE(old) << old.error().what;
+  EXPECT_EQ(std::get<CommandGiven>(*old).upgrade.apart, "one NCCL");
+  EXPECT_EQ(std::get<CommandGiven>(*old).upgrade.apart_within, ApartWithin::job);
 }
 
 TEST(Codec, AnEventKeepsItsEnvelope) {

@@ -19,6 +19,11 @@ struct UpgradePart {
   std::string before;   // to go back to
 };
 
+// What must not span nodes with the new version and nodes without: a whole job, or the nodes that it has within one NVLink
+// domain.
+enum class ApartWithin : std::uint8_t { job, domain };
+constexpr std::array<std::string_view, 2> names(ApartWithin) { return {"job", "domain"}; }
+
 struct UpgradeSpec {
   std::string what = "driver";     // driver, firmware, os
   std::string version;             // wanted
@@ -31,8 +36,9 @@ struct UpgradeSpec {
   std::vector<UpgradePart> parts;  // in the order in which a node gets them, all in one turn; empty: `what` alone
   std::string canary_nodes;        // those that go first; empty: they are chosen
   std::string apart;               // why no job may run on nodes with it and nodes without; empty: it may
-  bool wait_for_jobs = false;      // no job is stopped or moved for it: its nodes wait for its end
-  bool measured = false;           // a node is measured before it is installed as well as after; who got slower is told apart
+  ApartWithin apart_within = ApartWithin::job;
+  bool wait_for_jobs = false;  // no job is stopped or moved for it: its nodes wait for its end
+  bool measured = false;       // a node is measured before it is installed as well as after; who got slower is told apart
 };
 
 enum class UpgradePhase : std::uint8_t {
@@ -117,6 +123,7 @@ void fields(V& v, UpgradeSpec& s) {
   v("parts", s.parts);
   v("canary_nodes", s.canary_nodes);
   v("apart", s.apart);
+  v("apart_within", s.apart_within);
   v("wait_for_jobs", s.wait_for_jobs);
   v("measured", s.measured);
 }

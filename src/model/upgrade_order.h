@@ -16,6 +16,7 @@ struct UpgradeStep {
   std::string rule;                // id, see data/fleet/compat.csv
   std::string about;
   std::string source;
+  bool apart_in_domain = false;  // `apart` is about the nodes that a job has within one NVLink domain, not about all of them
 };
 
 }  // namespace muster

@@ -76,7 +76,10 @@ std::string steps_text(const fleet::UpgradePlan& plan, const UpgradeSpec& spec) 
   s += fmt::format("at once    at most {:g} % of the cluster, whatever else is away counted in\n", spec.at_once_pct);
   s += "gates      each wave: returned, tested, and no slower than before beyond noise; else it is stopped and taken back\n";
   if (plan.apart.empty()) s += "exposure   no rule forbids a job on nodes with it and nodes without\n";
-  return s + words_text("apart      ", plan.apart);
+  s += words_text("apart      ", plan.apart);
+  if (plan.apart_within == ApartWithin::domain)
+    s += "           that is about the nodes of a job within one NVLink domain: different domains may be of different versions\n";
+  return s;
 }
 
 void spec_json(JsonWriter& w, const UpgradeSpec& s) {
@@ -86,6 +89,7 @@ void spec_json(JsonWriter& w, const UpgradeSpec& s) {
   for (const UpgradePart& p : s.parts)
     w.object().field("what", p.what).field("version", p.version).field("before", p.before).end_object();
   w.end_array().field("canary_nodes", s.canary_nodes).field("apart", s.apart);
+  w.field("apart_within", name_of(s.apart_within));
   w.field("wait_for_jobs", s.wait_for_jobs).field("measured", s.measured).end_object();
 }
 

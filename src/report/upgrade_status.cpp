@@ -80,7 +80,8 @@ std::string upgrade_json(const State& s) {
   w.field("finish_in_s", u.spec.finish_in.seconds()).field("targets", target_count(s)).key("parts").array();
   for (const UpgradePart& p : u.spec.parts)
     w.object().field("what", p.what).field("version", p.version).field("before", p.before).end_object();
-  w.end_array().field("apart", u.spec.apart).field("wait_for_jobs", u.spec.wait_for_jobs).field("measured", u.spec.measured);
+  w.end_array().field("apart", u.spec.apart).field("apart_within", name_of(u.spec.apart_within));
+  w.field("wait_for_jobs", u.spec.wait_for_jobs).field("measured", u.spec.measured);
   std::array<std::vector<std::string>, names(TurnStage{}).size()> by_stage;
   std::size_t has_it = 0;
   std::size_t canaries = 0;

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -33,7 +35,10 @@ class Watch {
   void on_event(const Event& e, const State& s) {
     const Upgrade& u = s.upgrade;
     if (const auto* j = std::get_if<JobEnded>(&e.body)) ended(*j, s);
-    if (const auto* j = std::get_if<JobStarted>(&e.body)) mixed += spans(j->nodes, u) ? 1 : 0;
+    if (const auto* j = std::get_if<JobStarted>(&e.body)) {
+      mixed += !u.spec.apart.empty() && spans(j->nodes, s, u.spec.apart_within) ? 1 : 0;
+      of_both += spans(j->nodes, s, ApartWithin::job) ? 1 : 0;
+    }
     if (const auto* m = std::get_if<TurnMoved>(&e.body)) moved(*m, s);
     if (std::holds_alternative<TurnMoved>(e.body) || std::holds_alternative<NodeChanged>(e.body)) count_away(s);
     const auto* o = std::get_if<OrderIntended>(&e.body);
@@ -71,17 +76,17 @@ class Watch {
   double back_h() const { return std::max(Duration{}, last_back_ - began_).seconds() / 3600; }
   double turn_h() const { return turns_ == 0 ? 0 : away_.seconds() / 3600 / turns_; }
 
-  std::uint32_t killed = 0, mixed = 0, beyond = 0, most_away = 0;
+  std::uint32_t killed = 0, mixed = 0, of_both = 0, beyond = 0, most_away = 0;
 
  private:
-  bool spans(const std::vector<NodeId>& nodes, const Upgrade& u) const {
-    if (u.spec.apart.empty()) return false;
-    std::size_t with = 0;
+  static bool spans(const std::vector<NodeId>& nodes, const State& s, ApartWithin within) {
+    std::map<std::uint32_t, std::set<bool>> seen;  // by NVLink domain, or all under one key
     for (const NodeId n : nodes) {
-      const auto t = u.turns.find(n);
-      with += t != u.turns.end() && t->second.installed ? 1 : 0;
+      const auto t = s.upgrade.turns.find(n);
+      const bool has_it = t != s.upgrade.turns.end() && t->second.installed;
+      seen[within == ApartWithin::domain ? s.site.nodes[n.v].domain : 0].insert(has_it);
     }
-    return with != 0 && with != nodes.size();
+    return std::any_of(seen.begin(), seen.end(), [](const auto& x) { return x.second.size() > 1; });
   }
   void count_away(const State& s) {
     std::uint32_t away = 0;
@@ -284,6 +289,7 @@ Result<UpgradeRun> run_one(const UpgradeTrialOptions& o, std::uint64_t seed) {
   r.violations = with.violations();
   r.killed = with.watch.killed;
   r.mixed = with.watch.mixed;
+  r.of_both = with.watch.of_both;
   r.budget = decide::away_at_once(with.state());
   r.most_away = with.watch.most_away;
   r.beyond_budget = with.watch.beyond;

@@ -45,7 +45,8 @@ struct UpgradeRun {
   std::uint32_t faults = 0;                    // that struck meanwhile
   std::array<double, kWasteClasses> more_h{};  // GPU-hours of each class, beyond those without it
   std::uint32_t killed = 0;                    // jobs that ended because a node of theirs had its turn
-  std::uint32_t mixed = 0;                     // starts on nodes of which some had the new version and some not
+  std::uint32_t mixed = 0;                     // starts on nodes that spec.apart keeps apart
+  std::uint32_t of_both = 0;                   // starts on nodes of which some had the new version and some not
   std::uint32_t budget = 0;                    // nodes that may be away at one time
   std::uint32_t most_away = 0;                 // nodes away for it at one time, those that did not come back among them
   std::uint32_t beyond_budget = 0;             // turns begun though the budget was used up, by whatever was away

@@ -82,6 +82,52 @@ TEST(UpgradeTrial, WhoeverWaitsForJobsStopsNoneMixesNoVersionsAndIsNotMuchSlower
   }
 }
 
+// 64 nodes, eight to an NVLink domain and two of these to a leaf, with gangs of many sizes.
+UpgradeTrialOptions in_domains() {
+  UpgradeTrialOptions o = waiting();
+  Site& site = o.twin.site;
+  while (site.nodes.size() < 64) {
+    NodeSpec n;
+    n.name = "node" + std::to_string(site.nodes.size() + 1);
+    site.nodes.push_back(n);
+  }
+  site.racks = {"r1", "r2", "r3", "r4"};
+  for (std::uint32_t n = 0; n < 64; ++n) {
+    site.nodes[n].rack = site.nodes[n].leaf = n / 16;
+    site.nodes[n].pod = 0;
+    site.nodes[n].domain = n / 8;
+  }
+  site.leaves = 4;
+  site.domains = 8;
+  site.storage_write_gbs = 128;
+  o.twin.workload.mix = "mixed";
+  o.twin.workload.load = 1.15;
+  o.spec.apart = "an NVLink domain runs one version of IMEX";
+  o.spec.apart_within = ApartWithin::domain;
+  o.seeds = 2;
+  return o;
+}
+
+TEST(UpgradeTrial, WhereOnlyDomainsMustBeOfOneVersionNoStartMixesOneAndJobsSpanDomainsOfBoth) {
+  std::uint32_t of_both = 0;
+  for (const bool waits : {true, false}) {
+    UpgradeTrialOptions o = in_domains();
+    o.spec.wait_for_jobs = o.spec.measured = waits;
+    if (!waits) o.spec.finish_in = hours(48);
+    const auto runs = upgrade_trial(o);
+    ASSERT_TRUE(runs) << runs.error().what;
+    for (const UpgradeRun& r : *runs) {
+      EXPECT_EQ(r.phase, UpgradePhase::done) << r.seed << ": " << r.why;
+      EXPECT_EQ(r.nodes, 64U) << r.seed;
+      EXPECT_EQ(r.mixed, 0U) << r.seed;
+      EXPECT_TRUE(r.violations.empty()) << r.seed << ": " << r.violations.front();
+      if (waits) expect_unharmed(r);
+      of_both += r.of_both;
+    }
+  }
+  EXPECT_GT(of_both, 0U) << "whole jobs were kept apart: nothing was gained";
+}
+
 TEST(UpgradeTrial, NodesThatDoNotComeUpNeverTakeTheFleetBelowItsBudget) {
   for (const double share : {1.0, 0.5}) {
     UpgradeTrialOptions o = waiting();

@@ -34,6 +34,7 @@ class Repairer {
   std::uint32_t piece(NodeId n) const { return gang_.shape.gpus == 0 ? layout_.nodes[n.v].gpus : gang_.shape.gpus; }
   std::uint32_t segment() const { return std::max(gang_.shape.segment, 1U); }
   void count();
+  std::set<NodeId> not_beside_survivors() const;
   std::optional<std::uint32_t> survivors_group(Level level) const;
   std::optional<Split> split(const Spots& spots) const;
   std::optional<Split> split_with(const Spots& spots, std::uint32_t short_domain, std::uint32_t rest) const;
@@ -73,6 +74,23 @@ std::optional<std::uint32_t> Repairer::survivors_group(Level level) const {
     if (group_of(layout_, gang_.nodes[i], level) != g) return std::nullopt;
   }
   return g;
+}
+
+// Nodes that failed, and those that do not go with the survivors while an upgrade keeps versions apart: within the whole gang, or
+// within each NVLink domain, where those of a domain that is new to the gang must go with each other.
+std::set<NodeId> Repairer::not_beside_survivors() const {
+  std::set<NodeId> out = failed_;
+  if (tree_.kept_apart() == 0) return out;
+  const bool by_domain = tree_.kept_apart() == kOfFewer;
+  std::map<std::uint32_t, bool> has_it;  // by domain; where it is about the whole gang, under one key
+  const auto key = [&](NodeId n) { return by_domain ? layout_.nodes[n.v].domain : 0; };
+  for (const std::size_t i : survivors_) has_it.emplace(key(gang_.nodes[i]), (tree_.side(gang_.nodes[i]) & kHasIt) != 0);
+  for (std::uint32_t n = 0; n < layout_.nodes.size(); ++n) {
+    const std::uint8_t side = tree_.side(NodeId{n});
+    const auto it = has_it.find(key(NodeId{n}));
+    if (it != has_it.end() ? it->second != ((side & kHasIt) != 0) : (side & kFewer) != 0) out.insert(NodeId{n});
+  }
+  return out;
 }
 
 // `rest` pieces of the last, short segment are to lie in short_domain (kNoDomain: there is no short segment).
@@ -180,19 +198,14 @@ Repair Repairer::plan() {
     explain(out, "nothing of it survives: it must be placed anew");
     return out;
   }
-  // Nodes of the survivors' side of an upgrade, where it may not span both.
-  Shape shape = gang_.shape;
-  if (tree_.kept_apart()) {
-    const bool with = (tree_.side(gang_.nodes[survivors_[0]]) & kHasIt) != 0;
-    shape.sides &= with ? kWithIt : kWithoutIt;
-  }
+  const std::set<NodeId> without = not_beside_survivors();
   std::uint32_t room = 0;
   for (std::uint32_t l = 0; l <= static_cast<std::uint32_t>(gang_.shape.required); ++l) {
     const auto level = static_cast<Level>(l);
     const auto group = survivors_group(level);
     room = 0;
     if (group) {
-      const Spots spots(tree_, layout_, shape, level, *group, failed_);
+      const Spots spots(tree_, layout_, gang_.shape, level, *group, without);
       room = spots.room();
       if (const auto s = room >= lost_ ? split(spots) : std::nullopt) {
         out.possible = true;

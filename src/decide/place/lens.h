@@ -15,7 +15,7 @@ struct Books {
   std::vector<std::uint16_t> free;  // GPUs of which nothing is taken
   std::vector<std::uint8_t> open;   // the bit of its side, 0 where it is closed: one look tells both
   std::vector<std::uint8_t> cost;
-  std::vector<std::uint8_t> side;     // of an upgrade, 0 to 3
+  std::vector<std::uint8_t> side;     // of an upgrade, 0 to 7
   std::vector<std::uint16_t> shared;  // by GPU: thousandths taken by shares; 0 when wholly free or taken as a whole
 };
 

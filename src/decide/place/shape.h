@@ -14,14 +14,22 @@ constexpr std::uint32_t kAnyModel = UINT32_MAX;
 constexpr std::uint32_t kAnyPool = UINT32_MAX;
 constexpr std::uint32_t kNoPool = kAnyPool - 1;  // no node is in it
 
-// During a rolling upgrade nodes are of four sides: they have the new version or not, and their turn is still to come or not.
-constexpr std::uint8_t kHasIt = 1;     // bit of a side
-constexpr std::uint8_t kWaits = 2;     // bit of a side
-constexpr std::uint32_t kSides = 4;    // 0 to 3: the two bits
-constexpr std::uint8_t kAnySide = 15;  // bit mask of sides
-constexpr std::uint8_t kWithIt = 1U << kHasIt | 1U << (kHasIt | kWaits);
-constexpr std::uint8_t kWithoutIt = kAnySide & ~kWithIt;
-constexpr std::uint8_t kNotWaiting = 1U << 0 | 1U << kHasIt;
+// During a rolling upgrade nodes are of several sides: they have the new version or not, their turn is still to come or not, and
+// where versions are kept apart within NVLink domains, they are the smaller part of one that is half-way or not.
+constexpr std::uint8_t kHasIt = 1;      // bit of a side
+constexpr std::uint8_t kWaits = 2;      // bit of a side
+constexpr std::uint8_t kFewer = 4;      // bit of a side
+constexpr std::uint32_t kSides = 8;     // 0 to 7: the three bits
+constexpr std::uint8_t kAnySide = 255;  // bit mask of sides
+// The sides that have a bit, as a bit mask.
+constexpr std::uint8_t sides_that(std::uint8_t bit) {
+  std::uint32_t out = 0;
+  for (std::uint32_t side = 0; side < kSides; ++side) out |= (side & bit) != 0 ? 1U << side : 0U;
+  return static_cast<std::uint8_t>(out);
+}
+constexpr std::uint8_t kWithIt = sides_that(kHasIt);
+constexpr std::uint8_t kNotWaiting = kAnySide & ~sides_that(kWaits);
+constexpr std::uint8_t kOfFewer = sides_that(kFewer);
 
 struct Shape {
   std::uint32_t pieces = 1;         // each lies within one node; the gang is all of them or nothing

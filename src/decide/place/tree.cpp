@@ -264,19 +264,21 @@ std::optional<Choice> Tree::find_shared(const Shape& shape) const {
 }
 
 bool Tree::spans_sides(const Shape& shape) const {
-  return apart_ && shape.pieces > 1 && (shape.sides & kWithIt) != 0 && (shape.sides & kWithoutIt) != 0;
+  return apart_ != 0 && shape.pieces > 1 && (shape.sides & apart_) != 0 && (shape.sides & ~apart_) != 0 &&
+         (shape.sides & ~together_) != 0;
 }
 
-// The side where it is put together better; the upgraded one where both are as good.
+// The part where it is put together better. Where both are as good it is `apart_`: nodes that have the new version, or the fewer
+// of half-way domains, which other gangs have the least use for.
 std::optional<Choice> Tree::find_apart(const Shape& shape) const {
   Shape one = shape;
-  one.sides = shape.sides & kWithIt;
-  auto with = find(one);
-  one.sides = shape.sides & kWithoutIt;
-  auto without = find(one);
-  if (!with || !without) return with ? with : without;
+  one.sides = shape.sides & apart_;
+  auto part = find(one);
+  one.sides = static_cast<std::uint8_t>(shape.sides & ~apart_);
+  auto rest = find(one);
+  if (!part || !rest) return part ? part : rest;
   const auto key = [](const Choice& c) { return std::pair(c.certificate.level, c.certificate.leaves); };
-  return key(*without) < key(*with) ? without : with;
+  return key(*rest) < key(*part) ? rest : part;
 }
 
 std::optional<Choice> Tree::find(const Shape& shape) const {
@@ -290,10 +292,10 @@ bool Tree::may_fit(const Shape& shape) const {
   if (!sensible(shape)) return false;
   if (shape.milli < 1000 && shape.pieces == 1) return find_shared(shape).has_value();
   if (spans_sides(shape)) {
-    Shape with = shape, without = shape;
-    with.sides &= kWithIt;
-    without.sides &= kWithoutIt;
-    return may_fit(with) || may_fit(without);
+    Shape part = shape, rest = shape;
+    part.sides &= apart_;
+    rest.sides = static_cast<std::uint8_t>(rest.sides & ~apart_);
+    return may_fit(part) || may_fit(rest);
   }
   const std::uint64_t gpus = std::uint64_t{shape.pieces} * std::max(shape.gpus, 1U);
   if (shape.milli == 1000 && (gpus > free_gpus_ || (shape.gpus == 0 && shape.pieces > free_nodes_))) return false;

@@ -44,12 +44,17 @@ class Tree {
   void set_cost(NodeId n, std::uint8_t cost);
   std::uint8_t cost(NodeId n) const;
 
-  // On which side of an upgrade the node is: kHasIt, kWaits, both or none. Not undone by rollback(): it is not tried, it is so.
+  // On which side of an upgrade the node is: bits of kHasIt, kWaits and kFewer. Not undone by rollback(): it is not tried, it is
+  // so.
   void set_side(NodeId n, std::uint8_t side);
   std::uint8_t side(NodeId n) const;
-  // With it no gang gets nodes that have the new version and nodes that do not.
-  void keep_apart(bool apart) { apart_ = apart; }
-  bool kept_apart() const { return apart_; }
+  // No gang gets nodes of sides that are in `part` and of sides that are not (masks; 0: it may). What is looked for on sides of
+  // `together` alone is not kept apart.
+  void keep_apart(std::uint8_t part, std::uint8_t together = 0) {
+    apart_ = part;
+    together_ = together;
+  }
+  std::uint8_t kept_apart() const { return apart_; }
 
   // Where the gang would go: lowest feasible domain, fewest leaves inside it, least cost, tightest fit. Takes nothing.
   std::optional<Choice> find(const Shape& shape) const;
@@ -108,7 +113,8 @@ class Tree {
   place::Books books_;
   std::uint32_t free_gpus_ = 0;
   std::uint32_t free_nodes_ = 0;
-  bool apart_ = false;
+  std::uint8_t apart_ = 0;              // mask of sides, see keep_apart()
+  std::uint8_t together_ = 0;           // likewise
   std::uint32_t costly_ = 0;            // nodes with a cost
   std::uint32_t sharing_ = 0;           // GPUs with shares on them
   std::vector<SharedGpu> shared_;       // GPUs with something on them and something left, tightest first

@@ -1,5 +1,7 @@
 #include "decide/upgrade/sides.h"
 
+#include <map>
+
 #include "base/node_list.h"
 
 namespace muster::decide {
@@ -18,6 +20,34 @@ bool told(const NodeState& n, const std::string& what, const std::string& versio
     if (name == fact) return value == version;
   }
   return false;
+}
+
+// Within an NVLink domain a gang has nodes of one side, and different domains may be of different sides. A domain that is
+// half-way is therefore cut in two, and a gang has none of the smaller parts, or nothing else: then no two of its nodes in one
+// domain differ, and one search for each of the two tells where it fits. What this leaves out are gangs with the smaller part of
+// one domain and the larger of another.
+void part_domains(const Site& site, Sides& out) {
+  struct Nodes {
+    std::uint32_t with = 0, without = 0;
+    bool half_way() const { return with > 0 && without > 0; }
+  };
+  std::map<std::uint32_t, Nodes> all, not_waiting;  // by domain
+  for (std::size_t n = 0; n < out.of.size(); ++n) {
+    const std::uint32_t domain = site.nodes[n].domain;
+    const bool has_it = (out.of[n] & kHasIt) != 0;
+    ++(has_it ? all[domain].with : all[domain].without);
+    if ((out.of[n] & kWaits) == 0) ++(has_it ? not_waiting[domain].with : not_waiting[domain].without);
+  }
+  const auto half_way = [](const auto& d) { return d.second.half_way(); };
+  if (std::none_of(all.begin(), all.end(), half_way)) return;
+  out.apart = kOfFewer;
+  // Work that lasts keeps off nodes that wait. Mostly these are all that a half-way domain has of the other version.
+  if (std::none_of(not_waiting.begin(), not_waiting.end(), half_way)) out.together = kNotWaiting;
+  for (std::size_t n = 0; n < out.of.size(); ++n) {
+    const Nodes& d = all[site.nodes[n].domain];
+    const bool has_it = (out.of[n] & kHasIt) != 0;
+    if (d.half_way() && has_it == (d.with < d.without)) out.of[n] |= kFewer;
+  }
 }
 
 }  // namespace
@@ -70,7 +100,6 @@ Sides sides_of(const State& s) {
   Sides out;
   const Upgrade& u = s.upgrade;
   if (u.id == 0 || (u.spec.apart.empty() && !u.spec.wait_for_jobs)) return out;
-  out.apart = !u.spec.apart.empty();
   out.of.assign(s.nodes.size(), 0);
   const bool back = u.phase == UpgradePhase::rolling_back;
   const bool begins_more = at_work(u.phase) && u.phase != UpgradePhase::stopping;
@@ -83,6 +112,8 @@ Sides sides_of(const State& s) {
     out.of[n.v] |= kWaits;
     ++waiting;
   }
+  if (!u.spec.apart.empty() && u.spec.apart_within == ApartWithin::job) out.apart = kWithIt;
+  if (!u.spec.apart.empty() && u.spec.apart_within == ApartWithin::domain) part_domains(s.site, out);
   if (!u.spec.wait_for_jobs || !begins_more) return out;
   double time_s = waiting * kTurnTakes.seconds() / away_at_once(s);
   if (u.phase == UpgradePhase::canary) time_s += u.spec.watch.seconds();

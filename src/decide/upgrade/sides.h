@@ -25,8 +25,9 @@ std::uint32_t away_at_once(const State& s);
 
 // What an upgrade asks of the placement of work.
 struct Sides {
-  std::vector<std::uint8_t> of;  // by node: kHasIt, kWaits, both or none; empty: no upgrade has a say
-  bool apart = false;            // no job on nodes with it and nodes without
+  std::vector<std::uint8_t> of;  // by node: bits of kHasIt, kWaits and kFewer; empty: no upgrade has a say
+  std::uint8_t apart = 0;        // mask: no gang on nodes of these sides and of others, see Tree::keep_apart
+  std::uint8_t together = 0;     // mask: but who stays on these mixes nothing
   // How long work may last that starts on a node that waits: until the last of them has its turn. Longer work would hold it
   // beyond.
   Duration open_for = kAnyTime;
