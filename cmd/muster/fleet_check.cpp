@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "base/node_list.h"
 #include "base/text.h"
 #include "files.h"
 #include "fleet/causes.h"
 #include "fleet/check.h"
 #include "fleet_facts.h"
 #include "fleet_held.h"
+#include "fleet_jobs.h"
 #include "fleet_options.h"
 #include "fleet_rule_set.h"
 #include "ingest/fact_book.h"
@@ -23,26 +23,19 @@ namespace {
 
 constexpr int kFindings = 6;
 
-// Node lists, one job a line; what stands before a colon is the job's name.
 Result<std::vector<std::vector<std::uint32_t>>> read_jobs(const std::string& file, const FactTable& facts) {
   std::vector<std::vector<std::uint32_t>> out;
   if (file.empty()) return out;
   const auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
-  int line = 0;
-  for (std::string_view row : split(*text, '\n')) {
-    ++line;
-    row = trim(row);
-    if (row.empty() || row.front() == '#') continue;
-    const auto colon = row.find(':');
-    if (colon != std::string_view::npos) row = trim(row.substr(colon + 1));
-    const auto names = expand_node_list(row);
-    if (!names) return fail(Code::bad_input, fmt::format("{}:{}: {}", file, line, names.error().what), names.error().next);
+  const auto lines = read_job_lines(*text, file);
+  if (!lines) return tl::unexpected(lines.error());
+  for (const JobLine& line : *lines) {
     std::vector<std::uint32_t> nodes;
-    for (const std::string& name : *names) {
+    for (const std::string& name : line.nodes) {
       const std::ptrdiff_t at = facts.find_node(name);
       if (at < 0)
-        return fail(Code::bad_input, fmt::format("{}:{}: there are no facts of {}", file, line, printable(name)),
+        return fail(Code::bad_input, fmt::format("{}:{}: there are no facts of {}", file, line.line, printable(name)),
                     "name only nodes of the facts");
       nodes.push_back(static_cast<std::uint32_t>(at));
     }

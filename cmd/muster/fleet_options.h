@@ -130,6 +130,7 @@ struct FleetUpgradeOptions {
   std::vector<std::string> to;  // "driver=580.159.04"
   std::string nodes;            // only these
   std::string rules;
+  std::string jobs;  // jobs of now; empty: the running Muster is asked
   bool allow_downgrade = false;
   bool start = false;  // hand it to the controller
   bool yes = false;

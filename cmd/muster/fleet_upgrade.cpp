@@ -10,13 +10,16 @@
 #include "base/text.h"
 #include "client.h"
 #include "files.h"
+#include "fleet/upgrade_exposure.h"
 #include "fleet/upgrade_plan.h"
 #include "fleet_facts.h"
+#include "fleet_jobs.h"
 #include "fleet_options.h"
 #include "give.h"
 #include "ingest/fact_book.h"
 #include "ingest/fleet_rules.h"
 #include "ingest/upgrade_order.h"
+#include "model/policy.h"
 #include "report/units.h"
 #include "report/upgrade_plan_view.h"
 #include "say.h"
@@ -108,6 +111,32 @@ Result<void> check_same_cluster(const Client& client, const Site& site, const st
               "plan with the file that Muster was started with");
 }
 
+// From the file, else from the Muster that runs this cluster. Where nobody can be asked the plan is as good, but without numbers.
+Result<fleet::Exposure> exposure_of(const FleetUpgradeOptions& o, const fleet::UpgradePlan& plan, const Site& site) {
+  fleet::Exposure unknown;
+  if (plan.nodes.empty()) return unknown;
+  const std::uint32_t away = allowance(o.spec.at_once_pct, 1, static_cast<std::uint32_t>(site.nodes.size()));
+  const auto counted = [&](const JobsNow& now, std::string from) {
+    fleet::Exposure e = fleet::exposure_of(plan, site, now.jobs, now.tells_waiting, away);
+    e.from = std::move(from);
+    return e;
+  };
+  if (!o.jobs.empty()) {
+    const auto now = jobs_of_file(o.jobs, site);
+    if (!now) return tl::unexpected(now.error());
+    return counted(*now, "by " + o.jobs);
+  }
+  const auto why_not = [&](const Error& e) {
+    unknown.why_not = e.what;
+    return unknown;
+  };
+  const auto client = Client::open(o.connection);
+  if (!client) return why_not(client.error());
+  if (const auto same = check_same_cluster(*client, site, o.cluster); !same) return why_not(same.error());
+  const auto now = jobs_of_muster(*client, site);
+  return now ? counted(*now, "by the running Muster") : why_not(now.error());
+}
+
 int not_begun(const fleet::UpgradePlan& plan) {
   if (!plan.refused.empty()) {
     const fleet::PlanWord& w = plan.refused.front();
@@ -157,11 +186,13 @@ int run_fleet_upgrade(const FleetUpgradeOptions& o) {
   if (!plan) return say_error(plan.error());
   UpgradeSpec spec = o.spec;
   fleet::put_plan(*plan, spec);
-  const std::string json = report::upgrade_plan_json(*plan, spec);
+  const auto exposure = exposure_of(o, *plan, *site);
+  if (!exposure) return say_error(exposure.error());
+  const std::string json = report::upgrade_plan_json(*plan, spec, *exposure);
   if (!o.out.empty()) {
     if (auto ok = write_file(o.out, json); !ok) return say_error(ok.error());
   }
-  put(o.format == report::Format::json ? json : report::upgrade_plan_words(*plan, spec));
+  put(o.format == report::Format::json ? json : report::upgrade_plan_words(*plan, spec, *exposure));
   if (o.start) return start(o, *plan, spec, *site);
   return plan->refused.empty() && plan->unknown.empty() ? 0 : kExitFindings;
 }

@@ -262,6 +262,8 @@ void Parser::add_fleet_upgrade(CLI::App& fleet) {
   value(upgrade, "--nodes", "LIST", "Only these: \"node[001-064]\" [all]",
         [&u](const std::string& s) { u.nodes = checked(parse_words("--nodes", s, 100'000)); });
   add_fleet_rules(upgrade, u.rules);
+  words(upgrade, "--jobs", "FILE", "Jobs of now: what squeue --json prints, or node lists, a job a line [the running Muster]",
+        u.jobs, {WordKind::file, {}});
   flag(upgrade, "--allow-downgrade", u.allow_downgrade, "Also to a version older than what nodes have");
   add_upgrade_spec(upgrade, u.spec);
   words(upgrade, "--out", "FILE", "Write the plan to this file, as JSON", u.out, {WordKind::file, {}});

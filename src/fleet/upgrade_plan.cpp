@@ -346,6 +346,8 @@ void Planner::sort_nodes() {
   if (!done_.empty())
     plan_.notes.push_back(fmt::format("{} {} it already: {}", nodes_text(done_.size()), done_.size() == 1 ? "has" : "have",
                                       names_of(names(done_))));
+  plan_.done = names(done_);
+  plan_.lacking = names(without_);
   const auto most = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
     const bool knows_a = a.first.find('?') == std::string::npos, knows_b = b.first.find('?') == std::string::npos;
     return std::pair(knows_a, a.second.size()) < std::pair(knows_b, b.second.size());

@@ -49,6 +49,8 @@ struct PlanWord {
 struct UpgradePlan {
   std::vector<PlannedPart> parts;     // in order
   std::vector<std::string> nodes;     // that get them; all of them have the same before; empty: there is nothing to do
+  std::vector<std::string> done;      // that have all of it
+  std::vector<std::string> lacking;   // that have nothing of what is asked for
   std::uint32_t looked_at = 0;        // nodes of the cluster with facts, of those that were asked for
   std::vector<std::string> canaries;  // candidates: those of them that are free first go
   std::uint32_t canaries_wanted = 0;  // so many of them

@@ -82,6 +82,50 @@ std::string steps_text(const fleet::UpgradePlan& plan, const UpgradeSpec& spec) 
   return s;
 }
 
+std::string jobs_of(std::uint32_t n, std::string_view verb_of_one, std::string_view verb_of_many) {
+  return fmt::format("{} job{} {}", n, n == 1 ? "" : "s", n == 1 ? verb_of_one : verb_of_many);
+}
+
+// Numbers of jobs: who is met half-way by it, and who has to wait.
+std::string exposure_text(const fleet::UpgradePlan& plan, const fleet::Exposure& e) {
+  if (!e.known()) return fmt::format("jobs       not known without the running Muster: {}\n", printable(e.why_not));
+  const bool by_domain = plan.apart_within == ApartWithin::domain;
+  std::string s = fmt::format("jobs       {} ({}), {} of them on several nodes{}", jobs_of(e.running, "runs", "run"),
+                              printable(e.from), e.several, by_domain ? " of an NVLink domain" : "");
+  if (e.both_now > 0) s += fmt::format(", {} on both versions already", e.both_now);
+  s += "\n";
+  if (e.several > 0) {
+    s += "           as they lie now, at most so many would be on both versions:";
+    for (std::size_t k = 0; k < e.steps.size(); ++k)
+      s += fmt::format("{} {} with {}", k == 0 ? "" : ",", e.steps[k].jobs_most,
+                       k == 0 ? fmt::format("the canaries ({})", e.steps[k].with_it) : count_of(e.steps[k].with_it));
+    s += "\n";
+  }
+  if (!e.waiting) return s + "           waiting jobs: not known without the running Muster\n";
+  if (plan.apart.empty()) return s + fmt::format("           {}, none of them for this\n", jobs_of(*e.waiting, "waits", "wait"));
+  return s + fmt::format("           {}; {} of them for more than {}, {}\n", jobs_of(*e.waiting, "waits", "wait"), e.too_large,
+                         count_of(e.side_nodes),
+                         by_domain ? "which a job can have at least, should all NVLink domains be half-way at once"
+                                   : "which one side has at the widest moment");
+}
+
+void exposure_json(JsonWriter& w, const fleet::Exposure& e) {
+  w.key("jobs").object().field("known", e.known());
+  if (!e.known()) {
+    w.field("why", e.why_not).end_object();
+    return;
+  }
+  w.field("from", e.from).field("running", e.running).field("on_several_nodes", e.several).field("on_both_now", e.both_now);
+  w.key("steps").array();
+  for (const fleet::Exposure::Step& x : e.steps)
+    w.object().field("with_it", x.with_it).field("on_both_most", x.jobs_most).end_object();
+  w.end_array();
+  const auto known = [&](std::string_view key, std::uint32_t value) { e.waiting ? w.field(key, value) : w.key(key).null(); };
+  known("waiting", e.waiting.value_or(0));
+  known("too_large", e.too_large);
+  w.field("side_nodes_least", e.side_nodes).end_object();
+}
+
 void spec_json(JsonWriter& w, const UpgradeSpec& s) {
   w.object().field("what", s.what).field("version", s.version).field("before", s.before).field("nodes", s.nodes);
   w.field("canaries", s.canaries).field("watch_s", s.watch.seconds()).field("at_once_pct", s.at_once_pct);
@@ -101,7 +145,7 @@ std::string upgrade_request_json(const UpgradeSpec& spec) {
   return w.take();
 }
 
-std::string upgrade_plan_json(const fleet::UpgradePlan& plan, const UpgradeSpec& spec) {
+std::string upgrade_plan_json(const fleet::UpgradePlan& plan, const UpgradeSpec& spec, const fleet::Exposure& exposure) {
   JsonWriter w;
   w.object().field("nodes", compress_node_list(plan.nodes)).field("count", plan.nodes.size());
   w.field("looked_at", plan.looked_at).field("nothing_to_do", plan.nothing_to_do()).key("parts").array();
@@ -115,6 +159,7 @@ std::string upgrade_plan_json(const fleet::UpgradePlan& plan, const UpgradeSpec&
   for (const fleet::UpgradeWave& v : plan.waves) w.object().field("up_to_pct", v.up_to_pct).field("count", v.nodes).end_object();
   w.end_array();
   words_json(w, "apart", plan.apart);
+  if (!plan.nodes.empty()) exposure_json(w, exposure);
   words_json(w, "refused", plan.refused);
   words_json(w, "unknown", plan.unknown);
   w.key("notes").array();
@@ -128,10 +173,10 @@ std::string upgrade_plan_json(const fleet::UpgradePlan& plan, const UpgradeSpec&
   return w.end_object().take() + "\n";
 }
 
-std::string upgrade_plan_words(const fleet::UpgradePlan& plan, const UpgradeSpec& spec) {
+std::string upgrade_plan_words(const fleet::UpgradePlan& plan, const UpgradeSpec& spec, const fleet::Exposure& exposure) {
   std::string s = plan.parts.empty() ? std::string() : parts_table(plan) + "\n";
   if (plan.nothing_to_do()) s += "nothing to do\n";
-  if (!plan.nodes.empty()) s += steps_text(plan, spec);
+  if (!plan.nodes.empty()) s += steps_text(plan, spec) + exposure_text(plan, exposure);
   s += words_text("unknown    ", plan.unknown);
   s += words_text("REFUSED    ", plan.refused);
   for (const std::string& n : plan.notes) s += "note       " + printable(n) + "\n";

@@ -103,6 +103,41 @@ write(8, **{'nccl.system': '2.27.5'})
 p = plan('--to', 'nccl=2.28.9')
 check(p['apart'][0]['rule'] == 'C036' and 'C036' in p['upgrade']['apart'], 'another NCCL keeps jobs apart', p)
 
+check(p['upgrade']['apart_within'] == 'job', 'whole jobs', p)
+check(not p['jobs']['known'] and 'no Muster' in p['jobs']['why'], 'how many jobs that concerns nobody told', p)
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'nccl=2.28.9', env=env)
+check('not known without the running Muster' in ran.out, 'in words too', ran)
+jobs = f'{STATE}/jobs.txt'
+
+
+def write_jobs(text):
+    with open(jobs, 'w') as f:
+        f.write(text)
+
+
+write_jobs('# now\n11: node[001-004]\n12: node[005-006]\nnode007\n')
+p = plan('--to', 'nccl=2.28.9', '--jobs', jobs, '--canaries', '1')
+j = p['jobs']
+check(j['running'] == 3 and j['on_several_nodes'] == 2 and j['on_both_now'] == 0, 'three jobs run, two on several nodes', p)
+check(j['steps'][0] == {'with_it': 1, 'on_both_most': 1} and j['steps'][-1] == {'with_it': 8, 'on_both_most': 0},
+      'one canary meets one of them, and at the end none is left', p)
+check(j['waiting'] is None and j['too_large'] is None, 'a list of running jobs tells of no waiting ones', p)
+queue = [{'job_id': 21, 'job_state': ['RUNNING'], 'nodes': 'node[001-002]', 'node_count': {'set': True, 'number': 2}},
+         {'job_id': 22, 'job_state': ['PENDING'], 'nodes': '', 'node_count': {'set': True, 'number': 6}},
+         {'job_id': 23, 'job_state': ['PENDING'], 'nodes': '', 'node_count': {'set': True, 'number': 2}},
+         {'job_id': 24, 'job_state': ['COMPLETED'], 'nodes': 'node003', 'node_count': {'set': True, 'number': 1}}]
+write_jobs(json.dumps({'meta': {}, 'errors': [], 'warnings': [], 'jobs': queue}))
+j = plan('--to', 'nccl=2.28.9', '--jobs', jobs)['jobs']
+check(j['running'] == 1 and j['waiting'] == 2 and j['too_large'] == 1 and 4 <= j['side_nodes_least'] < 6,
+      'squeue tells of waiting jobs, and one needs more nodes than one side has', j)
+write_jobs('11: node[001-099]\n')
+ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'nccl=2.28.9', '--jobs', jobs, env=env)
+check(ran.code == 2 and 'jobs.txt:1' in ran.err and 'node009' in ran.err, 'a job on a node of no cluster is refused', ran)
+write(8, **{'imex.version': '580.105.08'})
+p = plan('--to', 'driver=580.159.04')
+check([x['rule'] for x in p['apart']] == ['C034'] and p['upgrade']['apart_within'] == 'domain',
+      'IMEX keeps jobs apart within NVLink domains alone', p)
+
 with open(facts, 'w') as f:
     for n in range(1, 9):
         f.write(json.dumps({'node': f'node{n:03d}', 'facts': {'driver.loaded': '580.105.08'}}) + '\n')
@@ -134,6 +169,9 @@ try:
     ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--at-once', '25', '--watch', '5m',
               '--canaries', '1', '--out', out, '--start', '--yes', '--state', state, env=env)
     check(ran.code == 0 and 'begun' in ran.err and os.path.exists(out), 'begun', ran)
+    with open(out) as f:
+        j = json.load(f)['jobs']
+    check(j['known'] and j['running'] > 0 and j['waiting'] is not None, 'the running Muster tells of its jobs', j)
     told = ask('upgrade', 'status').out
     check('driver 580.159.04 (before: 580.105.08), fabricmanager 580.159.04' in told, 'the status names all parts', told)
     s = status()
