@@ -307,15 +307,15 @@ void Held::hold_parts(std::size_t cohort) {
     for (const std::uint32_t n : out.cohorts[cohort].nodes) {
       std::size_t total = 0;
       std::string_view first;
-      bool same = true;
+      bool all_same = true;
       for (const std::size_t k : columns) {
         const std::string* v = column(k).value(n);
         if (v == nullptr) continue;
         if (total++ == 0) first = *v;
-        same = same && *v == first;
+        all_same = all_same && *v == first;
       }
       several += total >= kPartsLeast;
-      alike += total >= kPartsLeast && same;
+      alike += total >= kPartsLeast && all_same;
     }
     if (several == 0 || static_cast<double>(alike) < options.share * static_cast<double>(several)) continue;
     for (const std::uint32_t n : out.cohorts[cohort].nodes) hold_part(cohort, n, columns);

@@ -194,10 +194,11 @@ TEST(FleetCheck, reports_what_public_recipes_have_wrong) {
 TEST(FleetCheck, where_several_nccl_are_in_use_a_known_job_is_undecided_as_a_whole_and_else_only_such_nodes_are) {
   const auto rule = std::find_if(fleet_rules().begin(), fleet_rules().end(), [](const FleetRule& r) { return r.id == "C036"; });
   ASSERT_NE(rule, fleet_rules().end());
-  const Case c = case_of("", "3x nccl.mapped=2.28.3 | nccl.mapped=2.28.3,2.27.5");
+  const report::RuleCase c = report::parse_rule_case("C036", "unknown", "3x nccl.mapped=2.28.3 | nccl.mapped=2.28.3,2.27.5");
+  const FactTable facts = report::table_of(c.nodes);
   fleet::CheckOptions options;
   options.kinds.push_back({"all", {}, {0, 1, 2, 3}});
-  const auto verdicts = [&] { return fleet::check_rules(c.facts, fact_book(), {&*rule, 1}, options).all; };
+  const auto verdicts = [&] { return fleet::check_rules(facts, fact_book(), {&*rule, 1}, options).all; };
   const auto might = verdicts();
   ASSERT_EQ(might.size(), 2U);
   EXPECT_EQ(might[0].status, fleet::RuleStatus::unknown);
