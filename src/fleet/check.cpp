@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "base/check.h"
@@ -81,14 +83,23 @@ std::optional<SettingEffect> effect_of(const std::vector<SettingEffect>& effects
 class NodeRule {
  public:
   NodeRule(const FactTable& table, const Parts& parts, const FleetRule& rule, const ReadRule& read, const CheckOptions& options)
-      : table_(table), rule_(rule), read_(read), options_(options), bound_(bind(table, parts, read)) {}
+      : table_(table), rule_(rule), read_(read), options_(options), bound_(bind(table, parts, read)) {
+    all_.resize(table.nodes().size());
+    std::iota(all_.begin(), all_.end(), 0U);
+  }
 
   std::vector<Verdict> judge() {
     const std::size_t nodes = table_.nodes().size();
     of_part_.assign(nodes, {});
     for (std::size_t b = 0; b < bound_.size(); ++b) judge_part(b);
-    std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<std::uint32_t>> groups;
-    for (std::uint32_t n = 0; n < nodes; ++n) gather(n, groups);
+    Groups groups;
+    Targets same;  // of the node before: most nodes are like it
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      const bool like_before = n > 0 && !of_part_[n].empty() && of_part_[n] == before_;
+      before_ = of_part_[n];
+      if (!like_before) same = gather(n, groups);
+      for (std::vector<std::uint32_t>* group : same) group->push_back(n);
+    }
     std::vector<Verdict> out;
     for (auto& [what, where] : groups) {
       const Outcome& o = outcomes_[what.first];
@@ -110,8 +121,12 @@ class NodeRule {
   }
 
  private:
+  // Nodes by an outcome and the parts that have it.
+  using Groups = std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<std::uint32_t>>;
+  using Targets = std::vector<std::vector<std::uint32_t>*>;
+
   void judge_part(std::size_t b) {
-    const Alike alike = alike_nodes(bound_[b].columns, table_.nodes().size());
+    const Alike alike = alike_nodes(bound_[b].columns, all_);
     std::vector<std::uint32_t> outcome(alike.example.size());
     for (std::size_t i = 0; i < alike.example.size(); ++i) {
       const std::vector<Known> known = known_of(read_, bound_[b], alike.example[i], options_.today);
@@ -136,27 +151,25 @@ class NodeRule {
     return it->second;
   }
 
-  void gather(std::uint32_t n,
-              std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<std::uint32_t>>& groups) {
+  Targets gather(std::uint32_t n, Groups& groups) {
     auto& parts = of_part_[n];
     if (parts.empty()) {  // it has none of the kind, or nobody looked
-      groups[{number_of(outcome_of_none(n)), {}}].push_back(n);
-      return;
+      auto& known = none_[counted_none(table_, read_, n) ? 1 : 0];
+      if (known == nullptr) known = &groups[{number_of(outcome_of_none(n)), {}}];
+      return {known};
     }
     std::stable_sort(parts.begin(), parts.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-    bool told = false;
+    Targets out;
     for (std::size_t i = 0; i < parts.size();) {
       const std::uint32_t o = parts[i].first;
       std::vector<std::uint32_t> who;
       for (; i < parts.size() && parts[i].first == o; ++i) who.push_back(parts[i].second);
-      if (outcomes_[o].status > RuleStatus::unknown) continue;
-      told = true;
-      groups[{o, std::move(who)}].push_back(n);
+      if (outcomes_[o].status <= RuleStatus::unknown) out.push_back(&groups[{o, std::move(who)}]);
     }
-    if (told) return;
+    if (!out.empty()) return out;
     const bool any_ok =
         std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return outcomes_[p.first].status == RuleStatus::ok; });
-    groups[{number_of({any_ok ? RuleStatus::ok : RuleStatus::not_applicable, {}, {}, {}, {}}), {}}].push_back(n);
+    return {&groups[{number_of({any_ok ? RuleStatus::ok : RuleStatus::not_applicable, {}, {}, {}, {}}), {}}]};
   }
 
   Outcome outcome_of_none(std::uint32_t node) const {
@@ -171,9 +184,12 @@ class NodeRule {
   const ReadRule& read_;
   const CheckOptions& options_;
   std::vector<Bound> bound_;
+  std::vector<std::uint32_t> all_;  // nodes
   std::vector<Outcome> outcomes_;
   std::map<std::pair<RuleStatus, std::string>, std::uint32_t> numbers_;
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> of_part_;  // by node: outcome and part
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> before_;                // of the node before
+  std::array<std::vector<std::uint32_t>*, 2> none_{};  // nodes without such a part: whether one is there is not known, or known
 };
 
 RuleSeverity severity_of(const FleetRule& rule, const Verdict& v, const CheckOptions& options) {

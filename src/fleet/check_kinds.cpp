@@ -63,26 +63,54 @@ Known compared(const ReadRule& read, const std::vector<Known>& known, std::size_
   return out;
 }
 
-void sort_node(const ReadRule& read, const Bound& b, std::uint32_t n, const std::string& today, Where& out) {
+// How the rule applies to nodes with the same values, and what they have.
+struct Sorted {
+  Truth applies = Truth::no;
+  std::vector<std::string> missing;
+  std::string of;  // of Where::things
+  Known value;
+};
+
+Sorted sorted_node(const ReadRule& read, const Bound& b, std::uint32_t n, const std::string& today) {
   const std::vector<Known> known = known_of(read, b, n, today);
   const auto for_applies = picked(known, read.of_applies);
-  const Truth applies = applies_to_any(read, known);
   const std::uint32_t by = read.of_wants.back();
   std::size_t which = 0;
-  const Known value = compared(read, known, which);
+  Sorted out;
+  out.value = compared(read, known, which);
+  out.applies = applies_to_any(read, known);
+  if (out.applies == Truth::no) return out;
   const bool unknown_by = !read.by.empty() && known[by].state == Known::State::unknown;
-  if (applies == Truth::no) {
-    out.not_applicable.push_back(n);
-  } else if (applies == Truth::unknown || value.state == Known::State::unknown || unknown_by) {
-    out.unknown.push_back(n);
+  if (out.applies == Truth::unknown || out.value.state == Known::State::unknown || unknown_by) {
+    out.applies = Truth::unknown;
     for (const std::uint32_t m : read.applies.missing(for_applies)) out.missing.push_back(read.applies.facts()[m]);
-    if (value.state == Known::State::unknown) out.missing.push_back(read.facts[read.of_wants.front()]);
+    if (out.value.state == Known::State::unknown) out.missing.push_back(read.facts[read.of_wants.front()]);
     if (unknown_by) out.missing.push_back(read.facts[by]);
-  } else {
-    // What jobs have mapped and what is installed are two things.
-    const std::string of =
-        read.by.empty() ? b.entity + (which == 0 ? "" : " " + read.facts[read.of_wants[which]]) : spoken(known[by]);
-    out.things[of].push_back({n, b.entity, value});
+    return out;
+  }
+  // What jobs have mapped and what is installed are two things.
+  out.of = read.by.empty() ? b.entity + (which == 0 ? "" : " " + read.facts[read.of_wants[which]]) : spoken(known[by]);
+  return out;
+}
+
+// `nodes` that have the part; those with the same values are looked at once.
+void sort_nodes(const ReadRule& read, const Bound& b, const std::vector<std::uint32_t>& nodes, const std::string& today,
+                Where& out) {
+  const Alike alike = alike_nodes(b.columns, nodes);
+  std::vector<Sorted> sorted;
+  std::vector<std::vector<Has>*> things;
+  for (const std::uint32_t at : alike.example) {
+    sorted.push_back(sorted_node(read, b, nodes[at], today));
+    things.push_back(sorted.back().applies == Truth::yes ? &out.things[sorted.back().of] : nullptr);
+    for (std::string& m : sorted.back().missing) out.missing.push_back(std::move(m));
+  }
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    const std::uint32_t k = alike.of_node[at];
+    switch (sorted[k].applies) {
+      case Truth::no: out.not_applicable.push_back(nodes[at]); break;
+      case Truth::unknown: out.unknown.push_back(nodes[at]); break;
+      case Truth::yes: things[k]->push_back({nodes[at], b.entity, sorted[k].value}); break;
+    }
   }
 }
 
@@ -91,11 +119,12 @@ Where sorted_out(const FactTable& table, const Parts& parts, const ReadRule& rea
   Where out;
   std::vector<bool> any(table.nodes().size(), false);
   for (const Bound& b : bind(table, parts, read)) {
+    std::vector<std::uint32_t> have;
     for (const std::uint32_t n : nodes) {
-      if (!has_part(read, b, n)) continue;
-      any[n] = true;
-      sort_node(read, b, n, today, out);
+      if (has_part(read, b, n)) have.push_back(n);
     }
+    for (const std::uint32_t n : have) any[n] = true;
+    sort_nodes(read, b, have, today, out);
   }
   for (const std::uint32_t n : nodes) {
     if (any[n] || counted_none(table, read, n)) continue;

@@ -150,18 +150,19 @@ std::vector<Bound> bind(const FactTable& table, const Parts& parts, const ReadRu
   return out;
 }
 
-Alike alike_nodes(std::span<const FactColumn* const> columns, std::size_t nodes) {
-  constexpr std::size_t kTableMax = std::size_t{1} << 20;
-  Alike out{std::vector<std::uint32_t>(nodes, 0), nodes == 0 ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{0}};
+Alike alike_nodes(std::span<const FactColumn* const> columns, std::span<const std::uint32_t> nodes) {
+  const std::size_t table_max = 64 * nodes.size() + 1024;  // so that few nodes of many do not pay for a table of all values
+  Alike out{std::vector<std::uint32_t>(nodes.size(), 0), {}};
+  if (!nodes.empty()) out.example.push_back(0);
   for (const FactColumn* c : columns) {
     if (c == nullptr) continue;
     const std::size_t codes = c->values.size() + kFirstValue;
     std::vector<std::uint32_t> example;
     std::vector<std::uint32_t> table;  // number so far x code, plus 1; 0: not seen
-    if (out.example.size() * codes <= kTableMax) table.resize(out.example.size() * codes);
+    if (out.example.size() * codes <= table_max) table.resize(out.example.size() * codes);
     std::unordered_map<std::uint64_t, std::uint32_t> seen;  // only looked up in
-    for (std::size_t n = 0; n < nodes; ++n) {
-      const std::uint64_t key = std::uint64_t{out.of_node[n]} * codes + c->code(n);
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      const std::uint64_t key = std::uint64_t{out.of_node[n]} * codes + c->code(nodes[n]);
       std::uint32_t& number = table.empty() ? seen[key] : table[key];
       if (number == 0) {
         example.push_back(static_cast<std::uint32_t>(n));
@@ -251,6 +252,8 @@ std::vector<std::vector<Known>> in_use(const ReadRule& rule, const std::vector<K
 }
 
 Truth applies_to_any(const ReadRule& rule, const std::vector<Known>& known) {
+  const auto lists = [](const Known& k) { return k.text.find(',') != std::string_view::npos; };
+  if (std::none_of(known.begin(), known.end(), lists)) return rule.applies.holds(picked(known, rule.of_applies));
   Truth out = Truth::no;
   for (const std::vector<Known>& row : in_use(rule, known)) out = std::max(out, rule.applies.holds(picked(row, rule.of_applies)));
   return out;

@@ -37,12 +37,12 @@ struct Bound {
 // One for each entity that any node has; one without columns where none has. `parts` must stay.
 std::vector<Bound> bind(const FactTable& table, const Parts& parts, const ReadRule& rule);
 
-// Which nodes have the same codes in all columns: a number for each node, and of each number one node that has it.
+// Which of `nodes` have the same codes in all columns: a number for each, and of each number the place of the first that has it.
 struct Alike {
   std::vector<std::uint32_t> of_node;
   std::vector<std::uint32_t> example;
 };
-Alike alike_nodes(std::span<const FactColumn* const> columns, std::size_t nodes);
+Alike alike_nodes(std::span<const FactColumn* const> columns, std::span<const std::uint32_t> nodes);
 
 // Whether the node has the part. One of which nothing at all is known is not there, or nobody looked at it.
 bool has_part(const ReadRule& rule, const Bound& bound, std::uint32_t node);
