@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "fleet/version.h"
 
 namespace muster::fleet {
 namespace {
@@ -33,6 +34,19 @@ bool matters(const FactTable& table, std::span<const std::uint32_t> kind, std::u
   return std::any_of(kind.begin(), kind.end(), [&](std::uint32_t n) { return code_of(table, n, key) >= kFirstValue; });
 }
 
+// The release that a package is of, whoever packed it: 580.95.05 of "580.95.05-1" and of "580.95.5".
+std::string_view release_of(std::string_view text) {
+  const auto version = version_in(text);
+  const std::string_view v = version ? *version : text;
+  return v.substr(0, v.find_first_of("-+~"));
+}
+
+bool same_release(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const std::string_view x = release_of(a), y = release_of(b);
+  return has_parts(x) && has_parts(y) && compare_versions(x, y) == std::strong_ordering::equal;
+}
+
 }  // namespace
 
 bool is_of_driver(std::string_view key) { return std::find(std::begin(kUnit), std::end(kUnit), key) != std::end(kUnit); }
@@ -48,9 +62,9 @@ std::string why_apart(const FactTable& table, std::span<const std::uint32_t> kin
       first = key;
       version = value;
     }
-    return value == version ? std::string()
-                            : fmt::format("{} {} {} beside {} {}", key, stays ? "would stay" : "is to be", printable(value),
-                                          first, printable(version));
+    return same_release(value, version) ? std::string()
+                                        : fmt::format("{} {} {} beside {} {}", key, stays ? "would stay" : "is to be",
+                                                      printable(value), first, printable(version));
   };
   for (const std::string_view key : kUnit) {
     std::string trouble;

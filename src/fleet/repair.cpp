@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "base/text.h"
+#include "fleet/foreign.h"
 #include "fleet/lockstep.h"
 #include "fleet/remedied.h"
 
@@ -37,7 +39,7 @@ class Planner {
     }
     finish_sets();
     waves();
-    for (auto& [key, b] : by_hand_) out_.by_hand.push_back(std::move(b));
+    by_hand();
     return std::move(out_);
   }
 
@@ -49,7 +51,25 @@ class Planner {
     b.wanted = wanted;
     b.what = std::move(what);
     b.left_out = left_out;
+    b.key = w.key;
+    b.entities = {w.entity};
+    if (w.entity.empty()) b.entities.clear();
     b.nodes.push_back(w.node);
+  }
+
+  // The same of several parts of the same nodes is one thing: of eight GPUs, say.
+  void by_hand() {
+    std::map<std::tuple<std::string, std::string, std::string, bool, Nodes>, std::size_t> said;
+    for (auto& [name, b] : by_hand_) {
+      if (!b.entities.empty()) {
+        const auto [at, fresh] = said.emplace(std::tuple(b.key, b.wanted, b.what, b.left_out, b.nodes), out_.by_hand.size());
+        if (!fresh) {
+          out_.by_hand[at->second].entities.push_back(b.entities.front());
+          continue;
+        }
+      }
+      out_.by_hand.push_back(std::move(b));
+    }
   }
 
   // A wish and what became of it: a change, or the reason why there is none; neither: it moves with another's.
@@ -185,12 +205,6 @@ class Planner {
     }
   }
 
-  static bool disturbs(const Change& c) {
-    if (c.by == RemedyBy::redfish) return false;
-    return c.takes != RemedyTakes::live || (c.by == RemedyBy::service && c.name.starts_with("nvidia-")) ||
-           c.by == RemedyBy::mount_option || is_of_driver(c.facts.front());
-  }
-
   void place(std::uint32_t node, std::uint32_t cohort, std::vector<Change> changes) {
     const bool rpm = of_.known && rules_by_rpm(of_.known(node, "os.id"));
     std::string key = fmt::format("{}/{}", cohort, rpm);
@@ -275,7 +289,31 @@ std::string shown(const FactColumn& column, FactCode code) {
   return column.values[code - kFirstValue];
 }
 
+// `kind_of`: the nodes of a cohort.
+template <class KindOf>
+void refuse_apart(RepairOf& of, const FactTable& table, const KindOf& kind_of) {
+  std::map<std::uint32_t, std::vector<const Wish*>> of_node;
+  for (const Wish& w : of.wishes) of_node[w.node].push_back(&w);
+  for (const auto& [node, wishes] : of_node) {
+    std::string why = why_apart(table, kind_of(wishes.front()->cohort), node, wishes);
+    if (!why.empty()) of.refused.emplace(std::pair(node, ""), std::move(why));
+  }
+}
+
+// 997 of 1,000 are not all: cut, and not rounded.
+std::string share_text(double share) {
+  const double pct = 100 * share;
+  if (pct >= 100) return "100 % of its kind have it";
+  if (pct >= 99) return fmt::format("{:.1f} % of its kind have it", std::min(std::floor(10 * pct) / 10, 99.9));
+  return fmt::format("{:.0f} % of its kind have it", std::floor(pct));
+}
+
 }  // namespace
+
+bool disturbs(const Change& c) {
+  return c.takes != RemedyTakes::live || (c.by == RemedyBy::service && c.name.starts_with("nvidia-")) ||
+         c.by == RemedyBy::mount_option || is_of_driver(c.facts.front());
+}
 
 Repair plan_repair(const RepairOf& of, const FactBook& book, const RemedyBook& remedies) {
   return Planner(of, book, remedies).plan();
@@ -283,24 +321,22 @@ Repair plan_repair(const RepairOf& of, const FactBook& book, const RemedyBook& r
 
 RepairOf differences_of(const FactTable& table, const Golden& golden, const Site* site) {
   RepairOf out;
+  SameHardware same(table, golden);
   for (const FactNode& n : table.nodes()) out.nodes.push_back(n.name);
   for (const Cohort& c : golden.cohorts) out.cohorts.push_back(c.name);
   for (const Difference& d : golden.differences) {
     const FactColumn& column = table.columns()[d.column];
     Wish w{d.node, d.cohort, column.entity, column.key, shown(column, d.has), d.wanted, d.wanted_absent, ""};
     w.declared = d.basis == Basis::declared;
-    w.why = w.declared ? d.source : fmt::format("{:.0f} % of its kind have it", 100 * d.share);
+    w.why = w.declared ? d.source : share_text(d.share);
+    if (std::string why = same.why_not(w); !why.empty())
+      out.refused.emplace(std::pair(w.node, fact_name(w.entity, w.key)), std::move(why));
     out.wishes.push_back(std::move(w));
   }
-  std::map<std::uint32_t, std::vector<const Wish*>> of_node;
-  for (const Wish& w : out.wishes) of_node[w.node].push_back(&w);
-  for (const auto& [node, wishes] : of_node) {
-    const std::uint32_t cohort = wishes.front()->cohort;
-    const std::span<const std::uint32_t> kind = cohort < golden.cohorts.size()
-                                                    ? std::span<const std::uint32_t>(golden.cohorts[cohort].nodes)
-                                                    : std::span<const std::uint32_t>();
-    if (std::string why = why_apart(table, kind, node, wishes); !why.empty()) out.refused.emplace(std::pair(node, ""), why);
-  }
+  refuse_apart(out, table, [&golden](std::uint32_t cohort) {
+    return cohort < golden.cohorts.size() ? std::span<const std::uint32_t>(golden.cohorts[cohort].nodes)
+                                          : std::span<const std::uint32_t>();
+  });
   for (const Undecided& u : golden.undecided) {
     const FactColumn& column = table.columns()[u.column];
     std::string text = fmt::format("undecided, left out: {} of {}:", fact_name(column.entity, column.key),
@@ -358,6 +394,9 @@ RepairOf declared_for(const Site& site, const Declarations& declared) {
       }
     }
   }
+  FactTable nobody;  // has looked
+  for (const std::string& name : out.nodes) nobody.node(name);
+  refuse_apart(out, nobody, [](std::uint32_t) { return std::span<const std::uint32_t>(); });
   // Of a system that nobody declared: that of the installer whose answers are written.
   std::map<std::pair<std::uint32_t, std::string>, std::string> said;
   for (const Wish& w : out.wishes) {

@@ -29,6 +29,9 @@ struct Change {
   std::string why;                 // "golden.yaml:12", "98 % of its kind have it"
 };
 
+// Whether jobs on the node would feel it: a restart, a reboot, a reset.
+bool disturbs(const Change& change);
+
 // Nodes of one kind that get exactly the same changes.
 struct ChangeSet {
   std::vector<Change> changes;
@@ -47,8 +50,10 @@ struct Wave {
 // For a person.
 struct ByHand {
   std::string fact, wanted;
-  std::string what;       // what to do, or why nothing does it
-  bool left_out = false;  // a tool could, and it would harm
+  std::string what;                   // what to do, or why nothing does it
+  bool left_out = false;              // a tool could, and it would harm
+  std::string key;                    // of the fact
+  std::vector<std::string> entities;  // of which it is said, each with the same reason; empty: of the node
   std::vector<std::uint32_t> nodes;
 };
 

@@ -121,6 +121,45 @@ TEST(Repair, TabsOfTheKernelAreBlanksInAFile) {
   EXPECT_EQ(plan(of).sets.at(0).changes.at(0).value, "4096 131072 6291456");
 }
 
+TEST(Repair, WhatNeedsARebootNeedsADrainThoughFirmwareIsWrittenByAController) {
+  RepairOf of = fleet_of(1);
+  of.wishes = {wish(0, "bios.version", "1.6.7")};
+  const Repair r = plan(of);
+  EXPECT_EQ(r.sets.at(0).takes, RemedyTakes::reboot);
+  EXPECT_TRUE(r.sets.at(0).drain);
+}
+
+TEST(Repair, TheSameOfEightGpusIsOneThing) {
+  RepairOf of = fleet_of(2);
+  for (const std::uint32_t n : {0u, 1u}) {
+    for (const char* gpu : {"gpu0", "gpu1", "gpu2"}) {
+      Wish w = wish(n, "sites.own", "x");
+      w.entity = gpu;
+      of.wishes.push_back(w);
+    }
+  }
+  Wish other = wish(1, "sites.own", "x");
+  other.entity = "gpu7";
+  of.wishes.push_back(other);
+  const Repair r = plan(of);
+  ASSERT_EQ(r.by_hand.size(), 2u);
+  EXPECT_EQ(r.by_hand[0].entities, (std::vector<std::string>{"gpu0", "gpu1", "gpu2"}));
+  EXPECT_EQ(r.by_hand[1].nodes, (std::vector<std::uint32_t>{1})) << "of other nodes, another thing";
+}
+
+TEST(Repair, ADriverIsNotDeclaredBesideAnotherFabricManager) {
+  Site site;
+  site.nodes.push_back({"n0", 0, 0, 0, 0, ""});
+  Declarations d(2);
+  d[0] = {"", "driver.loaded", "535.129.03", false, {}, {}, "g:1"};
+  d[1] = {"", "fabricmanager.version", "580.159.04", false, {}, {}, "g:2"};
+  RepairOf of = declared_for(site, d);
+  ASSERT_EQ(of.refused.size(), 1u);
+  EXPECT_NE(of.refused.begin()->second.find("fabricmanager.version is to be 580.159.04"), std::string::npos);
+  d[1].value = "535.129.03-1";
+  EXPECT_TRUE(declared_for(site, d).refused.empty());
+}
+
 TEST(Repair, OfDeclaredValuesTheLaterHoldsAndThoseByWhatANodeIsAreLeftOut) {
   Site site;
   site.gpu_model = "H200";

@@ -29,12 +29,13 @@ bool has_firmware(const fleet::ChangeSet& s) {
 void write_bundle(JsonWriter& w, const Repair& r, std::size_t set) {
   const fleet::ChangeSet& s = r.sets[set];
   w.object().field("name", change_name(r, set)).field("kind", s.cohort < r.cohorts.size() ? r.cohorts[s.cohort] : "");
+  w.field("drain", s.drain);
   w.key("parts").array();
   for (const Change& c : s.changes) {
     if (c.by != RemedyBy::redfish) continue;
     const std::string member = "/redfish/v1/UpdateService/FirmwareInventory/" + inventory_member(c);
     w.object().field("fact", c.facts.front()).field("has", c.has).field("wanted", c.value).field("why", c.why);
-    w.field("takes", name_of(c.takes));
+    w.field("takes", name_of(c.takes)).field("drain", fleet::disturbs(c));
     w.key("update").object().field("method", "POST");
     w.field("uri", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate");
     w.key("body").object().key("ImageURI").null().key("Targets").array().value(member).end_array().end_object().end_object();

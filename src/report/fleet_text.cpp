@@ -63,7 +63,13 @@ std::string node_list(const Repair& r, const std::vector<std::uint32_t>& nodes) 
 }
 
 std::string told(const Repair& r, const fleet::ByHand& b) {
-  return fmt::format("{}: {} {} {} on {}: {}", b.left_out ? "left out" : "by hand", b.fact,
+  std::string fact = b.fact;
+  if (b.entities.size() > 1) {
+    std::vector<std::string> parts;
+    for (const std::string& e : b.entities) parts.push_back(printable(e));
+    fact = fmt::format("{}:{}", slurm::compress_names(std::move(parts)), b.key);
+  }
+  return fmt::format("{}: {} {} {} on {}: {}", b.left_out ? "left out" : "by hand", fact,
                      b.left_out ? "is not brought to" : "should be", b.wanted.empty() ? "empty" : b.wanted, node_list(r, b.nodes),
                      b.what);
 }
@@ -101,6 +107,23 @@ std::string version_pattern(std::string_view version) {
   std::string out = "^([0-9]+:)?";
   for (const char c : version) out += c == '.' || c == '+' || c == '*' ? fmt::format("[{}]", c) : std::string(1, c);
   return out + "([-+][^:]*)?$";
+}
+
+std::string loaded_driver(const Change& c) {
+  const auto of_driver = [](const std::string& fact) { return fact == "driver.loaded" || fact == "driver.on_disk"; };
+  if (c.by != RemedyBy::package || c.absent || std::none_of(c.facts.begin(), c.facts.end(), of_driver)) return "";
+  std::string_view release = c.value;
+  if (const std::size_t epoch = release.find(':'); epoch != std::string_view::npos) release.remove_prefix(epoch + 1);
+  return std::string(release.substr(0, release.find_first_of("-+~")));
+}
+
+std::string in_pattern(std::string_view plain) {
+  std::string out;
+  for (const char c : plain) {
+    if (std::string_view(".+*/").find(c) != std::string_view::npos) out += "\\";
+    out += c;
+  }
+  return out;
 }
 
 std::string quoted(std::string_view plain) { return fmt::format("\"{}\"", plain); }

@@ -27,6 +27,10 @@ std::string about_set(const fleet::Repair& r, std::size_t set);
 // An extended regular expression for the version of a package: with an epoch and a revision of whoever packed it, or without; and
 // no other version. Holds no quote and no backslash.
 std::string version_pattern(std::string_view version);
+// The release of the module that this package brings at the next boot: "580.95.05"; empty: it is no driver.
+std::string loaded_driver(const fleet::Change& c);
+// Characters that mean something in a pattern of Python or of Go, taken for themselves.
+std::string in_pattern(std::string_view plain);
 // In double quotes. Of values that fleet::plain_value let pass.
 std::string quoted(std::string_view plain);
 // The two halves of "unit setting", "file key", "place option".
