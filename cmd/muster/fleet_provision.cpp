@@ -3,13 +3,16 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "base/time.h"
 #include "files.h"
-#include "fleet/repair.h"
+#include "fleet/held_back.h"
 #include "fleet_files.h"
 #include "fleet_held.h"
 #include "fleet_options.h"
 #include "ingest/cloud_config.h"
 #include "ingest/fact_book.h"
+#include "ingest/fleet_rules.h"
 #include "ingest/remedies.h"
 #include "ingest/ssh_key.h"
 #include "report/fleet_files.h"
@@ -39,6 +42,8 @@ void say_rest(const fleet::Repair& repair, const std::vector<std::string>& names
   for (const fleet::ByHand& b : repair.by_hand) by_hand += b.left_out ? 0 : 1;
   const std::size_t left_out = repair.by_hand.size() - by_hand + repair.notes.size() + names.size();
   if (!keys) say("log in     nobody can: no user-data has a key; --ssh-key FILE names a public one");
+  if (const auto packages = report::provision_packages(repair); !packages.empty())
+    say(fmt::format("offered by a repository that the image has, such as NVIDIA's, must be: {}", join(packages, ", ")));
   if (by_hand + left_out == 0) return;
   say(fmt::format("not done   {} by hand, {} left out; {}/README.md has all of it", by_hand, left_out, folder));
   for (const std::string& name : names) say("  " + name);
@@ -52,8 +57,8 @@ int write_provision(const FleetProvisionOptions& o) {
   if (!declared) return say_error(declared.error());
   const auto keys = read_ssh_keys(o.ssh_keys);
   if (!keys) return say_error(keys.error());
-  const fleet::RepairOf wanted = fleet::declared_for(*site, *declared);
-  const fleet::Repair repair = fleet::plan_repair(wanted, fact_book(), remedy_book());
+  const std::string today = render_utc(wall_now()).substr(0, 10);
+  const fleet::Repair repair = fleet::plan_declared(*site, *declared, fact_book(), remedy_book(), fleet_rules(), today);
   const auto files = report::provision_files(*site, repair, o.declared.empty() ? o.cluster : o.declared, *keys);
   if (auto ok = write_folder(o.out, files); !ok) return say_error(ok.error());
   say(fmt::format("written    {} files to {} for {} nodes; {}/README.md says what each is for", files.size(), o.out,
@@ -66,9 +71,9 @@ int check_user_data(const FleetProvisionOptions& o) {
   constexpr int kPassedOver = 6;
   std::size_t found = 0;
   for (const std::string& file : o.user_data) {
-    const auto text = read_file(file);
+    const auto text = read_file(file == "-" ? "/dev/stdin" : file);
     if (!text) return say_error(text.error());
-    const auto says = check_cloud_config(*text, file);
+    const auto says = check_cloud_config(*text, file == "-" ? "stdin" : file);
     if (!says) return say_error(says.error());
     for (const std::string& line : *says) put(line + "\n");
     found += says->size();

@@ -41,6 +41,10 @@ FactTable afterwards(const FactTable& table, const RepairOf& of, const std::vect
           out.put(w.node, column.entity, key, w.value);
       }
     }
+    // The reboot loads what is on the disk.
+    if (w.key == "driver.on_disk" && table.value(w.node, "", "driver.loaded") == nullptr &&
+        !asked.contains({w.node, "driver.loaded"}))
+      out.put(w.node, "", "driver.loaded", w.value);
     const bool known = table.value(w.node, "", "cuda.driver_max") != nullptr;
     if (known && !asked.contains({w.node, "cuda.driver_max"})) out.put_unreadable(w.node, "", "cuda.driver_max");
   }
@@ -116,5 +120,22 @@ class HoldingBack {
 }  // namespace
 
 Repair plan_within_rules(RepairOf of, const Judged& judged) { return HoldingBack(std::move(of), judged).plan(); }
+
+Repair plan_declared(const Site& site, const Declarations& declared, const FactBook& book, const RemedyBook& remedies,
+                     std::span<const FleetRule> rules, std::string_view today) {
+  RepairOf of = declared_for(site, declared);
+  FactTable table;
+  for (std::uint32_t n = 0; n < of.nodes.size(); ++n) {
+    table.put(table.node(of.nodes[n]), "", "os.id", of.known(n, "os.id"));
+    table.put_absent(n, "", "cuda.compat");  // which lets newer programs run on an older driver: where somebody declares it
+  }
+  for (const Wish& w : of.wishes) {
+    const Remedy* r = remedies.find(w.key);
+    if (r == nullptr || r->by == RemedyBy::hand || r->by == RemedyBy::follows) put(table, w.node, w);
+  }
+  CheckOptions check;
+  check.today = today;
+  return plan_within_rules(std::move(of), {table, book, remedies, rules, check});
+}
 
 }  // namespace muster::fleet

@@ -133,6 +133,9 @@ class Checker {
 }  // namespace
 
 Result<std::vector<std::string>> check_cloud_config(std::string_view text, std::string_view file) {
+  if (text.starts_with("#!"))
+    return std::vector<std::string>{
+        fmt::format("{}:1: a script, which cloud-init runs as it is at the first boot: it has no keys to check", file)};
   const auto value = parse_yaml(text, file);
   if (!value) return tl::unexpected(value.error());
   Checker c(file);

@@ -34,8 +34,11 @@ std::set<std::string> not_unattended(const std::string& package) {
   return {name + "$"};
 }
 
+// There once all commands have succeeded; gone after the reboot.
+constexpr std::string_view kDone = "/run/muster-user-data-done";
+
 struct UserData {
-  std::string files, packages, mounts, commands;
+  std::string files, mounts, commands;
   std::vector<std::string> held;  // names, of apt
   bool rpm = false;
   bool sysctl = false, sysfs = false, units = false, boot_loader = false, reboot = false;
@@ -44,11 +47,11 @@ struct UserData {
     const std::string& name = rpm ? c.other : c.name;
     if (c.absent) return command(fmt::format("{}, -y, remove, {}", rpm ? "dnf" : "apt-get", quoted(name)));
     held.push_back(name);
+    // By a command, which ends the rest where it fails: `packages:` would not.
     const bool exact = c.value.find_first_of("-~:") != std::string::npos;
-    if (rpm || exact) {
-      packages += fmt::format("  - [{}, {}]\n", quoted(name), quoted(exact ? c.value : c.value + "-*"));
-      return;
-    }
+    if (rpm)
+      return command(fmt::format("dnf, -y, install, {}", quoted(fmt::format("{}-{}{}", name, c.value, exact ? "" : "-*"))));
+    if (exact) return command(fmt::format("apt-get, -y, --allow-downgrades, install, {}", quoted(name + "=" + c.value)));
     // Only apt knows of which epoch and revision it is; where it knows none, or several, that is an error and no guess.
     command(fmt::format(
         "sh, -c, {}",
@@ -118,9 +121,11 @@ struct UserData {
     command("apt-mark, hold" + names);
   }
 
-  std::string render() {
+  // `base`: what is said of every node asks what apt offers already.
+  std::string render(bool base) {
+    const bool asks_apt = !held.empty() && !rpm && !base;
     hold();
-    if (sysctl) command("sysctl, --system");
+    if (sysctl) command("sysctl, -e, --system");
     if (sysfs) command("systemd-tmpfiles, --create, --prefix=/sys");
     if (units) command("systemctl, daemon-reload");
     if (boot_loader) command("update-grub");
@@ -130,23 +135,21 @@ struct UserData {
           "# Nothing holds these versions: where dnf-automatic runs, leave them out of it (excludepkgs in "
           "/etc/dnf/automatic.conf),\n"
           "# or libraries move under a driver's module that stays loaded.\n";
-    for (const auto& [key, text] : {std::pair("write_files", &files), std::pair("packages", &packages),
-                                    std::pair("mounts", &mounts), std::pair("runcmd", &commands)}) {
+    if (asks_apt) out += "package_update: true\n";
+    const bool may_fail = !commands.empty();
+    if (may_fail) {
+      commands = "  # The first that fails ends it: then nothing is held, and nothing rebooted.\n  - [set, -e]\n" + commands;
+      if (reboot) command(fmt::format("touch, {}", kDone));
+    }
+    for (const auto& [key, text] :
+         {std::pair("write_files", &files), std::pair("mounts", &mounts), std::pair("runcmd", &commands)}) {
       if (!text->empty()) out += fmt::format("{}:\n{}", key, *text);
     }
-    if (reboot) out += "power_state:\n  mode: reboot\n  message: takes effect after a reboot\n";
-    return out;
+    if (!reboot) return out;
+    out += "power_state:\n  mode: reboot\n  message: takes effect after a reboot\n";
+    return may_fail ? out + fmt::format("  condition: test -e {}\n", kDone) : out;
   }
 };
-
-std::string in_pattern(std::string_view plain) {
-  std::string out;
-  for (const char c : plain) {
-    if (std::string_view(".+*/").find(c) != std::string_view::npos) out += "\\";
-    out += c;
-  }
-  return out;
-}
 
 // By goss's kinds of resources: the name and what is asserted of it. Lines of a file are gathered, since a file stands there
 // once.
@@ -172,6 +175,8 @@ struct Assertions {
         break;
       }
       case RemedyBy::package:
+        if (const std::string release = loaded_driver(c); !release.empty())
+          lines["/sys/module/nvidia/version"].push_back(fmt::format("/^{}$/", in_pattern(release)));
         resources["package"][rpm ? c.other : c.name] =
             c.absent ? std::string("    installed: false\n")
                      : fmt::format("    installed: true\n    versions:\n      contain-element:\n        match-regexp: {}\n",
@@ -239,7 +244,7 @@ std::vector<TextFile> cloud_init_files(const Repair& r, std::string_view whence,
       }
       return waves;
     }()));
-    const std::string body = std::string(base) + data.render();
+    const std::string body = std::string(base) + data.render(!base.empty());
     out.push_back({change_name(r, i) + ".user-data.yaml", text + (body.empty() ? "{}\n" : body)});
   }
   return out;

@@ -29,6 +29,8 @@ std::string redfish_tasks(const fleet::Repair& repair);
 // `ssh_keys` public keys as parse_ssh_keys gives them, who may log in.
 std::vector<TextFile> provision_files(const Site& site, const fleet::Repair& declared, std::string_view whence,
                                       const std::vector<std::string>& ssh_keys);
+// Packages that are pinned to a version, and so have to be offered by a repository that the image has: NVIDIA's or another.
+std::vector<std::string> provision_packages(const fleet::Repair& declared);
 // Nodes whose names one of the tools would take for something else, or refuse, and what was done about it.
 std::vector<std::string> provision_names(const Site& site);
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <set>
 
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -238,6 +239,18 @@ std::string readme(const Site& site, const std::vector<TextFile>& files) {
   return out;
 }
 
+std::string about_packages(const fleet::Repair& r) {
+  const std::vector<std::string> names = provision_packages(r);
+  if (names.empty()) return "";
+  return fmt::format(
+      "\n## Repositories that the image has to have\nNothing here adds one. In these versions the system's own archive has not "
+      "all of them; of the driver and CUDA, NVIDIA's\nrepository (developer.download.nvidia.com) does: {}. Where one is missing, "
+      "the "
+      "user-data ends\nthere, with what is missing in /var/log/cloud-init-output.log; nothing is held then, and nothing "
+      "rebooted.\n",
+      escape_markdown(join(names, ", ")));
+}
+
 constexpr std::string_view kGate =
     "\n## Before a new node joins\n`muster fleet probe` and `muster accept quick` on it, then\n"
     "`muster fleet provision join NODE FACTS --acceptance FILE`, with the facts of the fleet and of the node.\n";
@@ -251,6 +264,16 @@ std::vector<std::string> provision_names(const Site& site) {
   if (const std::string no_host = such_nodes(site, no_host_of_maas); !no_host.empty())
     out.push_back(fmt::format("MAAS takes no such hostname (letters, digits, - and . between them): {}; rename it", no_host));
   return out;
+}
+
+std::vector<std::string> provision_packages(const fleet::Repair& r) {
+  std::set<std::string> names;
+  for (const fleet::ChangeSet& s : r.sets) {
+    for (const fleet::Change& c : s.changes) {
+      if (c.by == RemedyBy::package && !c.absent) names.insert(s.rpm ? c.other : c.name);
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 std::vector<TextFile> provision_files(const Site& site, const fleet::Repair& declared, std::string_view whence,
@@ -279,6 +302,7 @@ std::vector<TextFile> provision_files(const Site& site, const fleet::Repair& dec
   }
   std::string about = readme(site, out);
   about += about_user_data(site, user_data);
+  about += about_packages(declared);
   about += about_people(site, declared, ssh_keys);
   out.push_back({"README.md", about + std::string(kGate)});
   return out;

@@ -1,9 +1,12 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "fleet/held_back.h"
 #include "ingest/cloud_config.h"
 #include "ingest/cluster_file.h"
 #include "ingest/declared_file.h"
 #include "ingest/fact_book.h"
+#include "ingest/fleet_rules.h"
 #include "ingest/remedies.h"
 #include "ingest/yaml.h"
 #include "report/fleet_files.h"
@@ -36,7 +39,7 @@ Folder folder(const std::string& nodes, const std::string& declared, const std::
   EXPECT_TRUE(site.has_value()) << (site ? "" : site.error().what);
   const auto wanted = read_declared(declared, "golden.yaml");
   EXPECT_TRUE(wanted.has_value()) << (wanted ? "" : wanted.error().what);
-  const fleet::Repair repair = fleet::plan_repair(fleet::declared_for(*site, *wanted), fact_book(), remedy_book());
+  const fleet::Repair repair = fleet::plan_declared(*site, *wanted, fact_book(), remedy_book(), fleet_rules(), "2025-11-19");
   return {*site, provision_files(*site, repair, "golden.yaml", keys)};
 }
 
@@ -70,11 +73,42 @@ TEST(FleetProvision, WhatIsPinnedIsHeldAgainstUpgradesByItself) {
   EXPECT_TRUE(holds(change, "Driver/library version mismatch")) << "and the file says why";
   const Value read = yaml(change);
   const Value::Array& commands = *read.find("runcmd")->array();
-  EXPECT_EQ(*commands.at(0).array()->at(0).string(), "sh");
-  EXPECT_EQ(*commands.at(1).array()->at(0).string(), "apt-mark") << "after it is installed";
+  EXPECT_EQ(*commands.at(1).array()->at(0).string(), "sh");
+  EXPECT_EQ(*commands.at(2).array()->at(0).string(), "apt-mark") << "after it is installed";
   EXPECT_FALSE(holds(f["cloud-init/base.user-data.yaml"], "apt-mark")) << "where nothing is pinned, nothing is held";
   const Folder one = folder("  - name: n[1-3]\n", "declare:\n  - facts: {containerd.version: 1.7.27-1}\n");
   EXPECT_TRUE(holds(one["cloud-init/change_01.user-data.yaml"], "{\n        \"containerd[.]io$\";\n      };")) << "it alone";
+}
+
+TEST(FleetProvision, WhereACommandFailsNothingIsHeldAndNothingRebooted) {
+  for (const char* os : {"ubuntu", "rocky"}) {
+    const Folder f =
+        folder("  - name: n1\n", fmt::format("declare:\n  - facts: {{os.id: {}, driver.on_disk: \"580.95.05-1\"}}\n", os));
+    const Value read = yaml(f["cloud-init/change_01.user-data.yaml"]);
+    const Value::Array& commands = *read.find("runcmd")->array();
+    EXPECT_EQ(*commands.front().array()->at(1).string(), "-e");
+    EXPECT_EQ(*commands.back().array()->at(1).string(), "/run/muster-user-data-done");
+    EXPECT_EQ(*read.find("power_state")->find("condition")->string(), "test -e /run/muster-user-data-done");
+    EXPECT_EQ(read.find("packages"), nullptr) << "what fails there stops nothing";
+  }
+}
+
+TEST(FleetProvision, WhatIsDeclaredIsHeldAgainstTheRulesAndTheLockstepOfTheDriver) {
+  const Folder apart =
+      folder("  - name: n1\n", "declare:\n  - facts: {driver.on_disk: \"535.129.03\", fabricmanager.version: \"580.159.04\"}\n");
+  EXPECT_FALSE(apart.has("cloud-init/change_01.user-data.yaml"));
+  EXPECT_TRUE(holds(apart["README.md"], "move as one"));
+  for (const char* key : {"driver.on_disk", "driver.loaded"}) {
+    const Folder cuda =
+        folder("  - name: n1\n", fmt::format("declare:\n  - facts: {{{}: \"535.129.03\", cuda.toolkit: \"13.0\"}}\n", key));
+    EXPECT_FALSE(cuda.has("cloud-init/change_01.user-data.yaml")) << key;
+    EXPECT_TRUE(holds(cuda["README.md"], "it would break C001")) << cuda["README.md"];
+  }
+}
+
+TEST(FleetProvision, TheReadmeNamesWhatARepositoryOfTheImageMustOffer) {
+  EXPECT_TRUE(holds(folder("  - name: n[1-3]\n", kDriver)["README.md"], "## Repositories that the image has to have\n"));
+  EXPECT_FALSE(holds(folder("  - name: n1\n", "declare:\n  - facts: {sysctl.vm.swappiness: 1}\n")["README.md"], "Repositories"));
 }
 
 TEST(FleetProvision, OnKinOfRedHatNothingIsHeldAndTheFileSaysSo) {

@@ -36,9 +36,20 @@ check(sum(len(g['hosts']) for n, g in nodes.items() if n.startswith('rack_')) ==
 check(len(open(OUT + '/maas/machines.csv').read().splitlines()) == 129, 'MAAS gets a line a machine')
 check(len(yaml.safe_load(open(OUT + '/warewulf/nodes.conf'))['nodes']) == 128, 'Warewulf gets each node')
 auto = yaml.safe_load(open(OUT + '/autoinstall/change_01.autoinstall.yaml'))['autoinstall']
-check(auto['version'] == 1 and 'install nvidia-open=$v' in auto['user-data']['runcmd'][0][2],
+check(auto['version'] == 1 and 'install nvidia-open=$v' in auto['user-data']['runcmd'][1][2],
       "the installer's answers hold what is declared", auto)
 check(run('fleet', 'provision', '--cluster', 'h200-1024').code == 2, 'without a folder nothing is written')
+
+# ---- what is declared does not go together
+apart = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/apart', '--declared', write('apart.yaml', 'declare:\n'
+            '  - facts: {driver.on_disk: "535.129.03", fabricmanager.version: "580.159.04"}\n'))
+check(apart.code == 0 and 'move as one' in apart.err and sorted(os.listdir(f'{STATE}/apart/cloud-init')) == ['base.user-data.yaml'],
+      'a driver is not installed beside another fabric manager', apart)
+old = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/old', '--declared', write('old.yaml', 'declare:\n'
+          '  - facts: {driver.on_disk: "535.129.03", cuda.toolkit: "13.0"}\n'))
+check('it would break C001' in old.err and 'change_01' not in ' '.join(os.listdir(f'{STATE}/old/cloud-init')),
+      'nor one that a declared CUDA is too new for', old)
+check("such as NVIDIA's, must be: nvidia-open" in made_files.err, 'which packages a repository has to offer is said', made_files)
 
 # ---- which node gets which user-data
 some = write('some.yaml', 'declare:\n  - nodes: node[0003-0004]\n    facts:\n      driver.on_disk: "580.95.05"\n'
@@ -51,7 +62,7 @@ base, change = (yaml.safe_load(open(f'{SOME}/cloud-init/{n}.user-data.yaml')) fo
 check(base and all(change.get(k) == v for k, v in base.items()) and 'runcmd' in change and 'runcmd' not in base,
       "the user-data of a change is whole: cloud-init takes one", (base, change))
 held = [f for f in change['write_files'] if f['path'] == '/etc/apt/apt.conf.d/90-muster-held']
-check(change['runcmd'][-1] == ['apt-mark', 'hold', 'nvidia-open'] and '"(lib)?nvidia-";' in held[0]['content'],
+check(change['runcmd'][-2] == ['apt-mark', 'hold', 'nvidia-open'] and '"(lib)?nvidia-";' in held[0]['content'],
       'the pinned driver is held, and unattended-upgrades leaves it and its libraries', change)
 machines = {r['hostname']: r for r in csv.DictReader(open(SOME + '/maas/machines.csv'))}
 check([n for n, r in machines.items() if r['user_data'] == 'cloud-init/change_01.user-data.yaml'] == ['node0003', 'node0004'],
@@ -120,6 +131,11 @@ check(run('fleet', 'provision', '--cluster', 'none', '--out', OUT).code in (2, 3
 wrong = run('fleet', 'provision', 'check', write('wrong.yaml', '#cloud-config\nruncmdx: [ls]\n'))
 check(wrong.code == 6 and 'wrong.yaml:2: runcmdx is no key that is read; runcmd is' in wrong.out, 'runcmdx is told', wrong)
 check(run('fleet', 'provision', 'check', f'{OUT}/cloud-init/base.user-data.yaml').code == 0, 'what is right is right')
+piped = run('fleet', 'provision', 'check', '-', stdin='#cloud-config\nruncmdx: [ls]\n')
+check(piped.code == 6 and piped.out.startswith('stdin:2: runcmdx'), 'from stdin too', piped)
+script = run('fleet', 'provision', 'check', '-', stdin='#!/bin/sh\nls\n')
+check(script.code == 6 and script.out == 'stdin:1: a script, which cloud-init runs as it is at the first boot: it has no keys to '
+      'check\n', 'a script is told to be one', script)
 types = run('fleet', 'provision', 'check', write('types.yaml', '#cloud-config\npackages: 5\nruncmd: foo\nwrite_files:\n'
                                                  '  - content: a\nusers: 7\n'))
 check(types.code == 6 and [row.split('types.yaml:')[1] for row in types.out.splitlines()] == [
