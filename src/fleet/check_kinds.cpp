@@ -198,6 +198,17 @@ void judge_things(const FactTable& table, const FleetRule& rule, const ReadRule&
   }
 }
 
+// 2.27.05 is 2.27.5.
+std::string without_zeros(std::string_view version) {
+  std::string out;
+  for (const std::string_view number : split(version, '.')) {
+    const bool digits = !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+    const auto first = digits ? std::min(number.find_first_not_of('0'), number.size() - 1) : 0;
+    out += (out.empty() ? "" : ".") + std::string(number.substr(first));
+  }
+  return out;
+}
+
 // What several processes have mapped stands with commas: a set, ascending. Versions as they are without what packages put around
 // them.
 std::vector<std::string> versions_in(const Known& k) {
@@ -205,7 +216,7 @@ std::vector<std::string> versions_in(const Known& k) {
   const std::string all = spoken(k);  // outlives its pieces
   for (const std::string_view s : split(all, ',')) {
     const auto version = version_in(s);
-    out.emplace_back(version ? version->substr(0, version->find_first_of("-+")) : trim(s));
+    out.push_back(version ? without_zeros(version->substr(0, version->find_first_of("-+"))) : std::string(trim(s)));
   }
   std::sort(out.begin(), out.end(), natural_less);
   out.erase(std::unique(out.begin(), out.end()), out.end());
