@@ -20,7 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a folder, in order; a file is itself.
+std::size_t left_out = 0;  // files of this run, as a whole or in part
+
+void leave_out(const std::string& what) {
+  ++left_out;
+  say(fmt::format("left out: {}", printable(what)));
+}
+
+// The files of a folder, in order; a file is itself. What of it nobody may read, and links that lead nowhere, are told of.
 Result<std::vector<std::string>> files_of(const std::string& name) {
   std::error_code why;
   if (!fs::is_directory(name, why)) return std::vector<std::string>{name};
@@ -28,7 +35,11 @@ Result<std::vector<std::string>> files_of(const std::string& name) {
   for (fs::recursive_directory_iterator it(name, fs::directory_options::skip_permission_denied, why), end; !why && it != end;
        it.increment(why)) {
     std::error_code gone;
-    if (it->is_regular_file(gone) && it->path().filename().string().front() != '.') out.push_back(it->path().string());
+    if (it->is_directory(gone) && it->is_symlink(gone)) leave_out(it->path().string() + ": a link to a folder is not followed");
+    if (it->is_directory(gone) && ::access(it->path().c_str(), R_OK | X_OK) != 0)
+      leave_out(file_error("read", it->path().string(), errno).what);
+    const bool leads_nowhere = it->is_symlink(gone) && !it->exists(gone);  // whoever reads it says so
+    if ((leads_nowhere || it->is_regular_file(gone)) && it->path().filename().string().front() != '.') out.push_back(it->path().string());
   }
   if (why) return tl::unexpected(file_error("read", name, why.value()));
   if (out.empty()) return fail(Code::bad_input, name + ": no files in this folder", "name the folder that holds the facts");
@@ -162,8 +173,6 @@ class Setting {
   const FactMeaning* meaning_ = nullptr;
 };
 
-std::size_t left_out = 0;  // files of this run
-
 // Adds the text of one file; an error has what to do. `again`: what it leaves out was told.
 Result<void> load_text(const std::string& text, const std::string& file, FactTable& table, bool again = false) {
   auto cut_off = read_any_facts(text, file, table);
@@ -172,15 +181,33 @@ Result<void> load_text(const std::string& text, const std::string& file, FactTab
     if (e.next.empty()) e.next = "write it anew, or leave the file out";
     return tl::unexpected(std::move(e));
   }
-  if (!cut_off->empty() && !again)
-    say(fmt::format("{}: the last line is cut off and left out: its node is not told of", printable(*cut_off)));
+  if (!cut_off->empty() && !again) leave_out(*cut_off + ": the last line is cut off: its node is not told of");
   return {};
 }
 
-Result<void> load_file(const std::string& file, FactTable& table) {
-  const auto text = read_fabric_file(file == "-" ? "/dev/stdin" : file);
+// `alone`: whether anything is in it is told of by who reads nothing else.
+Result<std::string> text_of(const std::string& file, bool alone) {
+  auto text = read_fabric_file(file == "-" ? "/dev/stdin" : file);
+  if (text && !alone && trim(*text).empty())
+    return fail(Code::bad_input, file + ": nothing is in it", "gather it anew, or leave the file out");
+  return text;
+}
+
+Result<void> load_file(const std::string& file, FactTable& table, bool alone) {
+  const auto text = text_of(file, alone);
   if (!text) return tl::unexpected(text.error());
   return load_text(*text, file, table);
+}
+
+// Nodes of which an older probe came behind a newer one.
+void say_passed_over(const FactTable& table) {
+  std::vector<std::string> names;
+  for (const std::size_t n : table.passed_over()) names.push_back(table.nodes()[n].name);
+  if (names.empty()) return;
+  std::string list = compress_node_list(std::move(names));
+  constexpr std::size_t kShown = 400;
+  if (list.size() > kShown) list = std::string(clipped(list, kShown)) + "...";
+  say(fmt::format("an older probe came behind a newer one and was passed over: {}", printable(list)));
 }
 
 struct NamedText {
@@ -252,7 +279,7 @@ Result<FactTable> load_facts_newest(const FactsChoice& choice, const std::string
     if (!files) return tl::unexpected(files.error());
     std::size_t bad = 0;
     for (const std::string& file : *files) {
-      auto text = read_fabric_file(file == "-" ? "/dev/stdin" : file);
+      auto text = text_of(file, file == name && choice.files.size() == 1);
       if (!text && file == name) return tl::unexpected(text.error());
       // Whether a file is left out has to be known before the newest line is looked for.
       FactTable alone;
@@ -264,9 +291,8 @@ Result<FactTable> load_facts_newest(const FactsChoice& choice, const std::string
         continue;
       }
       if (++bad == files->size()) return tl::unexpected(ok.error());
-      say(fmt::format("left out: {}", printable(ok.error().what)));
+      leave_out(ok.error().what);
     }
-    left_out += bad;
   }
   another = blank_older(texts, node);
   FactTable table;
@@ -285,14 +311,14 @@ Result<FactTable> load_facts(const FactsChoice& choice, bool may_be_empty) {
     if (!files) return tl::unexpected(files.error());
     std::size_t bad = 0;
     for (const std::string& file : *files) {
-      auto ok = load_file(file, table);
+      auto ok = load_file(file, table, file == name && choice.files.size() == 1);
       if (ok) continue;
       // One of many in a folder holds nobody up.
       if (file == name || ++bad == files->size()) return tl::unexpected(ok.error());
-      say(fmt::format("left out: {}", printable(ok.error().what)));
+      leave_out(ok.error().what);
     }
-    left_out += bad;
   }
+  say_passed_over(table);
   if (auto set = set_facts(choice.set, table); !set) return tl::unexpected(set.error());
   // Of no node at all nothing is wrong, which nobody should take for good news.
   if (table.nodes().empty() && !choice.files.empty() && !may_be_empty)
@@ -305,7 +331,8 @@ int facts_exit(int code) {
   if (code != 0 || left_out == 0) return code;
   return say_error(
       {Code::unreachable,
-       fmt::format("{} file{} of facts {} left out", left_out, left_out == 1 ? "" : "s", left_out == 1 ? "was" : "were"),
+       fmt::format("{} file{} of facts {} left out, as a whole or in part", left_out, left_out == 1 ? "" : "s",
+                   left_out == 1 ? "was" : "were"),
        "what is said holds for the others; gather these anew, or take them out of the folder"});
 }
 

@@ -38,6 +38,14 @@ Result<void> put_members(const Value& v, std::string_view entity, std::size_t no
   return {};
 }
 
+// Nothing or null: it does not say.
+Result<Time> time_of(const Value* at) {
+  if (at == nullptr || at->is_null()) return Time{};
+  const auto seconds = at->integer();
+  if (seconds != nullptr && *seconds >= 0 && *seconds <= kSecondsMax) return Time{*seconds * kSecond};
+  return fail(Code::bad_input, "at must be whole seconds since 1970, and is none that a clock could show");
+}
+
 // One line of any form.
 Result<void> read_line(std::string_view row, FactTable& into) {
   const auto v = parse_json(row);
@@ -45,12 +53,12 @@ Result<void> read_line(std::string_view row, FactTable& into) {
   const Value* name = v->find("node");
   if (name == nullptr || name->string() == nullptr || name->string()->empty()) return fail(Code::bad_input, "no node");
   const std::size_t node = into.node(*name->string());
-  const Value* at = v->find("at");
-  const Time when{at != nullptr && at->integer() != nullptr ? std::clamp<std::int64_t>(*at->integer(), 0, kSecondsMax) * kSecond
-                                                            : 0};
+  const auto at = time_of(v->find("at"));
+  if (!at) return tl::unexpected(at.error());
   const Value* source = v->find("source");
   const bool named = source != nullptr && source->string() != nullptr;
-  if (named || when.ns > 0) into.set_source(node, named ? *source->string() : std::string(), when);
+  if (named && !into.begin_probe(node, *source->string(), *at)) return {};
+  if (named || at->ns > 0) into.set_source(node, named ? *source->string() : std::string(), *at);
   if (const Value* facts = v->find("facts")) {
     if (auto ok = put_members(*facts, "", node, into); !ok) return ok;
   }
@@ -87,7 +95,11 @@ class QuickReader {
     if (eat(",\"at\":") && !whole(at)) return false;
     if (!eat(",\"facts\":")) return false;
     node_ = into_.node(name);
-    into_.set_source(node_, source, Time{static_cast<std::int64_t>(at) * kSecond});
+    const Time when{static_cast<std::int64_t>(at) * kSecond};
+    // An older one is left to the other reader, which looks whether it is whole.
+    if (const Time before = into_.nodes()[node_].at; when.ns > 0 && when < before) return false;
+    into_.begin_probe(node_, source, when);
+    into_.set_source(node_, source, when);
     if (!members("")) return false;
     if (eat(",\"parts\":") && !parts()) return false;
     if (eat(",\"unreadable\":[") && !names()) return false;

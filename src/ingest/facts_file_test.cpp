@@ -78,6 +78,48 @@ TEST(FactsFile, ALastLineThatWasCutOffIsLeftOutAndNamed) {
   }
 }
 
+std::string probed(int at, const std::string& facts) {
+  return "{\"node\":\"g1\",\"source\":\"probe\",\"at\":" + std::to_string(at) + ",\"facts\":{" + facts +
+         "},\"parts\":{},\"unreadable\":[]}\n";
+}
+
+TEST(FactsFile, OfTwoProbesTheNewerHoldsWhicheverComesFirst) {
+  const std::string older = probed(100, "\"a\":\"old\",\"b\":\"gone\""), newer = probed(200, "\"a\":\"new\"");
+  for (const bool older_last : {false, true}) {
+    FactTable t;
+    ASSERT_TRUE(read_facts(older_last ? newer : older, "f", t));
+    ASSERT_TRUE(read_facts(older_last ? older : newer, "g", t));
+    EXPECT_EQ(value(t, 0, "", "a"), "new");
+    EXPECT_EQ(value(t, 0, "", "b"), "") << "what the newer does not have is gone";
+    EXPECT_EQ(t.nodes()[0].at.ns, 200'000'000'000);
+    EXPECT_EQ(t.passed_over().size(), older_last ? 1U : 0U);
+  }
+}
+
+TEST(FactsFile, WhatSaysNoTimeReplacesAndStays) {
+  FactTable t;
+  ASSERT_TRUE(read_facts(probed(200, "\"a\":\"1\"") + "{\"node\":\"g1\",\"source\":\"x\",\"facts\":{\"b\":\"2\",\"a\":\"3\"}}\n" +
+                             probed(300, "\"a\":\"4\"") + probed(100, "\"a\":\"5\""),
+                         "f", t));
+  EXPECT_EQ(value(t, 0, "", "a"), "4");
+  EXPECT_EQ(value(t, 0, "", "b"), "2");
+}
+
+TEST(FactsFile, ATimeThatIsNoneIsRefusedWithItsLine) {
+  for (const std::string at : {"-5", "1795101873000", "\"yesterday\"", "1.5", "{}"}) {
+    FactTable t;
+    const auto r = read_facts(std::string(kTwo) + "{\"node\":\"g3\",\"source\":\"probe\",\"at\":" + at + ",\"facts\":{}}\n", "f", t);
+    ASSERT_FALSE(r) << at;
+    EXPECT_EQ(r.error().what.find("f:3: at must be whole seconds"), 0U) << r.error().what;
+  }
+}
+
+TEST(FactsFile, AByteOrderMarkIsNoPartOfIt) {
+  FactTable t;
+  ASSERT_TRUE(read_any_facts("\xef\xbb\xbf" + std::string(kTwo), "f", t));
+  EXPECT_EQ(t.nodes().size(), 2U);
+}
+
 TEST(FactsFile, ALastLineThatOnlyLacksItsEndIsRead) {
   FactTable t;
   const auto r = read_facts(std::string(kTwo) + "{\"node\":\"g3\",\"facts\":{\"a\":\"1\"}}", "f", t);

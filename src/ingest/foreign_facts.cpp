@@ -262,6 +262,8 @@ Result<std::string> read_any_facts(std::string_view text, const std::string& fil
   const auto whole = [](Result<void> ok) {
     return ok ? Result<std::string>(std::string()) : tl::unexpected(std::move(ok.error()));
   };
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   switch (form_of(text)) {
     case Form::own: return read_facts(text, file, into);
     case Form::smi_xml: return whole(put_smi(parse_nvidia_smi(text), file, into));

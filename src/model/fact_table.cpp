@@ -99,6 +99,21 @@ void FactTable::set_source(std::size_t node, std::string_view source, Time at) {
   n.at = std::max(n.at, at);
 }
 
+bool FactTable::begin_probe(std::size_t node, std::string_view source, Time at) {
+  constexpr std::string_view kProbe = "probe";
+  FactNode& n = nodes_[node];
+  if (source != kProbe || at.ns == 0 || n.at.ns == 0 || at == n.at || !n.source.starts_with(kProbe)) return true;
+  if (at < n.at) {
+    if (passed_over_.empty() || passed_over_.back() != node) passed_over_.push_back(node);
+    return false;
+  }
+  if (n.source != kProbe) return true;  // others told of it too, and what they said without a time stays
+  for (FactColumn& c : columns_) {
+    if (node < c.cells.size()) c.cells[node] = kFactUnknown;
+  }
+  return true;
+}
+
 std::ptrdiff_t FactTable::find_node(std::string_view name) const {
   const auto it = node_at_.find(name);
   return it == node_at_.end() ? -1 : static_cast<std::ptrdiff_t>(it->second);

@@ -52,6 +52,10 @@ class FactTable {
   void put_absent(std::size_t node, std::string_view entity, std::string_view key);
   void put_unreadable(std::size_t node, std::string_view entity, std::string_view key);
   void set_source(std::size_t node, std::string_view source, Time at);
+  // What a whole probe said before of a node is gone where a newer one comes; an older one that comes later is passed over (false),
+  // and the node remembered.
+  bool begin_probe(std::size_t node, std::string_view source, Time at);
+  const std::vector<std::size_t>& passed_over() const { return passed_over_; }
   // The same for whoever fills thousands of nodes: a column is looked up once, added where it is new, and named by its number.
   std::size_t column(std::string_view entity, std::string_view key);
   void put(std::size_t node, std::size_t column, std::string_view value);
@@ -81,6 +85,7 @@ class FactTable {
 
   std::vector<FactNode> nodes_;
   std::vector<FactColumn> columns_;
+  std::vector<std::size_t> passed_over_;  // nodes, ascending only by chance
   // Only looked up in, never walked through.
   ByText<std::size_t> node_at_;
   ByText<std::size_t> column_at_;          // "entity\x1fkey"

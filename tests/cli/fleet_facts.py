@@ -181,6 +181,19 @@ def files():
                     '\ngpu003 | UNREACHABLE! => {\n    "x": 1\n}\n')
     ran = run('fleet', 'inventory', printed, '-o', 'json')
     holds('and what it printed', [n['node'] for n in json.loads(ran.out)['nodes']] == ['gpu002'], ran)
+    def probed(at, **values):
+        return json.dumps({'node': 'g1', 'source': 'probe', 'at': at, 'facts': values, 'parts': {}, 'unreadable': []}) + '\n'
+
+    write('ord/2-new.jsonl', probed(1795101873, kernel='new'))
+    write('ord/9-old.jsonl', probed(1795000000, kernel='old', driver='gone'))
+    ran = run('fleet', 'inventory', os.path.join(STATE, 'ord'), '-o', 'json')
+    holds('of two probes the newer holds, whatever their files are called, and it is said',
+          json.loads(ran.out)['nodes'][0]['facts'] == {'kernel': 'new'} and 'passed over: g1' in ran.err, ran)
+    for at in (-5, 1795101873000, 'yesterday'):
+        ran = run('fleet', 'check', write('at.jsonl', line('g1', facts) + probed(at)))
+        holds(f'{at} is no time', ran.code == 2 and 'at.jsonl:2: at must be' in ran.err, ran)
+    ran = run('fleet', 'inventory', write('bom.jsonl', '\ufeff' + line('g1', facts)))
+    holds('a byte order mark is no part of a file', ran.code == 0 and 'g1' in ran.out, ran)
     ran = run('fleet', 'inventory', write('f/novel.txt', 'It was a dark night.\n'))
     holds('what holds no facts is refused', ran.code == 2 and 'no facts' in ran.err, ran)
     ran = run('fleet', 'inventory')
@@ -226,10 +239,10 @@ def broken():
     whole = write('cut/whole.jsonl', row + line('g2', {}).rstrip('\n'))
     ran = run('fleet', 'inventory', whole, '-o', 'json')
     holds('a last line that only lacks its end counts', ran.code == 0 and len(json.loads(ran.out)['nodes']) == 2, ran)
-    cut = write('cut/cut.jsonl', row.replace('g1', 'g3') + line('g4', {})[:-20])
+    cut = write('cuts/cut.jsonl', row.replace('g1', 'g3') + line('g4', {})[:-20])
     ran = run('fleet', 'inventory', whole, cut, '-o', 'json')
     holds('one that is cut off is named with file and line',
-          ran.code == 0 and f'{cut}:2: the last line is cut off' in ran.err and len(json.loads(ran.out)['nodes']) == 3, ran)
+          ran.code == 5 and f'{cut}:2: the last line is cut off' in ran.err and len(json.loads(ran.out)['nodes']) == 3, ran)
     folder = os.path.join(STATE, 'many')
     write('many/a.jsonl', row)
     write('many/g7', '{"changed": false, "msg": "Failed to connect", "unreachable": true}')
@@ -238,6 +251,23 @@ def broken():
     holds('a bad file in a folder is named, and the rest goes on',
           ran.code == 5 and 'g7: no facts: Ansible says of g7: Failed to connect' in ran.err and 'g8.xml' in ran.err and
           [n['node'] for n in json.loads(ran.out)['nodes']] == ['g1'] and '2 files of facts were left out' in ran.err, ran)
+    failed = os.path.join(STATE, 'failed')
+    write('failed/a.jsonl', row)
+    write('failed/b.jsonl', '')
+    write('failed/c.jsonl', '\n')
+    os.symlink('/nowhere', os.path.join(failed, 'd.jsonl'))
+    ran = run('fleet', 'inventory', failed)
+    holds('an empty file in a folder and a link to nowhere are nodes that are missing',
+          ran.code == 5 and all(f'failed/{x}.jsonl' in ran.err for x in 'bcd') and '3 files of facts were left out' in ran.err, ran)
+    ran = run('fleet', 'inventory', os.path.join(failed, 'a.jsonl'), os.path.join(failed, 'b.jsonl'))
+    holds('one that is named beside others is an error', ran.code == 2 and 'b.jsonl: nothing is in it' in ran.err, ran)
+    closed = write('closed/in/b.jsonl', row.replace('g1', 'g2'))
+    write('closed/a.jsonl', row)
+    os.chmod(os.path.dirname(closed), 0)
+    if os.geteuid() != 0:
+        ran = run('fleet', 'inventory', os.path.join(STATE, 'closed'))
+        holds('so is a folder within it that nobody may read', ran.code == 5 and 'closed/in: Permission denied' in ran.err, ran)
+    os.chmod(os.path.dirname(closed), 0o700)
     ran = run('fleet', 'drift', folder)
     holds('for the commands that judge likewise', ran.code == 5 and 'next:' in ran.err, ran)
     ran = run('fleet', 'inventory', os.path.join(folder, 'g8.xml'))
