@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
+#include "base/node_list.h"
 #include "base/text.h"
 #include "files.h"
 #include "fleet/causes.h"
 #include "fleet/check.h"
+#include "fleet/cohorts.h"
 #include "fleet_facts.h"
 #include "fleet_held.h"
 #include "fleet_jobs.h"
@@ -43,18 +45,36 @@ Result<std::vector<std::vector<std::uint32_t>>> read_jobs(const std::string& fil
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     out.push_back(std::move(nodes));
   }
+  if (out.empty())
+    return fail(Code::bad_input, fmt::format("{}: it names no job", file),
+                "write a node list a line, or leave out --jobs: any nodes of a kind might then be of one job");
   return out;
 }
 
-// The day that the facts are of, where nobody names one: the newest of them.
+// The day that the facts are of, where nobody names one: the newest of them. A node whose clock is ahead of ours, which is named,
+// says nothing of the day.
 Result<std::string> day_of(const std::string& given, const FactTable& facts) {
   if (!given.empty()) {
     if (const auto end = end_of_day(given); !end) return tl::unexpected(end.error());
     return given;
   }
+  const Time now = wall_now();
+  constexpr std::int64_t kAheadMost = 3600LL * 1'000'000'000;  // clocks that are badly kept, and not wrong
   Time newest;
-  for (const FactNode& n : facts.nodes()) newest = std::max(newest, n.at);
-  return newest.ns == 0 ? std::string() : render_utc(newest).substr(0, 10);
+  std::vector<std::string> ahead;
+  for (const FactNode& n : facts.nodes()) {
+    if (n.at.ns > now.ns + kAheadMost) {
+      ahead.push_back(n.name);
+    } else {
+      newest = std::max(newest, std::min(n.at, now));
+    }
+  }
+  const std::string day = render_utc(newest.ns == 0 ? now : newest).substr(0, 10);
+  if (!ahead.empty())
+    say(fmt::format("{} of {} nodes {} facts of the future, so a clock is wrong: {}; ends of life are held against {}", ahead.size(),
+                    facts.nodes().size(), ahead.size() == 1 ? "has" : "have", printable(clipped(compress_node_list(ahead), 400)),
+                    day));
+  return newest.ns == 0 && ahead.empty() ? std::string() : day;
 }
 
 // What settings were measured to cost: none where nothing was measured.
@@ -117,8 +137,10 @@ int run_fleet_check(const FleetCheckOptions& o) {
   if (!effects) return say_error(effects.error());
   options.effects = std::move(*effects);
 
+  options.kinds = fleet::cohorts_of(*facts, fact_book());
   const fleet::Verdicts verdicts = fleet::check_rules(*facts, fact_book(), *rules, options);
-  report::FleetChecked checked{*facts, *rules, verdicts, RuleSeverity::warn, o.unknown};
+  report::FleetChecked checked{*facts, *rules, verdicts, RuleSeverity::warn, o.unknown, options.today, {}};
+  checked.hardly_known = fleet::hardly_known(*facts, options.kinds);
   // A rule that was asked for by name is shown whatever its severity.
   checked.least = o.only.empty() ? (o.least == "error"  ? RuleSeverity::error
                                     : o.least == "info" ? RuleSeverity::info
@@ -131,7 +153,10 @@ int run_fleet_check(const FleetCheckOptions& o) {
     default: put(report::render_fleet_check(checked, colour_wanted()));
   }
   const int written = finish_output();
-  return written != 0 ? written : report::any_broken(checked) ? kFindings : 0;
+  if (written != 0 || report::any_broken(checked)) return written != 0 ? written : kFindings;
+  if (!o.only.empty() || report::any_judged(checked)) return 0;
+  return say_error({Code::unreachable, "nothing was judged: the facts have nothing that a rule asks about",
+                    "gather them anew: muster fleet inventory --ssh NODES --out facts.jsonl"});
 }
 
 }  // namespace muster::cmd

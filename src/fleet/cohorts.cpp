@@ -1,10 +1,10 @@
 // Which nodes are of one kind.
+#include "fleet/cohorts.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
-
-#include "fleet/golden.h"
 
 namespace muster::fleet {
 namespace {
@@ -50,7 +50,7 @@ std::vector<Signature> signatures(const FactTable& table) {
 }
 
 // How many of what is known of both differ; none: they are of different kinds in any case.
-std::optional<std::size_t> apart(const Signature& a, const Signature& b, bool only_kind) {
+std::optional<std::size_t> apart(const Signature& a, const Signature& b) {
   std::size_t differ = 0, same = 0;
   bool other_machine = false;
   for (std::size_t k = 0; k < kItems; ++k) {
@@ -66,7 +66,8 @@ std::optional<std::size_t> apart(const Signature& a, const Signature& b, bool on
     if (!counted) ++differ;
   }
   if (other_machine && same < kAlikeLeast) return std::nullopt;
-  return same == 0 && (differ > 0 || !only_kind) ? std::nullopt : std::optional(differ);
+  // Nor is one that nothing is known of a node of the only kind there is.
+  return same == 0 ? std::nullopt : std::optional(differ);
 }
 
 std::string name_of(const Signature& s) {
@@ -110,7 +111,7 @@ std::vector<Cohort> cohorts_of(const FactTable& table, const FactBook&) {
     Group best = groups.end();
     std::size_t least = 2;
     for (const Group l : large) {
-      const auto d = apart(g->first, l->first, large.size() == 1);
+      const auto d = apart(g->first, l->first);
       if (d && *d < least) {
         least = *d;
         best = l;
@@ -129,6 +130,26 @@ std::vector<Cohort> cohorts_of(const FactTable& table, const FactBook&) {
     out.push_back(std::move(c));
   }
   std::stable_sort(out.begin(), out.end(), [](const Cohort& a, const Cohort& b) { return a.nodes.size() > b.nodes.size(); });
+  return out;
+}
+
+std::vector<std::uint32_t> hardly_known(const FactTable& table, std::span<const Cohort> kinds) {
+  std::vector<std::uint32_t> known(table.nodes().size(), 0);
+  for (const FactColumn& c : table.columns()) {
+    for (std::size_t n = 0; n < std::min(known.size(), c.cells.size()); ++n)
+      known[n] += c.cells[n] == kFactAbsent || c.cells[n] >= kFirstValue;
+  }
+  std::vector<std::uint32_t> out;
+  for (const Cohort& k : kinds) {
+    std::vector<std::uint32_t> counts;
+    for (const std::uint32_t n : k.nodes) counts.push_back(known[n]);
+    const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+    std::nth_element(counts.begin(), middle, counts.end());
+    for (const std::uint32_t n : k.nodes) {
+      if (known[n] == 0 || known[n] * 2 < *middle) out.push_back(n);
+    }
+  }
+  std::sort(out.begin(), out.end());
   return out;
 }
 

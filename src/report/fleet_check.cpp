@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/json_writer.h"
 #include "base/node_list.h"
 #include "base/text.h"
+#include "report/units.h"
 
 namespace muster::report {
 namespace {
@@ -25,6 +27,12 @@ std::string names_of(const FactTable& facts, const std::vector<std::uint32_t>& n
   return compress_node_list(std::move(names));
 }
 
+std::string short_names(const FleetChecked& c, const std::vector<std::uint32_t>& nodes) {
+  constexpr std::size_t kMost = 300;
+  const std::string all = printable(names_of(c.facts, nodes));
+  return all.size() <= kMost ? all : std::string(clipped(all, kMost)) + "...";
+}
+
 Tone tone_of(RuleSeverity s) { return s == RuleSeverity::error ? Tone::bad : s == RuleSeverity::warn ? Tone::warn : Tone::dim; }
 
 std::string missing_text(const Verdict& v) {
@@ -34,8 +42,10 @@ std::string missing_text(const Verdict& v) {
   return out;
 }
 
-std::string sentence(const Verdict& v) {
+std::string sentence(const FleetChecked& c, const Verdict& v) {
   std::string out = v.status == RuleStatus::broken ? v.says : missing_text(v);
+  if (v.status == RuleStatus::broken && c.rules[v.rule].kind == RuleKind::date && !c.today.empty())
+    out += fmt::format(" (by the day {})", c.today);
   if (v.effect)
     out += fmt::format("; nodes with {} {} are {:.1f} % slower here (p {:.3f})", fact_name(v.effect->entity, v.effect->key),
                        v.effect->absent ? "absent" : v.effect->value, v.effect->effect_pct, v.effect->p);
@@ -76,17 +86,20 @@ std::size_t broken_of(const Counts& c, RuleSeverity s) {
 
 std::string summary(const FleetChecked& c) {
   const Counts n = counts_of(c);
-  const std::string all = fmt::format(
-      "{} nodes, {} rules: {} broken as error, {} as warn, {} as info; {} hold, {} do not apply, {} not judged everywhere{}",
-      c.facts.nodes().size(), c.rules.size(), broken_of(n, RuleSeverity::error), broken_of(n, RuleSeverity::warn),
+  std::string all = fmt::format(
+      "{}, {} rules: {} broken as error, {} as warn, {} as info; {} hold, {} do not apply, {} not judged everywhere{}",
+      counted(static_cast<std::int64_t>(c.facts.nodes().size()), "node"), c.rules.size(), broken_of(n, RuleSeverity::error), broken_of(n, RuleSeverity::warn),
       broken_of(n, RuleSeverity::info), n.fine, n.not_applicable, n.unknown, n.unknown > 0 && !c.unknown ? " (--unknown)" : "");
+  if (!c.hardly_known.empty())
+    all += fmt::format("; of {} nothing or hardly anything is known: {}",
+                       counted(static_cast<std::int64_t>(c.hardly_known.size()), "node"), short_names(c, c.hardly_known));
   return wrap(all, kWidth, 2) + "\n";
 }
 
 void put_verdict(JsonWriter& w, const FleetChecked& c, const Verdict& v) {
   const FleetRule& r = c.rules[v.rule];
   w.object().field("rule", r.id).field("status", fleet::names(v.status)[static_cast<std::size_t>(v.status)]);
-  w.field("severity", name_of(v.severity)).field("kind", name_of(r.kind)).field("says", sentence(v)).field("found", v.found);
+  w.field("severity", name_of(v.severity)).field("kind", name_of(r.kind)).field("says", sentence(c, v)).field("found", v.found);
   w.field("nodes", names_of(c.facts, v.nodes)).field("count", static_cast<std::uint64_t>(v.nodes.size()));
   w.key("parts").array();
   for (const std::string& p : v.parts) w.value(p);
@@ -103,18 +116,33 @@ void put_verdict(JsonWriter& w, const FleetChecked& c, const Verdict& v) {
 std::string block(const FleetChecked& c, const Verdict& v, bool colour) {
   const FleetRule& r = c.rules[v.rule];
   const std::string word(v.status == RuleStatus::broken ? name_of(v.severity) : std::string_view("unknown"));
-  const std::string where = printable(names_of(c.facts, v.nodes));
+  const std::string where = short_names(c, v.nodes);
   const std::string parts = v.parts.empty() ? std::string() : "  " + printable(join(v.parts, ","));
   const std::string of = v.nodes.size() == c.facts.nodes().size()
                              ? (v.nodes.size() == 1 ? "the only node" : fmt::format("all {} nodes", v.nodes.size()))
                              : fmt::format("{} of {} nodes", v.nodes.size(), c.facts.nodes().size());
   std::string out =
       fmt::format("{} {}  {}{}  ({})\n", paint(word, v.status == RuleStatus::broken ? tone_of(v.severity) : Tone::dim, colour),
-                  printable(r.id), where.size() <= 300 ? where : std::string(clipped(where, 300)) + "...", parts, of);
-  out += "  " + wrap(printable(sentence(v)), kWidth, 4) + "\n";
+                  printable(r.id), where, parts, of);
+  out += "  " + wrap(printable(sentence(c, v)), kWidth, 4) + "\n";
   if (v.status == RuleStatus::broken && !r.todo.empty()) out += "  " + wrap("do: " + printable(r.todo), kWidth, 6) + "\n";
   out += "  " + wrap("source: " + printable(r.source), kWidth, 10) + "\n";
   return out;
+}
+
+// Whom a rule is told of in further words, in one line: the first of `shown`, and what is behind it of its rule and status.
+std::string rest_of(const FleetChecked& c, std::span<const Verdict* const> shown, bool colour) {
+  const Verdict& first = *shown.front();
+  std::set<std::uint32_t> nodes;
+  for (const Verdict* v : shown) {
+    if (v->rule == first.rule && v->status == first.status) nodes.insert(v->nodes.begin(), v->nodes.end());
+  }
+  const std::string word(first.status == RuleStatus::broken ? name_of(first.severity) : std::string_view("unknown"));
+  const std::string line =
+      fmt::format("and others: {} ({}); -o json has the values of each", short_names(c, {nodes.begin(), nodes.end()}),
+                  counted(static_cast<std::int64_t>(nodes.size()), "node"));
+  const Tone tone = first.status == RuleStatus::broken ? tone_of(first.severity) : Tone::dim;
+  return fmt::format("{} {}  {}\n", paint(word, tone, colour), printable(c.rules[first.rule].id), line);
 }
 
 }  // namespace
@@ -137,13 +165,21 @@ bool any_broken(const FleetChecked& c) {
                      [&](const Verdict& v) { return v.status == RuleStatus::broken && v.severity >= c.least; });
 }
 
+bool any_judged(const FleetChecked& c) {
+  return std::any_of(c.verdicts.all.begin(), c.verdicts.all.end(),
+                     [](const Verdict& v) { return v.status == RuleStatus::broken || v.status == RuleStatus::ok; });
+}
+
 std::string render_fleet_check(const FleetChecked& c, bool colour) {
   std::string out;
+  const std::vector<const Verdict*> shown = shown_verdicts(c);
   std::map<std::pair<std::uint32_t, RuleStatus>, std::size_t> told;
-  for (const Verdict* v : shown_verdicts(c)) {
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const Verdict* v = shown[i];
     const std::size_t n = ++told[{v->rule, v->status}];
-    if (n <= kValuesShown) out += block(c, *v, colour) + "\n";
-    if (n == kValuesShown + 1) out += fmt::format("{}: and others; -o json has all\n\n", printable(c.rules[v->rule].id));
+    const bool error = v->status == RuleStatus::broken && v->severity == RuleSeverity::error;
+    if (n <= kValuesShown || error) out += block(c, *v, colour) + "\n";
+    if (n == kValuesShown + 1 && !error) out += rest_of(c, std::span(shown).subspan(i), colour) + "\n";
   }
   return out + summary(c);
 }
@@ -156,7 +192,7 @@ Table fleet_check_table(const FleetChecked& c) {
     t.rows.push_back({Cell(std::string(name_of(v->severity)), tone_of(v->severity)), Cell(r.id),
                       Cell(std::string(fleet::names(v->status)[static_cast<std::size_t>(v->status)])),
                       Cell(std::to_string(v->nodes.size())), Cell(names_of(c.facts, v->nodes)), Cell(join(v->parts, ",")),
-                      Cell(sentence(*v)), Cell(r.todo), Cell(r.source)});
+                      Cell(sentence(c, *v)), Cell(r.todo), Cell(r.source)});
   }
   return t;
 }
@@ -169,7 +205,9 @@ std::string fleet_check_json(const FleetChecked& c) {
   for (const RuleSeverity s : {RuleSeverity::error, RuleSeverity::warn, RuleSeverity::info})
     w.field(name_of(s), static_cast<std::uint64_t>(broken_of(n, s)));
   w.field("hold", static_cast<std::uint64_t>(n.fine)).field("not_applicable", static_cast<std::uint64_t>(n.not_applicable));
-  w.field("unknown", static_cast<std::uint64_t>(n.unknown)).end_object().key("findings").array();
+  w.field("unknown", static_cast<std::uint64_t>(n.unknown)).end_object();
+  if (!c.today.empty()) w.field("today", c.today);
+  w.field("hardly_known", names_of(c.facts, c.hardly_known)).key("findings").array();
   for (const Verdict* v : shown_verdicts(c)) put_verdict(w, c, *v);
   w.end_array().end_object();
   return w.take() + "\n";

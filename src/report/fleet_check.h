@@ -15,11 +15,15 @@ struct FleetChecked {
   const fleet::Verdicts& verdicts;
   RuleSeverity least = RuleSeverity::warn;  // smaller ones are counted, not shown
   bool unknown = false;                     // show too what could not be judged
+  std::string today;                        // the day that ends of life were held against
+  std::vector<std::uint32_t> hardly_known;  // nodes of which there is too little to judge
 };
 
 // Those of the verdicts that are shown, the gravest first.
 std::vector<const fleet::Verdict*> shown_verdicts(const FleetChecked& checked);
 bool any_broken(const FleetChecked& checked);
+// Of any node by any rule, as broken or as fine.
+bool any_judged(const FleetChecked& checked);
 
 std::string render_fleet_check(const FleetChecked& checked, bool colour);
 Table fleet_check_table(const FleetChecked& checked);

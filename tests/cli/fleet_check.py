@@ -49,11 +49,43 @@ check(late.code == 6 and 'June 2028' in late.out, 'the end of a branch is held a
 wrong = run('fleet', 'check', fleet(), '--today', 'tomorrow')
 check(wrong.code == 2 and '2026-11-19' in wrong.err, 'a day is a day', wrong)
 
+def dated(**at):
+    """Of driver 595, whose branch ends in 2027."""
+    rows = [json.dumps({'node': f'g{n}', 'source': 'probe', 'at': at.get(f'g{n}', 1700000000 + n),
+                        'facts': {'driver.loaded': '595.45.04'}}) + '\n' for n in range(1, 9)]
+    return write('dated.jsonl', ''.join(rows))
+
+
+ended = '2028-01-01'
+past = run('fleet', 'check', dated(), '--today', ended, '--least', 'info')
+check(f'(by the day {ended})' in past.out, 'an end of life is said with the day that it was held against', past)
+ahead = run('fleet', 'check', dated(g3=8000000000), '-o', 'json')
+check('1 of 8 nodes has facts of the future' in ahead.err and 'g3' in ahead.err and
+      json.loads(ahead.out)['today'] == '2023-11-14', 'a clock that is years ahead ends no life', ahead)
+
+blank = write('blank.jsonl', open(fleet()).read() + '{"node":"gpu9","source":"probe","facts":{}}\n')
+hardly = run('fleet', 'check', blank)
+check('of 1 node nothing or hardly anything is known: gpu9' in ' '.join(hardly.out.split()),
+      'a node of which nothing is known is named', hardly)
+check(json.loads(run('fleet', 'check', blank, '-o', 'json').out)['hardly_known'] == 'gpu9', 'in JSON too')
+nobody = run('fleet', 'check', write('blank.jsonl', '{"node":"gpu9","source":"probe","facts":{}}\n'))
+check(nobody.code == 5 and 'nothing was judged' in nobody.err and '1 node, ' in nobody.out,
+      'where nothing was judged all is not well', nobody)
+rack = {f'gpu{n}': {'fabricmanager.version': f'580.95.0{n}'} for n in range(1, 9)}
+errors = run('fleet', 'check', fleet(**rack), '--only', 'C027')
+check(all(f'error C027  gpu{n}  ' in errors.out for n in range(1, 9)), 'no error is hidden behind others', errors)
+several = write('own.csv', 'id,kind,severity,b,range_b,says,source\nS1,setting,warn,site.x,== 0,x is {site.x},our wiki\n')
+rest = run('fleet', 'check', fleet(**{f'gpu{n}': {'site.x': str(n)} for n in range(1, 9)}), '--rules', several, '--only', 'S1')
+check(rest.out.count('warn S1') == 6 and 'and others: gpu[6-8] (3 nodes)' in rest.out,
+      'behind five different values the other nodes are still named', rest)
+
 mixed = fleet(gpu8={'nccl.system': '2.30.4'})
 jobs = write('jobs.txt', '# running now\n4711: gpu[1-4]\n4712: gpu[5-8]\n')
 job = run('fleet', 'check', mixed, '--jobs', jobs, '--only', 'C036')
 check(job.code == 6 and 'error C036  gpu[5-8]' in job.out and 'gpu[1-4]' not in job.out,
       'a job that spans two NCCL is an error', job)
+nojob = run('fleet', 'check', mixed, '--jobs', write('jobs.txt', '# none\n'))
+check(nojob.code == 2 and 'names no job' in nojob.err, 'a file without jobs is not all nodes as one job', nojob)
 lost = run('fleet', 'check', mixed, '--jobs', write('jobs.txt', 'gpu[1-9]\n'))
 check(lost.code == 2 and 'jobs.txt:1' in lost.err and 'gpu9' in lost.err,
       'a job on a node without facts is refused with its line', lost)
