@@ -68,6 +68,38 @@ TEST(performance_file, what_cannot_be_is_refused_with_its_line) {
   EXPECT_FALSE(what("node\nn1\n").empty());
 }
 
+TEST(performance_file, a_time_is_known_however_it_is_written_and_so_is_a_rate) {
+  const auto read = [](const std::string& name) { return read_performance("node,\"" + name + "\"\nn1,20\n", "p.csv"); };
+  for (const char* name : {"step time (ms)", "Time (s)", "p99 latency", "latency(us)", "allreduce time [us]", "time_per_step",
+                           "ms_per_step", "seconds per step", "StepTime", "runtime", "ns/op", "ms", "ms p99", "LatencyMs",
+                           "wall_s", "latency \xc2\xb5s", "step_ms", "elapsed"}) {
+    const auto p = read(name);
+    ASSERT_TRUE(p) << name << ": " << p.error().what;
+    EXPECT_TRUE(p->less_is_better[0]) << name;
+    EXPECT_DOUBLE_EQ(p->values[0][0], 0.05) << name;
+  }
+  for (const char* name : {"busbw", "busbw (GB/s)", "tokens_per_s", "steps per second", "tokens/s", "copy_gb_s", "samples/sec",
+                           "GB/s", "TFLOPs", "gemm_tflops", "it/s", "min_clock", "us_east", "MBps", "ops_s", "items/ms"}) {
+    const auto p = read(name);
+    ASSERT_TRUE(p) << name << ": " << p.error().what;
+    EXPECT_FALSE(p->less_is_better[0]) << name;
+    EXPECT_TRUE(p->notes.empty()) << name;
+  }
+}
+
+TEST(performance_file, a_name_that_hints_at_both_is_asked_for_and_one_that_may_be_a_time_is_noted) {
+  for (const char* name : {"latency (GB/s)", "bandwidth time", "step_s", "time per second"}) {
+    const auto p = read_performance(std::string("node,") + name + "\nn1,20\n", "p.csv");
+    ASSERT_FALSE(p) << name;
+    EXPECT_NE(p.error().what.find(std::string("-") + name), std::string::npos) << p.error().what;
+    EXPECT_TRUE(read_performance(std::string("node,-") + name + "\nn1,20\n", "p.csv")) << name;
+  }
+  const auto p = read_performance("node,steptime\nn1,20\n", "p.csv");
+  ASSERT_TRUE(p);
+  ASSERT_EQ(p->notes.size(), 1u);
+  EXPECT_NE(p->notes[0].find("-steptime"), std::string::npos);
+}
+
 TEST(performance_file, times_are_turned_round_and_rates_are_not) {
   const auto p =
       read_performance("node,latency_us,copy_gb_s,step_ms,tokens_per_s,-stalls,+idle_time\nn1,20,5,4,5,2,5\n", "p.csv");
