@@ -10,183 +10,41 @@
 #include "base/prng.h"
 #include "base/series.h"
 #include "base/text.h"
+#include "fleet/causes_series.h"
 #include "fleet/racks.h"
 #include "fleet/same_value.h"
-#include "fleet/version.h"
 #include "fleet/shuffle.h"
+#include "fleet/version.h"
 
 namespace muster::fleet {
 namespace {
 
-constexpr double kClip = 2.5;                   // standard deviations: what lies farther out counts as this
-constexpr double kMadToSd = 1.4826;             // of a normal distribution
-constexpr std::size_t kKindLeast = 8;           // measured nodes of a kind, for shuffling to mean anything
-constexpr std::size_t kRackLeast = 4;           // likewise of a rack
+constexpr std::uint32_t kMostShuffles = 20000;  // that are made unasked
 constexpr std::size_t kSmallest = 2;            // nodes of a candidate
 constexpr std::size_t kListed = 5;              // candidates, and values whose nodes are faster
 constexpr std::size_t kDraws = 400;             // of the bootstrap
 constexpr double kSlowDeviations = 5;           // below its kind: slow, whatever the reason
 constexpr double kSlowLeast = 0.01;             // and by no less than this
+constexpr double kStepsLeast = 1.5;             // likewise, of the last digit that was written
 constexpr double kSlowShare = 0.6;              // of alpha goes to what makes slow, the rest to what makes fast
 constexpr double kRackShare = 0.9;              // of a rack's nodes in a set: all of it, but for unknown cells
-constexpr double kRacksBeyond = 1.4;            // times the variance that noise gives the means of racks; less may be chance
-constexpr std::size_t kNeighbours = 8;          // nodes with neighbouring names that are taken for a rack where none is known
-constexpr std::uint32_t kRow = 4;               // racks that may have something in common
 constexpr double kTailFrom = 2, kTailTold = 2;  // standard deviations: where slow and fast nodes are counted, and told
 constexpr double kTailBeyond = 2.5;             // more slow than fast ones, in standard deviations of that difference
 constexpr double kNearOverlap = 0.5, kNearDeviations = 2;
 
-// One measure: who was measured and can be compared.
-struct Series {
-  std::vector<std::uint32_t> node;     // places in the table
-  std::vector<std::uint32_t> kind;     // cohort, numbered from 0 among those that are in
-  std::vector<std::uint32_t> rack;     // 0: not known
-  std::vector<double> y;               // logarithms; effects of causes are added back
-  std::vector<std::uint32_t> stratum;  // kind, or kind and rack where racks differ
-  // Who may be slow together, each a number by node, from small to large: racks and rows of racks, or neighbours by name.
-  std::vector<std::vector<std::uint32_t>> blocks;
-  bool racks_known = false, within_racks = false;
-};
-
-std::vector<double> picked(const std::vector<double>& values, const std::vector<std::uint32_t>& places) {
-  std::vector<double> out;
-  out.reserve(places.size());
-  for (const std::uint32_t i : places) out.push_back(values[i]);
-  return out;
-}
-
-std::vector<std::vector<std::uint32_t>> grouped(const std::vector<std::uint32_t>& label) {
-  std::vector<std::vector<std::uint32_t>> out;
-  for (std::size_t i = 0; i < label.size(); ++i) {
-    if (label[i] >= out.size()) out.resize(label[i] + 1);
-    out[label[i]].push_back(static_cast<std::uint32_t>(i));
-  }
-  return out;
-}
-
-double deviation_of(const std::vector<double>& values, double middle) {
-  std::vector<double> off;
-  off.reserve(values.size());
-  for (const double v : values) off.push_back(std::abs(v - middle));
-  return kMadToSd * median_of(std::move(off));
-}
-
-// Whether racks of one kind differ among themselves by more than noise. A few odd racks do not make it so: they are what is
-// looked for; it is the spread of the middle half of the racks that counts.
-bool racks_differ(const Series& s, const std::vector<std::uint32_t>& nodes) {
-  std::map<std::uint32_t, std::vector<double>> racks;
-  for (const std::uint32_t i : nodes) {
-    if (s.rack[i] != 0) racks[s.rack[i]].push_back(s.y[i]);
-  }
-  std::vector<double> middles, within;
-  double size = 0;
-  for (const auto& [rack, values] : racks) {
-    if (values.size() < kRackLeast) continue;
-    const double middle = median_of(values);
-    middles.push_back(middle);
-    size += static_cast<double>(values.size());
-    for (const double v : values) within.push_back(v - middle);
-  }
-  if (middles.size() < 4) return false;
-  constexpr double kMedianCost = 1.2533;  // a median of normal values varies this much more than their mean
-  const double mean_size = size / static_cast<double>(middles.size());
-  const double expected = kMedianCost * deviation_of(within, 0) / det_sqrt(mean_size);
-  return deviation_of(middles, median_of(middles)) > (middles.size() < 8 ? 3 : 1.5) * expected;
-}
-
-// With `always` even where racks differ by no more than noise.
-void set_strata(Series& s, bool always) {
-  s.stratum = s.kind;
-  const auto kinds = grouped(s.kind);
-  std::uint32_t next = static_cast<std::uint32_t>(kinds.size());
-  for (const auto& nodes : kinds) {
-    if (!always && !racks_differ(s, nodes)) continue;
-    s.within_racks = true;
-    std::map<std::uint32_t, std::vector<std::uint32_t>> racks;
-    for (const std::uint32_t i : nodes) racks[s.rack[i]].push_back(i);
-    for (const auto& [rack, members] : racks) {
-      if (rack == 0 || members.size() < kRackLeast) continue;  // these stay together, among themselves
-      for (const std::uint32_t i : members) s.stratum[i] = next;
-      ++next;
-    }
-  }
-}
-
-// Settings are rolled out rack by rack, and racks are slow by a switch or a pump: such a setting is no surer than its racks.
-void set_blocks(Series& s) {
-  s.racks_known = std::any_of(s.rack.begin(), s.rack.end(), [](std::uint32_t r) { return r != 0; });
-  if (s.racks_known) {
-    std::vector<std::uint32_t> row = s.rack;
-    for (std::uint32_t& r : row) r = r == 0 ? 0 : (r - 1) / kRow + 1;
-    s.blocks = {s.rack, std::move(row)};
-    return;
-  }
-  s.blocks.assign(2, std::vector<std::uint32_t>(s.y.size(), 0));
-  for (const auto& nodes : grouped(s.kind)) {  // in the order of names
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      s.blocks[0][nodes[i]] = static_cast<std::uint32_t>(i / kNeighbours + 1);
-      s.blocks[1][nodes[i]] = static_cast<std::uint32_t>(i / (2 * kNeighbours) + 1);
-    }
-  }
-}
-
-// What a node has beside the middle of its stratum.
-std::vector<double> residuals(const Series& s) {
-  std::vector<double> out(s.y.size(), 0);
-  for (const auto& nodes : grouped(s.stratum)) {
-    const double middle = median_of(picked(s.y, nodes));
-    for (const std::uint32_t i : nodes) out[i] = s.y[i] - middle;
-  }
-  return out;
-}
-
-std::vector<double> noise_by_kind(const Series& s, const std::vector<double>& residual) {
-  std::vector<double> out;
-  for (const auto& nodes : grouped(s.kind)) out.push_back(nodes.empty() ? 0 : deviation_of(picked(residual, nodes), 0));
-  return out;
-}
-
-// Of the means of racks, what noise does not explain; by the middle half of them, as above.
-double rack_variance(const Series& s, const std::vector<double>& z) {
-  std::map<std::uint32_t, std::vector<double>> racks;
-  for (std::size_t i = 0; i < z.size(); ++i) {
-    if (s.rack[i] != 0) racks[s.rack[i]].push_back(z[i]);
-  }
-  std::vector<double> means;
-  double noise = 0;
-  for (const auto& [rack, values] : racks) {
-    if (values.size() < kRackLeast) continue;
-    const auto n = static_cast<double>(values.size());
-    double sum = 0, squares = 0;
-    for (const double v : values) sum += v;
-    for (const double v : values) squares += (v - sum / n) * (v - sum / n);
-    means.push_back(sum / n);
-    noise += squares / (n - 1) / n;
-  }
-  if (means.size() < 4) return 0;
-  const double spread = deviation_of(means, median_of(means)), expected = noise / static_cast<double>(means.size());
-  return spread * spread > kRacksBeyond * expected ? spread * spread - expected : 0;
-}
-
-Scores scores_of(const Series& s, const std::vector<double>& residual) {
-  const std::vector<double> noise = noise_by_kind(s, residual);
-  Scores out{std::vector<double>(s.y.size(), 0), s.stratum, s.rack, 0, {}};
-  for (std::size_t i = 0; i < s.y.size(); ++i) {
-    const double sd = noise[s.kind[i]];
-    out.z[i] = sd > 0 ? std::clamp(residual[i] / sd, -kClip, kClip) : 0;
-  }
-  for (const auto& nodes : grouped(s.stratum)) {
-    double sum = 0;
-    for (const std::uint32_t i : nodes) sum += out.z[i];
-    for (const std::uint32_t i : nodes) out.z[i] -= sum / static_cast<double>(nodes.size());
-  }
-  if (!s.within_racks) out.rack_variance = rack_variance(s, out.z);
-  return out;
-}
-
 struct Effect {
   double middle = 0, low = 0, high = 0;  // of the logarithm, positive: slower
 };
+
+// Of many equal values the median is one of few steps: there it is the mean of the middle half.
+double middle_of(std::vector<double> values, bool coarse) {
+  if (!coarse) return median_of(std::move(values));
+  std::sort(values.begin(), values.end());
+  const std::size_t from = values.size() / 4, to = values.size() - from;
+  double sum = 0;
+  for (std::size_t i = from; i < to; ++i) sum += values[i];
+  return sum / static_cast<double>(to - from);
+}
 
 // Difference of medians between those in the set and the others of their strata, by resampling both.
 Effect effect_of(const Series& s, const std::vector<double>& residual, const Minority& set, std::uint64_t seed) {
@@ -204,7 +62,7 @@ Effect effect_of(const Series& s, const std::vector<double>& residual, const Min
   }
   Effect out;
   if (with.empty() || without.empty()) return out;
-  out.middle = median_of(without) - median_of(with);
+  out.middle = middle_of(without, s.coarse) - middle_of(with, s.coarse);
   Prng prng(seed, "fleet.bootstrap");
   const auto drawn = [&](const std::vector<double>& from) {
     // Of thousands a median is as good from two thousand, and its spread by no more than it would be shown.
@@ -212,7 +70,7 @@ Effect effect_of(const Series& s, const std::vector<double>& residual, const Min
     std::vector<double> out_of;
     out_of.reserve(n);
     for (std::size_t i = 0; i < n; ++i) out_of.push_back(from[prng.below(from.size())]);
-    return median_of(std::move(out_of));
+    return middle_of(std::move(out_of), s.coarse);
   };
   std::vector<double> draws;
   for (std::size_t d = 0; d < kDraws; ++d) draws.push_back(drawn(without) - drawn(with));
@@ -252,11 +110,12 @@ class Search {
         measure_(measure),
         share_(1 / static_cast<double>(measures)),
         s_(std::move(series)),
-        sets_(minorities_of(table, book, s_.node, s_.kind, kSmallest)) {
+        sets_(minorities_of(table, book, s_.node, s_.kind, kSmallest, &left_out_)) {
     for (const std::uint32_t r : s_.rack) ++rack_size_[r];
     for (const Minority& m : sets_) family_.push_back(m.nodes.size() < kLeastAffected ? 1 : 0);
   }
   void run(Explanation& into);
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
   Shuffled tried();
@@ -278,6 +137,7 @@ class Search {
   std::size_t measure_;
   double share_;  // of alpha
   Series s_;
+  std::vector<std::string> left_out_;
   std::vector<Minority> sets_;
   std::map<std::uint32_t, std::size_t> rack_size_;
   std::vector<std::uint8_t> family_;
@@ -437,12 +297,22 @@ void Search::list_slow_racks(Explanation& into) const {
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (const std::uint32_t b = s_.blocks[0][i]; b != 0) racks[{s_.kind[i], b}].push_back(static_cast<std::uint32_t>(i));
   }
+  // Coarse values lie on one side of their median: that is nobody's fault.
+  std::vector<double> usual(noise.size(), 0);
+  const auto kinds = grouped(s_.kind);
+  const auto score = [&](std::uint32_t i, std::uint32_t kind) {
+    return std::clamp(off[i] / noise[kind], -kScoreClip, kScoreClip);
+  };
+  for (std::uint32_t k = 0; s_.coarse && k < kinds.size(); ++k) {
+    if (noise[k] <= 0) continue;
+    for (const std::uint32_t i : kinds[k]) usual[k] += score(i, k) / static_cast<double>(kinds[k].size());
+  }
   // Of so many racks one is lower than this by chance in one of a hundred fleets (alpha).
   const double limit = det_sqrt(2 * det_log(static_cast<double>(racks.size()) / (options_.alpha * share_)));
   for (const auto& [key, nodes] : racks) {
     if (nodes.size() < kRackLeast || noise[key.first] <= 0) continue;
     double sum = 0;
-    for (const std::uint32_t i : nodes) sum += std::clamp(off[i] / noise[key.first], -kClip, kClip);
+    for (const std::uint32_t i : nodes) sum += score(i, key.first) - usual[key.first];
     const double below = as_share(-median_of(picked(off, nodes)));
     if (-sum < limit * det_sqrt(static_cast<double>(nodes.size())) || below < options_.least_effect) continue;
     SlowRack r{{}, measure_, below};
@@ -474,7 +344,7 @@ void Search::list_slow(Explanation& into, MeasureTold& m) const {
     for (const std::uint32_t i : nodes) {
       if (residual_[i] > 0) above.push_back(residual_[i]);
     }
-    noise.push_back(above.empty() ? 0 : kMadToSd * median_of(std::move(above)));
+    noise.push_back(above.empty() ? 0 : spread_of(above, 0));
   }
   std::size_t slow = 0, fast = 0, told_fast = 0;
   for (std::size_t i = 0; i < off.size(); ++i) {
@@ -488,6 +358,8 @@ void Search::list_slow(Explanation& into, MeasureTold& m) const {
   m.by_chance = many ? told_fast : 0;
   for (std::size_t i = 0; i < off.size(); ++i) {
     const double below = as_share(-off[i]);
+    // One digit less is nothing.
+    if (-off[i] <= kStepsLeast * s_.steps[s_.kind[i]]) continue;
     if (below >= kSlowLeast && -off[i] > (many ? kTailTold : kSlowDeviations) * noise[s_.kind[i]])
       into.unexplained.push_back({s_.node[i], measure_, as_share(-residual_[i])});
   }
@@ -524,41 +396,12 @@ void Search::run(Explanation& into) {
     t = tried();
   }
   m.within_racks = s_.within_racks;
-  m.noise = deviation_of(residual_, 0);
+  m.noise = spread_of(residual_, 0);
+  m.coarse = s_.coarse;
   list_candidates(t, into);
   list_slow_racks(into);
   list_slow(into, m);
   into.measures.push_back(m);
-}
-
-// Nodes of kinds of which enough were measured.
-Series series_of(const FactTable& table, const std::vector<Cohort>& cohorts, const std::vector<std::uint32_t>& racks,
-                 const std::vector<double>& log_of_node) {
-  Series out;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> in;  // node, kind
-  std::uint32_t kind = 0;
-  for (const Cohort& c : cohorts) {
-    std::vector<std::uint32_t> measured;
-    for (const std::uint32_t n : c.nodes) {
-      if (!std::isnan(log_of_node[n])) measured.push_back(n);
-    }
-    if (measured.size() < kKindLeast) continue;
-    for (const std::uint32_t n : measured) in.emplace_back(n, kind);
-    ++kind;
-  }
-  // By name, so that the order in which facts were read changes nothing.
-  std::sort(in.begin(), in.end(), [&](const auto& a, const auto& b) {
-    const std::string &x = table.nodes()[a.first].name, &y = table.nodes()[b.first].name;
-    if (natural_less(x, y) != natural_less(y, x)) return natural_less(x, y);
-    return x < y;
-  });
-  for (const auto& [node, k] : in) {
-    out.node.push_back(node);
-    out.kind.push_back(k);
-    out.rack.push_back(racks[node]);
-    out.y.push_back(log_of_node[node]);
-  }
-  return out;
 }
 
 // "gpu001" of "GPU001.cluster.local"; an address stays whole.
@@ -630,10 +473,42 @@ void tell_unread(const FactTable& table, Explanation& e) {
                                 fmt::join(unread, ", "), more == 0 ? "" : fmt::format(" and {} more", more)));
 }
 
+// A p-value is no smaller than one over the number of shuffles: many measures or a small alpha need more of them. Who asked for
+// fewer than the usual has them.
+CauseOptions with_shuffles(CauseOptions options, std::size_t measures, Explanation& e) {
+  const auto needed = [&](double share) { return std::ceil(static_cast<double>(measures) / (share * options.alpha)); };
+  const double all = needed(1 - kSlowShare);
+  if (options.permutations >= CauseOptions{}.permutations && options.permutations < all) {
+    options.permutations = static_cast<std::uint32_t>(std::min(all, double{kMostShuffles}));
+    e.notes.push_back(fmt::format("{} shuffles, since alpha {} over {} needs so many", options.permutations, options.alpha,
+                                  measures == 1 ? "one measure" : fmt::format("{} measures", measures)));
+  }
+  if (options.permutations + 1 < needed(kSlowShare)) {
+    e.notes.push_back(fmt::format("{} shuffles are too few to name anything at alpha {}: --permutations {:.0f}",
+                                  options.permutations, options.alpha, all));
+  } else if (options.permutations + 1 < all) {
+    e.notes.push_back(fmt::format("{} shuffles are too few to tell at alpha {} what makes nodes faster: --permutations {:.0f}",
+                                  options.permutations, options.alpha, all));
+  }
+  e.permutations = options.permutations;
+  return options;
+}
+
+void tell_left_out(std::vector<std::string> names, Explanation& e) {
+  constexpr std::size_t kNamed = 8;
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.empty()) return;
+  const std::size_t more = names.size() > kNamed ? names.size() - kNamed : 0;
+  names.resize(names.size() - more);
+  e.notes.push_back(fmt::format("not tried, since nearly each node has its own value: {}{}", fmt::join(names, ", "),
+                                more == 0 ? "" : fmt::format(" and {} more", more)));
+}
+
 }  // namespace
 
 Explanation explain_slow(const FactTable& table, const FactBook& book, const NodePerformance& performance,
-                         const CauseOptions& options) {
+                         const CauseOptions& asked) {
   Explanation out;
   out.cohorts = cohorts_of(table, book);
   const std::vector<std::uint32_t> racks = racks_of(table);
@@ -644,11 +519,9 @@ Explanation explain_slow(const FactTable& table, const FactBook& book, const Nod
     out.notes.push_back(fmt::format("{} measured {} no facts, and {} left out", strangers,
                                     strangers == 1 ? "node has" : "nodes have", strangers == 1 ? "is" : "are"));
   }
-  const double needed = static_cast<double>(performance.measures.size()) / (kSlowShare * options.alpha);
-  if (options.permutations + 1 < needed) {
-    out.notes.push_back(fmt::format("{} shuffles are too few to name anything at alpha {}: --permutations {:.0f}",
-                                    options.permutations, options.alpha, std::ceil(needed)));
-  }
+  out.notes.insert(out.notes.end(), performance.notes.begin(), performance.notes.end());
+  const CauseOptions options = with_shuffles(asked, performance.measures.size(), out);
+  std::vector<std::string> left_out;
   for (std::size_t m = 0; m < performance.measures.size(); ++m) {
     std::vector<double> logs(table.nodes().size(), std::nan(""));
     std::size_t given = 0;
@@ -663,8 +536,11 @@ Explanation explain_slow(const FactTable& table, const FactBook& book, const Nod
       out.notes.push_back(fmt::format("{}: {} measured nodes are of kinds with fewer than {}, and are left out",
                                       performance.measures[m], given - series.y.size(), kKindLeast));
     }
-    Search(table, book, options, m, performance.measures.size(), std::move(series)).run(out);
+    Search search(table, book, options, m, performance.measures.size(), std::move(series));
+    search.run(out);
+    left_out.insert(left_out.end(), search.left_out().begin(), search.left_out().end());
   }
+  tell_left_out(std::move(left_out), out);
   tell_contradictions(table, performance, out);
   tell_unread(table, out);
   return out;

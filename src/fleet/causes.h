@@ -12,9 +12,9 @@
 namespace muster::fleet {
 
 struct CauseOptions {
-  std::uint32_t permutations = 1000;
-  double alpha = 0.01;          // chance of naming anything where there is nothing; over all measures
-  double least_effect = 0.003;  // smaller ones are not told
+  std::uint32_t permutations = 1000;  // or more: as many as alpha and the number of measures need
+  double alpha = 0.01;                // chance of naming anything where there is nothing; over all measures
+  double least_effect = 0.003;        // smaller ones are not told
   std::uint64_t seed = 1;
 };
 
@@ -27,6 +27,7 @@ constexpr double kCandidateAlpha = 0.05;
 struct FactValue {
   std::uint32_t column = 0;
   FactCode code = kFactUnknown;
+  bool some = false;  // of any part: this value, in this or another column of the key
   auto operator<=>(const FactValue&) const = default;
 };
 
@@ -62,6 +63,7 @@ struct MeasureTold {
   std::size_t nodes = 0;      // measured, of kinds large enough
   std::size_t values = 0;     // alias classes that were tried
   double noise = 0;           // of one node, as a share: 1.4826 median deviations
+  bool coarse = false;        // more than half of a kind measured exactly the same: noise by the mean deviation, or none was seen
   std::size_t by_chance = 0;  // about so many of the unexplained may be noise: the slow are told by being more than the fast
   bool within_racks = false;  // racks differ among themselves, so that only nodes of one rack are compared
 };
@@ -74,6 +76,7 @@ struct Explanation {
   std::vector<SlowRack> slow_racks;
   std::vector<MeasureTold> measures;
   std::vector<Cohort> cohorts;
+  std::uint32_t permutations = 0;  // that were made
   std::size_t placed = 0;  // measured nodes that have facts; FQDNs and short names are one where only one node can be meant
   std::vector<std::string> notes;
 };

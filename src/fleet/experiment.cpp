@@ -22,6 +22,20 @@ bool one_change(const FactTable& table, FactValue a, FactValue b, const FactBook
   return versions && x.values[a.code - kFirstValue] == y.values[b.code - kFirstValue];
 }
 
+// What nobody sets: it comes with another fact. Empty: it comes with none.
+std::string_view follows(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kFollowers[] = {
+      {"kernel.build", "kernel.release"},    {"kernel.config_hash", "kernel.release"}, {"kernel.page_size", "kernel.release"},
+      {"kernel.tainted", "kernel.release"},  {"driver.vermagic", "kernel.release"},    {"bios.date", "bios.version"},
+      {"bios.release", "bios.version"},      {"driver.gsp", "driver.loaded"},          {"cuda.driver_max", "driver.loaded"},
+      {"libcuda.mapped", "libcuda.version"}, {"nccl.mapped", "nccl.system"},           {"libmlx5.abi", "libmlx5.version"},
+      {"hpcx.cuda_major", "hpcx.version"}};
+  for (const auto& [follower, leader] : kFollowers) {
+    if (key == follower) return leader;
+  }
+  return {};
+}
+
 // What a person can write, install or flash. Racks and names nobody sets, and a part is swapped.
 bool settable(const FactTable& table, const FactBook& book, FactValue v) {
   const std::string& key = table.columns()[v.column].key;
@@ -57,7 +71,14 @@ Experiment experiment_for(const FactTable& table, const FactBook& book, const st
                           double noise) {
   std::vector<std::vector<FactValue>> levers;
   Experiment out;
+  const auto has = [&](std::string_view key) {
+    return std::any_of(cause.facts.begin(), cause.facts.end(), [&](FactValue f) { return table.columns()[f.column].key == key; });
+  };
   for (const FactValue f : cause.facts) {
+    if (const std::string_view leader = follows(table.columns()[f.column].key); !leader.empty()) {
+      if (!has(leader)) out.fixed.push_back(f);  // else it changes with that
+      continue;
+    }
     if (!settable(table, book, f)) {
       out.fixed.push_back(f);
       continue;

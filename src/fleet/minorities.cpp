@@ -44,8 +44,12 @@ Counted count_of(const FactColumn& column, const std::vector<std::uint32_t>& mea
   return out;
 }
 
+bool name_by_meaning(const FactMeaning* meaning) {
+  return meaning != nullptr && (meaning->kind == FactKind::identity || meaning->layer == FactLayer::identity);
+}
+
 bool identity(const FactColumn& column, const FactMeaning* meaning, const Counted& counted) {
-  if (meaning != nullptr && (meaning->kind == FactKind::identity || meaning->layer == FactLayer::identity)) return true;
+  if (name_by_meaning(meaning)) return true;
   std::vector<std::uint32_t> all(counted.width, 0);
   std::uint32_t total = 0;
   for (std::size_t i = 0; i < counted.count.size(); ++i) {
@@ -91,6 +95,58 @@ void sets_of(const FactColumn& column, std::uint32_t place, const std::vector<st
   }
 }
 
+// That any part has a value: columns of one key together, by the texts of their values. Absent is no value: nodes have different
+// numbers of parts.
+void sets_of_some(const FactTable& table, const std::vector<std::size_t>& columns, const std::vector<std::uint32_t>& measured,
+                  const std::vector<std::uint32_t>& kind, std::size_t kinds, std::size_t least, std::vector<Minority>& into) {
+  std::map<std::string_view, std::uint32_t> number;
+  std::vector<FactValue> first;
+  std::vector<std::vector<std::uint32_t>> of;  // by column, then code: number of the text from 1, 0: absent
+  for (const std::size_t c : columns) {
+    const FactColumn& column = table.columns()[c];
+    std::vector<std::uint32_t>& mine = of.emplace_back(kFirstValue + column.values.size(), 0);
+    for (std::size_t v = 0; v < column.values.size(); ++v) {
+      if (no_answer(column.values[v])) continue;
+      const auto [it, fresh] = number.emplace(column.values[v], static_cast<std::uint32_t>(number.size() + 1));
+      mine[kFirstValue + v] = it->second;
+      if (fresh) first.push_back({static_cast<std::uint32_t>(c), static_cast<FactCode>(kFirstValue + v), true});
+    }
+  }
+  if (first.size() < 2) return;
+  std::vector<std::vector<std::uint32_t>> nodes(first.size());
+  std::vector<bool> known(measured.size(), true);
+  std::vector<std::uint32_t> knowing(kinds, 0), has;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    has.clear();
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const FactCode code = table.columns()[columns[c]].code(measured[i]);
+      if (const std::uint32_t n = of[c][code]; n != 0) {
+        if (std::find(has.begin(), has.end(), n) == has.end()) has.push_back(n);
+      } else if (code != kFactAbsent) {
+        known[i] = false;
+      }
+    }
+    knowing[kind[i]] += known[i] || !has.empty();
+    for (const std::uint32_t n : has) nodes[n - 1].push_back(static_cast<std::uint32_t>(i));
+  }
+  for (std::size_t v = 0; v < first.size(); ++v) {
+    std::vector<std::uint32_t> count(kinds, 0);
+    for (const std::uint32_t i : nodes[v]) ++count[kind[i]];
+    std::erase_if(nodes[v], [&](std::uint32_t i) { return count[kind[i]] * 2 > knowing[kind[i]]; });
+    if (nodes[v].size() < least) continue;
+    Minority m{{first[v]}, std::move(nodes[v]), {}, 0};
+    std::size_t next = 0;
+    for (std::uint32_t i = 0; i < measured.size(); ++i) {
+      while (next < m.nodes.size() && m.nodes[next] < i) ++next;
+      if (!known[i] && (next == m.nodes.size() || m.nodes[next] != i)) m.unknown.push_back(i);
+    }
+    if (static_cast<double>(m.unknown.size()) < kUnknownShare * static_cast<double>(measured.size())) m.unknown.clear();
+    const auto total = static_cast<double>(measured.size() + first.size());
+    m.surprise_bits = -det_log(static_cast<double>(m.nodes.size() + 1) / total) / det_log(2.0);
+    into.push_back(std::move(m));
+  }
+}
+
 std::uint64_t hash_of(const Minority& m) {
   const auto bytes = [](const std::vector<std::uint32_t>& v) {
     return std::string_view(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(std::uint32_t));
@@ -101,16 +157,26 @@ std::uint64_t hash_of(const Minority& m) {
 }  // namespace
 
 std::vector<Minority> minorities_of(const FactTable& table, const FactBook& book, const std::vector<std::uint32_t>& measured,
-                                    const std::vector<std::uint32_t>& kind, std::size_t least) {
+                                    const std::vector<std::uint32_t>& kind, std::size_t least,
+                                    std::vector<std::string>* left_out) {
   MUSTER_CHECK(measured.size() == kind.size());
   std::size_t kinds = 1;
   for (const std::uint32_t k : kind) kinds = std::max<std::size_t>(kinds, k + 1);
   std::vector<Minority> all;
+  std::map<std::string_view, std::vector<std::size_t>> parts;  // columns by key
   for (std::size_t c = 0; c < table.columns().size(); ++c) {
     const FactColumn& column = table.columns()[c];
     const Counted counted = count_of(column, measured, kind, kinds);
-    if (identity(column, book.find(column.key), counted)) continue;
+    const FactMeaning* meaning = book.find(column.key);
+    if (identity(column, meaning, counted)) {
+      if (left_out != nullptr && !name_by_meaning(meaning)) left_out->push_back(fact_name(column.entity, column.key));
+      continue;
+    }
     sets_of(column, static_cast<std::uint32_t>(c), measured, kind, counted, least, all);
+    if (!column.entity.empty()) parts[column.key].push_back(c);
+  }
+  for (const auto& [key, columns] : parts) {
+    if (columns.size() > 1) sets_of_some(table, columns, measured, kind, kinds, least, all);
   }
   std::map<std::uint64_t, std::vector<std::size_t>> seen;
   std::vector<Minority> out;
@@ -119,6 +185,13 @@ std::vector<Minority> minorities_of(const FactTable& table, const FactBook& book
     const auto it = std::find_if(same.begin(), same.end(),
                                  [&](std::size_t i) { return out[i].nodes == m.nodes && out[i].unknown == m.unknown; });
     if (it != same.end()) {
+      // That some part has it says nothing more where the very same nodes have it in one slot.
+      const auto is = [&](FactValue f) {
+        const FactColumn &x = table.columns()[f.column], &y = table.columns()[m.facts[0].column];
+        return x.key == y.key && f.code >= kFirstValue && m.facts[0].code >= kFirstValue &&
+               x.values[f.code - kFirstValue] == y.values[m.facts[0].code - kFirstValue];
+      };
+      if (m.facts[0].some && std::any_of(out[*it].facts.begin(), out[*it].facts.end(), is)) continue;
       out[*it].facts.push_back(m.facts[0]);
       continue;
     }

@@ -14,9 +14,11 @@ struct Minority {
   double surprise_bits = 0;            // of the first
 };
 
+// Beside the values of each column there are those of all columns of one key: that some part has it, whichever slot it is in.
 // Of the nodes in `measured` (places in the table); `kind` says of which cohort each is. Identities are left out, as
-// are sets of fewer than `least`.
+// are sets of fewer than `least`; columns of which nearly each node has its own value are named in `left_out`, if given.
 std::vector<Minority> minorities_of(const FactTable& table, const FactBook& book, const std::vector<std::uint32_t>& measured,
-                                    const std::vector<std::uint32_t>& kind, std::size_t least);
+                                    const std::vector<std::uint32_t>& kind, std::size_t least,
+                                    std::vector<std::string>* left_out = nullptr);
 
 }  // namespace muster::fleet

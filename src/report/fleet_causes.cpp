@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "fleet/experiment.h"
 #include "report/table.h"
+#include "report/units.h"
 
 namespace muster::report {
 namespace {
@@ -27,19 +28,41 @@ std::string value_text(const FactColumn& c, FactCode code) {
   return code >= kFirstValue ? c.values[code - kFirstValue] : code == kFactAbsent ? "absent" : "unknown";
 }
 
+// What "some of" begins is a list already.
+std::string parts_text(const std::vector<std::string>& parts) { return parts.size() == 1 ? parts[0] : compress_node_list(parts); }
+
+// "gpu3"; "some of gpu[0-7]" where the slot does not matter. Empty: the node itself.
+std::string part_text(const FactTable& table, FactValue f) {
+  const FactColumn& c = table.columns()[f.column];
+  if (!f.some) return c.entity;
+  std::vector<std::string> parts;
+  for (const std::size_t other : table.columns_of(c.key)) {
+    if (!table.columns()[other].entity.empty()) parts.push_back(table.columns()[other].entity);
+  }
+  return "some of " + compress_node_list(std::move(parts));
+}
+
+std::string name_text(const FactTable& table, FactValue f) {
+  return fact_name(part_text(table, f), table.columns()[f.column].key);
+}
+
 // "driver.loaded = 570.133.20"; parts with the same value of the same key are one.
 std::vector<std::string> fact_texts(const FactTable& table, const std::vector<FactValue>& facts) {
   std::vector<std::pair<std::pair<std::string, std::string>, std::vector<std::string>>> groups;
   for (const FactValue f : facts) {
     const FactColumn& c = table.columns()[f.column];
     const std::pair<std::string, std::string> name{c.key, value_text(c, f.code)};
+    if (f.some) {
+      groups.push_back({name, {part_text(table, f)}});
+      continue;
+    }
     auto it = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == name; });
     if (it == groups.end()) it = groups.insert(groups.end(), {name, {}});
     if (!c.entity.empty()) it->second.push_back(c.entity);
   }
   std::vector<std::string> out;
   for (const auto& [name, parts] : groups) {
-    out.push_back(fmt::format("{}{} = {}", parts.empty() ? "" : short_text(compress_node_list(parts), kValueBytes) + ":",
+    out.push_back(fmt::format("{}{} = {}", parts.empty() ? "" : short_text(parts_text(parts), kValueBytes) + ":",
                               short_text(name.first, kNodesBytes), short_text(name.second, kValueBytes)));
   }
   return out;
@@ -65,14 +88,15 @@ std::string line(std::string_view text) { return "  " + wrap(text, kWidth - 2, 4
 std::string experiment_text(const CausesView& v, const Cause& c) {
   const Experiment e = experiment_for(v.table, v.book, v.explanation.cohorts, c, v.explanation.measures[c.measure].noise);
   if (e.arms.empty())
-    return line("nobody can set that: swap it between these nodes and others, or run the same there, and measure again");
+    return line(
+        "nobody can set that alone: swap it between these nodes and others, or run the same there; or compare nodes that "
+        "differ only in this");
   std::string out;
   for (const fleet::Arm& a : e.arms) {
     std::vector<std::string> changes;
     for (std::size_t i = 0; i < a.change.size(); ++i) {
-      const FactColumn& col = v.table.columns()[a.change[i].column];
       const std::string to = a.to[i].empty() ? "absent" : short_text(a.to[i], kValueBytes);
-      changes.push_back(fmt::format("{} to {}", short_text(fact_name(col.entity, col.key), kNodesBytes), to));
+      changes.push_back(fmt::format("{} to {}", short_text(name_text(v.table, a.change[i]), kNodesBytes), to));
     }
     out += line(fmt::format("try: on {} set {}", short_text(nodes_text(v.table, a.nodes), kNodesBytes),
                             joined(std::move(changes), ", ")));
@@ -106,20 +130,53 @@ std::string cause_text(const CausesView& v, const Cause& c, bool sure) {
   return out;
 }
 
+// A setting that is found in several measures is one.
+std::size_t settings_of(const std::vector<Cause>& causes) {
+  std::set<std::vector<FactValue>> out;
+  for (const Cause& c : causes) out.insert(c.facts);
+  return out.size();
+}
+
+std::string differences(std::size_t n, bool begins) {
+  return n == 1 ? begins ? "One difference" : "one" : fmt::format("{}{}", n, begins ? " differences" : "");
+}
+
 std::string verdict_text(const CausesView& v) {
   const fleet::Explanation& e = v.explanation;
-  if (!e.causes.empty()) {
-    return fmt::format("{} explain{} slow nodes\n",
-                       e.causes.size() == 1 ? "One difference" : fmt::format("{} differences", e.causes.size()),
-                       e.causes.size() == 1 ? "s" : "");
+  const std::size_t slow = settings_of(e.causes), fast = settings_of(e.faster);
+  if (slow > 0) {
+    std::string out = fmt::format("{} explain{} slow nodes", differences(slow, true), slow == 1 ? "s" : "");
+    if (fast > 0) out += fmt::format("; {} make{} nodes faster than their kind", differences(fast, false), fast == 1 ? "s" : "");
+    return out + "\n";
   }
   if (!e.slow_racks.empty()) {
     return e.candidates.empty() ? "Nodes that stand together are slow, and configuration does not explain it\n"
                                 : "Nodes that stand together are slow; no setting can be told from where they stand\n";
   }
+  if (fast > 0) {
+    return fmt::format("{} make{} nodes faster than the rest of their kind: the others may want it\n", differences(fast, true),
+                       fast == 1 ? "s" : "");
+  }
   if (!e.candidates.empty()) return "Nothing is sure enough to be blamed; something is worth an experiment\n";
   if (!e.unexplained.empty()) return "The slow nodes are not explained by configuration\n";
   return "No node is slow by more than noise, and no difference makes any slower\n";
+}
+
+bool less_is_better(const CausesView& v, std::size_t measure) {
+  return measure < v.performance.less_is_better.size() && v.performance.less_is_better[measure];
+}
+
+// Where the name does not say it already.
+std::string measure_text(const CausesView& v, std::size_t m) {
+  const std::string& name = v.performance.measures[m];
+  return printable(name) + (less_is_better(v, m) || name.ends_with("(less is better)") ? "" : " (more is better)");
+}
+
+std::string noise_text(const fleet::MeasureTold& t) {
+  if (!t.coarse) return fmt::format("noise {:.2f} % of a node", 100 * t.noise);
+  constexpr std::string_view kWhy = "more than half of a kind measured exactly the same";
+  return t.noise < 0.00005 ? fmt::format("no noise to be seen since {}", kWhy)
+                           : fmt::format("noise about {:.2f} % of a node ({})", 100 * t.noise, kWhy);
 }
 
 std::string slow_racks_text(const CausesView& v) {
@@ -174,7 +231,7 @@ void write_facts(JsonWriter& w, const CausesView& v, std::string_view key, const
   w.key(key).array();
   for (const FactValue f : facts) {
     const FactColumn& c = v.table.columns()[f.column];
-    w.object().field("fact", fact_name(c.entity, c.key)).key("value");
+    w.object().field("fact", name_text(v.table, f)).key("value");
     f.code >= kFirstValue ? w.value(c.values[f.code - kFirstValue]) : w.null();
     w.end_object();
   }
@@ -187,8 +244,7 @@ void write_experiment(JsonWriter& w, const CausesView& v, const Cause& c) {
   for (const fleet::Arm& a : e.arms) {
     w.object().field("nodes", nodes_text(v.table, a.nodes)).key("set").array();
     for (std::size_t i = 0; i < a.change.size(); ++i) {
-      const FactColumn& col = v.table.columns()[a.change[i].column];
-      w.object().field("fact", fact_name(col.entity, col.key)).key("to");
+      w.object().field("fact", name_text(v.table, a.change[i])).key("to");
       a.to[i].empty() ? w.null() : w.value(a.to[i]);
       w.end_object();
     }
@@ -227,10 +283,9 @@ std::string render_causes(const CausesView& v, bool colour) {
   std::string out = verdict_text(v);
   for (std::size_t m = 0; m < e.measures.size(); ++m) {
     const fleet::MeasureTold& t = e.measures[m];
-    out += line(
-        fmt::format("{}: {} nodes measured, noise {:.2f} % of a node, {} differences tried by {} shuffles within each kind{}",
-                    printable(v.performance.measures[m]), t.nodes, 100 * t.noise, t.values, v.options.permutations,
-                    t.within_racks ? " and rack, since racks differ" : ""));
+    out += line(fmt::format("{}: {} nodes measured, {}, {} tried by {} shuffles within each kind{}",
+                            measure_text(v, m), t.nodes, noise_text(t), counted(t.values, "difference"), e.permutations,
+                            t.within_racks ? " and rack, since racks differ" : ""));
   }
   out += section(v, "Causes, the one that explains most first", e.causes, true);
   out += slow_racks_text(v);
@@ -248,11 +303,12 @@ std::string render_causes(const CausesView& v, bool colour) {
 std::string causes_json(const CausesView& v) {
   const fleet::Explanation& e = v.explanation;
   JsonWriter w;
-  w.object().field("alpha", v.options.alpha).field("permutations", v.options.permutations).field("seed", v.options.seed);
+  w.object().field("alpha", v.options.alpha).field("permutations", e.permutations).field("seed", v.options.seed);
   w.key("measures").array();
   for (std::size_t m = 0; m < e.measures.size(); ++m) {
     const fleet::MeasureTold& t = e.measures[m];
     w.object().field("measure", v.performance.measures[m]).field("nodes", static_cast<std::uint64_t>(t.nodes));
+    w.field("better", less_is_better(v, m) ? "less" : "more").field("coarse", t.coarse);
     w.field("differences", static_cast<std::uint64_t>(t.values)).field("noise", t.noise).field("within_racks", t.within_racks);
     w.end_object();
   }

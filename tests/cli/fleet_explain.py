@@ -6,6 +6,7 @@ import random
 from checks import STATE, check, finish, run
 
 NODES = 240
+rng = random.Random(17)
 
 
 def fleet(name, bad, effect, broken=(), seed=1):
@@ -74,6 +75,41 @@ for name, head in (('upper', 'busbw'), ('late', 'latency_us'), ('dash', '-stall'
         f.write(f'node,{head}\n' + ''.join(f'{n.upper()}.cluster.local,{turn(float(y)):.4f}\n' for n, y in rows))
     told = json.loads(run('fleet', 'explain', facts, '--performance', f'{STATE}/{name}.csv', '-o', 'json').out)
     check(len(told['causes']) == 1 and not told['faster'], f'{head} of nodes by their long names', told)
+
+# Which way each measure is read is told, and a name that may be either is asked for.
+with open(f'{STATE}/both.csv', 'w') as f:
+    f.write('node,busbw,step time (ms)\n' + ''.join(f'{n},{y},{1e4 / float(y):.4f}\n' for n, y in rows))
+ran = run('fleet', 'explain', facts, '--performance', f'{STATE}/both.csv')
+check(ran.out.startswith('One difference explains slow nodes'), 'one setting in two measures is one', ran)
+check('busbw (more is better):' in ran.out and 'step time (ms) (less is better):' in ran.out, 'with the direction of each', ran)
+told = json.loads(run('fleet', 'explain', facts, '--performance', f'{STATE}/both.csv', '-o', 'json').out)
+check([m['better'] for m in told['measures']] == ['more', 'less'], 'in JSON too', told['measures'])
+with open(f'{STATE}/either.csv', 'w') as f:
+    f.write('node,latency (GB/s)\ngpu001,5\n')
+ran = run('fleet', 'explain', facts, '--performance', f'{STATE}/either.csv')
+check(ran.code == 2 and '-latency (GB/s)' in ran.err, 'a name that hints at both is refused', ran)
+
+# Most nodes are slower than the rest, measured in whole numbers that say nothing of noise.
+with open(csv, 'w') as f:
+    f.write('node,busbw\n' + ''.join(f'{n},{390 if int(n[3:]) in BAD else 350}\n' for n, _ in rows))
+ran = run('fleet', 'explain', facts, '--performance', csv)
+check(ran.out.startswith('One difference makes nodes faster'), 'the faster few head the answer', ran)
+check('noise 0.00' not in ran.out and 'exactly the same' in ran.out, 'and no noise is not said to be little', ran)
+
+# One wrong part a node, in any slot.
+with open(facts) as f:
+    nodes = [json.loads(line) for line in f]
+for n in nodes:
+    slot = rng.randrange(8) if int(n['node'][3:]) % 10 == 0 else None
+    n['parts'] = {f'gpu{g}': {'vbios.version': '96.00.74' if g == slot else '96.00.99'} for g in range(8)}
+with open(facts, 'w') as f:
+    f.writelines(json.dumps(n) + '\n' for n in nodes)
+with open(csv, 'w') as f:
+    f.write('node,busbw\n')
+    for n in range(NODES):
+        f.write(f'gpu{n:03},{390 * (1 + 0.01 * rng.gauss(0, 1)) * (0.9 if n % 10 == 0 else 1):.2f}\n')
+ran = run('fleet', 'explain', facts, '--performance', csv)
+check('some of gpu[0-7]:vbios.version = 96.00.74\n' in ran.out and '24 nodes are' in ran.out, 'a part in any slot', ran)
 
 # The fifth that is slow has nothing in common; of those that nobody could read it is told.
 facts, csv = fleet('hardware', set(), 0)
