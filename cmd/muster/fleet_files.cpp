@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <set>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -42,6 +43,28 @@ Result<void> write_own(const std::string& path, const std::string& text) {
                   "name another file");
   }
   return write_file(path, text);
+}
+
+// What an earlier run wrote there for changes that are no more: whoever applies the folder would apply those too.
+Result<void> nothing_earlier(const std::string& folder, const std::vector<report::TextFile>& files) {
+  std::set<fs::path> own, places = {fs::path(folder)};
+  for (const report::TextFile& f : files) {
+    own.insert((fs::path(folder) / f.name).lexically_normal());
+    places.insert((fs::path(folder) / f.name).parent_path());
+  }
+  std::error_code failed;
+  for (const fs::path& place : places) {
+    for (fs::directory_iterator it(place, failed), end; !failed && it != end; it.increment(failed)) {
+      const fs::path path = it->path().lexically_normal();
+      if (!path.filename().string().starts_with("change_") || own.contains(path)) continue;
+      return fail(
+          Code::conflict,
+          fmt::format("{} is of an earlier run, and this one has no such change: nothing was written", printable(path.string())),
+          "name a new folder, or empty this one");
+    }
+    failed.clear();
+  }
+  return {};
 }
 
 std::vector<report::TextFile> files_of(const FleetEmitOptions& o, const fleet::Repair& r, const std::string& whence) {
@@ -100,6 +123,7 @@ void say_left_out(const fleet::Repair& r) {
 
 Result<void> write_folder(const std::string& folder, const std::vector<report::TextFile>& files) {
   std::error_code failed;
+  if (auto ok = nothing_earlier(folder, files); !ok) return ok;
   for (const report::TextFile& f : files) {
     const fs::path path = fs::path(folder) / f.name;
     fs::create_directories(path.parent_path(), failed);

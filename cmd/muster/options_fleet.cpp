@@ -177,7 +177,7 @@ void Parser::add_fleet_compared(CLI::App& fleet) {
 
 void Parser::add_fleet_diff(CLI::App& fleet) {
   FleetDiffOptions& n = fleet_.diff;
-  auto* diff = command(fleet, "diff", "What differs between two nodes", nullptr,
+  auto* diff = command(fleet, "diff", "What differs between two nodes, or between two runs of a job", nullptr,
                        "  muster fleet diff gpu001 gpu017 facts.jsonl\n  muster fleet diff job 4711 4802 --journal week.db");
   words(diff, "A", "NODE", "A node of the facts", n.a, {}, 253);
   words(diff, "B", "NODE", "Another", n.b, {}, 253);
@@ -242,7 +242,7 @@ void Parser::add_provision_check(CLI::App& provision) {
   c.what = FleetProvisionOptions::What::check;
   auto* check = command(provision, "check", "What of a user-data cloud-init would pass over or refuse. Exit 6: there is some",
                         nullptr, "  muster fleet provision check user-data.yaml");
-  value(check, "FILE", "FILE", "User-data of cloud-init, or of Ubuntu's installer; several",
+  value(check, "FILE", "FILE", "User-data of cloud-init, or of Ubuntu's installer; - is stdin; several",
         [&c](const std::string& s) { c.user_data.push_back(checked(parse_words("FILE", s, 4096))); }, {WordKind::file, {}})
       ->required()
       ->expected(1, CLI::detail::expected_max_vector_size)
@@ -296,7 +296,7 @@ void Parser::add_fleet_emit(CLI::App& fleet) {
   words(emit, "--declared", "FILE", "Values that hold (docs/formats/fleet_declared.md) [what most nodes of a kind have]",
         o.declared, {WordKind::file, {}});
   emit->get_option("--declared")->group(kNodes);
-  add_cluster(emit, o.cluster)->group(kSlurm);
+  add_cluster(emit, o.cluster)->group("Of slurm, which needs it, and of facts");
   const auto path = [&](const char* name, const char* about, std::string& target) {
     value(emit, name, "PATH", about, [&target, name](const std::string& s) {
       target = checked(parse_plain_path(name, s));

@@ -1,6 +1,7 @@
 // The difference as an Ansible site.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -62,6 +63,34 @@ void add_file(Lists& lists, const Change& c) {
     out += fmt::format("      {}\n", line);
 }
 
+// What the running node shows once it runs with the change, of those that need a reboot: which is due until then, whoever wrote
+// the files and when.
+void add_running(Lists& lists, const Change& c) {
+  if (c.takes != RemedyTakes::reboot) return;
+  const auto [first, second] = halves(c.name);
+  std::string path, pattern;
+  bool there = true;
+  if (c.by == RemedyBy::kernel_arg) {
+    path = "/proc/cmdline";
+    there = !c.absent;
+    const std::string value = c.value.empty() ? "" : "=" + in_pattern(c.value);
+    pattern = fmt::format("(^|\\s){}{}", in_pattern(c.name), c.absent ? "(=|\\s|$)" : value + "(\\s|$)");
+  } else if (c.by == RemedyBy::package) {
+    const std::string release = loaded_driver(c);
+    if (release.empty()) return;
+    path = "/sys/module/nvidia/version";
+    pattern = fmt::format("^{}$", in_pattern(release));
+  } else if (c.by == RemedyBy::link_mtu) {
+    path = fmt::format("/sys/class/net/{}/mtu", c.name);
+    pattern = fmt::format("^{}$", c.value);
+  } else {
+    return;
+  }
+  // In single quotes a backslash is itself, and no pattern holds a quote.
+  lists["muster_running"] +=
+      fmt::format("  - path: {}\n    pattern: '{}'\n    there: {}\n", quoted(path), pattern, there ? "true" : "false");
+}
+
 void add_change(Lists& lists, const ChangeSet& s, const Change& c) {
   const auto [first, second] = halves(c.name);
   const std::string value = quoted(c.value);
@@ -101,8 +130,13 @@ void add_change(Lists& lists, const ChangeSet& s, const Change& c) {
 std::string variables(const Repair& r, std::size_t set) {
   std::string out = "---\n" + about_set(r, set);
   Lists lists;
-  for (const Change& c : r.sets[set].changes) add_change(lists, r.sets[set], c);
-  if (r.sets[set].drain) out += "muster_needs_drain: true\n";
+  for (const Change& c : r.sets[set].changes) {
+    add_change(lists, r.sets[set], c);
+    add_running(lists, c);
+  }
+  const std::vector<Change>& changes = r.sets[set].changes;
+  const auto felt = [](const Change& c) { return c.by != RemedyBy::redfish && fleet::disturbs(c); };
+  if (std::any_of(changes.begin(), changes.end(), felt)) out += "muster_needs_drain: true\n";
   for (const auto& [name, items] : lists) out += name + ":\n" + items;
   if (lists.empty()) out += "# Firmware alone: muster fleet emit redfish\nmuster_files: []\n";
   return out;
@@ -162,8 +196,9 @@ std::string readme(const Repair& r, std::string_view whence) {
       "    ansible-playbook site.yml                       all waves, one after the other\n\n"
       "Nodes are grouped by wave, by kind and by change: `group_vars/change_*.yml` say what each change is and why.\n"
       "Nothing here takes nodes out of a scheduler: drain them, then say `-e muster_drained=true`; without it the site refuses\n"
-      "the nodes whose change jobs would feel. Nothing is rebooted unless `-e muster_reboot=true`.\n"
-      "A second run with `--check` is to report no change; where it does, somebody changes the value back.\n",
+      "the nodes whose change jobs would feel. Nothing is rebooted unless `-e muster_reboot=true`, in this run or a later one:\n"
+      "a node that does not run with the new command line or driver says so in each run until it is rebooted.\n"
+      "After that a run with `--check` is to report no change; where it does, somebody changes the value back.\n",
       escape_markdown(printable(whence)), r.waves.empty() ? "wave_1_canary" : wave_name(r, 0));
   if (!r.by_hand.empty()) out += "\n## Not done here\n";
   for (const fleet::ByHand& b : r.by_hand) out += "- " + escape_markdown(printable(told(r, b))) + "\n";

@@ -2,6 +2,7 @@
 """muster fleet emit ansible, cloud-init, goss, tfvars, redfish: the difference, and only that."""
 import json
 import os
+import re
 
 import yaml
 
@@ -24,8 +25,8 @@ site = run('fleet', 'emit', 'ansible', FACTS, '-o', f'{STATE}/site')
 check(site.code == 0 and '4 of 28 nodes differ' in site.err, 'an Ansible site is written', site)
 
 
-def of(name):
-    with open(f'{STATE}/site/{name}') as f:
+def of(name, site='site'):
+    with open(f'{STATE}/{site}/{name}') as f:
         return yaml.safe_load(f)
 
 
@@ -120,17 +121,19 @@ EPOCH = '5:27.3.1-1~ubuntu.22.04~jammy'
 got, changes = emitted('epoch', ''.join(line(f'n{i:02d}', docker__version='5:26.0.0-1' if i == 3 else EPOCH) for i in range(12)))
 check(changes[0]['muster_apt'][0]['version'] == EPOCH, 'a version as Debian writes it is kept whole', (got, changes))
 user_data = run('fleet', 'emit', 'cloud-init', f'{STATE}/epoch.jsonl').out
-check(f'["docker-ce", "{EPOCH}"]' in user_data, 'in user-data too', user_data)
+check(f'install, "docker-ce={EPOCH}"]' in user_data, 'in user-data too', user_data)
 upstream = ''.join(line(f'n{i:02d}', containerd__version='1.7.1' if i == 3 else '1.7.2') for i in range(12))
 user_data = yaml.safe_load(run('fleet', 'emit', 'cloud-init', write('upstream.jsonl', upstream)).out)
-check("grep -E '^([0-9]+:)?1[.]7[.]2([-+][^:]*)?$'" in user_data['runcmd'][0][2], '1.7.2 is not 1.7.29', user_data)
+check("grep -E '^([0-9]+:)?1[.]7[.]2([-+][^:]*)?$'" in user_data['runcmd'][1][2], '1.7.2 is not 1.7.29', user_data)
+check(user_data['package_update'] is True and user_data['runcmd'][0] == ['set', '-e'],
+      'apt is asked what there is, and the first command that fails is the last', user_data)
 for system, said in (('sles', 'sles has tools that are not spoken here'), (..., 'os.id is not known')):
     got, changes = emitted(f'os{said[0]}', ''.join(
         line(f'n{i:02d}', os__id=system, cmdline__iommu=None if i == 3 else 'pt') for i in range(12)))
     check(not changes and said in got.err, f'a system that is not known is for a person: {said}', (got, changes))
 rocky = run('fleet', 'emit', 'cloud-init', write('rocky.jsonl', ''.join(
     line(f'n{i:02d}', os__id='rocky', cmdline__iommu=None if i == 3 else 'pt') for i in range(12)))).out
-check(yaml.safe_load(rocky)['runcmd'] == [['grubby', '--update-kernel=ALL', '--remove-args=iommu', '--args=iommu=pt']],
+check(yaml.safe_load(rocky)['runcmd'][1:-1] == [['grubby', '--update-kernel=ALL', '--remove-args=iommu', '--args=iommu=pt']],
       'where grubby keeps the command line, user-data asks it', rocky)
 
 # ---- names and places
@@ -172,6 +175,32 @@ redfish = json.loads(run('fleet', 'emit', 'redfish', FACTS).out)
 tasks = [t for w in redfish['waves'] for t in w['tasks']]
 check([t['node'] for t in tasks] == ['odd4'] and redfish['bundles'][0]['parts'][0]['wanted'] == '1.6.7',
       'firmware as tasks for Redfish', redfish)
+
+check(redfish['bundles'][0]['drain'] and redfish['bundles'][0]['parts'][0]['drain'] and
+      'drain = true' in run('fleet', 'emit', 'tfvars', FACTS).out.split('redfish:BIOS')[0].split('change_')[-1],
+      'what needs a reboot needs a drain', redfish)
+clean = run('fleet', 'emit', 'goss', write('alike.jsonl', fleet({})), '-o', f'{STATE}/goss')
+check(clean.code == 1 and 'is of an earlier run' in clean.err and len(os.listdir(f'{STATE}/goss')) == 4,
+      'assertions of an earlier run do not stay beside those of this one unsaid', clean)
+
+# ---- firmware of other hardware
+foreign = write('foreign.jsonl', fleet({'dell': {'node__product': 'PowerEdge XE9680', 'bios__version': '2.1.3'}}, 24))
+for what in ('redfish', 'tfvars', 'ansible'):
+    other = run('fleet', 'emit', what, foreign)
+    check(other.code == 0 and 'firmware of other hardware' in other.err and 'redfish:BIOS' not in other.out and
+          'FirmwareInventory/BIOS' not in other.out, f"{what}: no machine gets another maker's BIOS", other)
+
+# ---- a reboot that is still due
+waits = write('waits.jsonl', fleet({'odd': {'driver__loaded': '575.57.08', 'cmdline__iommu': None}}))
+site = run('fleet', 'emit', 'ansible', waits, '-o', f'{STATE}/waits')
+runs = {r['path']: r for r in of('group_vars/change_01.yml', 'waits')['muster_running']}
+check(re.search(runs['/sys/module/nvidia/version']['pattern'], '580.95.05') and
+      not re.search(runs['/sys/module/nvidia/version']['pattern'], '575.57.08') and
+      re.search(runs['/proc/cmdline']['pattern'], 'a=b iommu=pt quiet') and not re.search(runs['/proc/cmdline']['pattern'], 'x.iommu=pt'),
+      'the site looks at what runs, whenever the files were written', (site, runs))
+asserted = yaml.safe_load(run('fleet', 'emit', 'goss', waits).out)
+check(asserted['file']['/sys/module/nvidia/version']['contents'] == [r'/^580\.95\.05$/'],
+      'goss asserts which driver is loaded, and not the package alone', asserted)
 
 # ---- refusals
 check(run('fleet', 'emit', 'ansible').code == 2, 'without facts there is no difference')

@@ -106,6 +106,19 @@ check([c[0] for c in changed if c[0] == 'odd1'] == ['odd1'] and stats['odd1']['c
       'a value that somebody changed by hand is found, and it alone', changed)
 check(stats['odd2']['changed'] == would['odd2'], 'and all that was to be done on the other', stats)
 
+# ---- a reboot that an earlier run left undone: the files are right, what runs is not
+LISTS = {f'muster_{name}': [] for name in ('sysctl', 'files', 'lines', 'mounts', 'apt', 'dnf', 'grubby', 'services')}
+DUE = ('-e', json.dumps({**LISTS, 'muster_live': True, 'muster_drained': True, 'muster_running': [
+    {'path': '/srv/version', 'pattern': r'^580\.95\.05$', 'there': True},
+    {'path': '/srv/cmdline', 'pattern': r'(^|\s)iommu(=|\s|$)', 'there': False}]}), '--limit', 'odd1')
+fleet.write(NODES['odd1'] + '/srv/cmdline', 'quiet iommu.strict=1\n')
+for version, due in (('580.82.07', 1), ('580.95.05', 0)):
+    fleet.write(NODES['odd1'] + '/srv/version', version + '\n')
+    for turn in ('first', 'second'):
+        code, stats, changed = play(*DUE)
+        check(code == 0 and stats['odd1']['changed'] == due, f'with {version} loaded a reboot is {"" if due else "not "}due, '
+              f'in the {turn} run', (stats, changed))
+
 # ---- a package of another version, which is held as user-data leaves it
 TWO = NODES['odd2']
 
