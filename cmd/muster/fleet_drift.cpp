@@ -49,7 +49,11 @@ int run_fleet_drift(const FleetDriftOptions& o) {
   const report::DriftView view = report::drift_view(*table, fact_book(), golden, {nodes, o.all});
   put(shown(view, o.format));
   const int output = finish_output();
-  return output != 0 ? output : view.rows.empty() ? 0 : kFindings;
+  if (output != 0 || !view.rows.empty()) return output != 0 ? output : kFindings;
+  if (view.compared || !declared->empty()) return 0;
+  return say_error({Code::unreachable,
+                    fmt::format("nobody was compared: there is no kind with {} nodes of which enough is known", options.least),
+                    "gather more facts (muster fleet inventory --ssh NODES), or say what is right: --declared FILE"});
 }
 
 }  // namespace muster::cmd

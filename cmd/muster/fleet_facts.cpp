@@ -39,7 +39,8 @@ Result<std::vector<std::string>> files_of(const std::string& name) {
     if (it->is_directory(gone) && ::access(it->path().c_str(), R_OK | X_OK) != 0)
       leave_out(file_error("read", it->path().string(), errno).what);
     const bool leads_nowhere = it->is_symlink(gone) && !it->exists(gone);  // whoever reads it says so
-    if ((leads_nowhere || it->is_regular_file(gone)) && it->path().filename().string().front() != '.') out.push_back(it->path().string());
+    if ((leads_nowhere || it->is_regular_file(gone)) && it->path().filename().string().front() != '.')
+      out.push_back(it->path().string());
   }
   if (why) return tl::unexpected(file_error("read", name, why.value()));
   if (out.empty()) return fail(Code::bad_input, name + ": no files in this folder", "name the folder that holds the facts");
@@ -329,11 +330,10 @@ Result<FactTable> load_facts(const FactsChoice& choice, bool may_be_empty) {
 
 int facts_exit(int code) {
   if (code != 0 || left_out == 0) return code;
-  return say_error(
-      {Code::unreachable,
-       fmt::format("{} file{} of facts {} left out, as a whole or in part", left_out, left_out == 1 ? "" : "s",
-                   left_out == 1 ? "was" : "were"),
-       "what is said holds for the others; gather these anew, or take them out of the folder"});
+  return say_error({Code::unreachable,
+                    fmt::format("{} file{} of facts {} left out, as a whole or in part", left_out, left_out == 1 ? "" : "s",
+                                left_out == 1 ? "was" : "were"),
+                    "what is said holds for the others; gather these anew, or take them out of the folder"});
 }
 
 }  // namespace muster::cmd

@@ -139,7 +139,7 @@ using ChangeKey = std::pair<FactLayer, std::array<std::string, 3>>;  // fact, no
 std::string or_absent(const std::string& s) { return s.empty() ? "absent" : s; }
 
 std::string boot_json(const FactTable& t, const std::map<ChangeKey, std::vector<std::uint32_t>>& changes,
-                      const std::vector<std::uint32_t>& unchanged) {
+                      const std::vector<std::uint32_t>& unchanged, std::size_t compared) {
   JsonWriter w;
   w.object().key("changes").array();
   for (const auto& [change, nodes] : changes) {
@@ -151,7 +151,7 @@ std::string boot_json(const FactTable& t, const std::map<ChangeKey, std::vector<
     }
     w.field("nodes", names_of(t, nodes)).field("count", static_cast<std::uint64_t>(nodes.size())).end_object();
   }
-  w.end_array().field("unchanged", names_of(t, unchanged)).end_object();
+  w.end_array().field("unchanged", names_of(t, unchanged)).field("compared", static_cast<std::uint64_t>(compared)).end_object();
   return w.take() + "\n";
 }
 
@@ -208,11 +208,12 @@ ShownBoot show_boot_changes(const FactTable& table, const FactTable& next, Forma
     const auto boot = fleet::boot_changes(table, n, next, static_cast<std::size_t>(own), fact_book());
     for (const fleet::BootChange& c : boot.changes)
       changes[{c.layer, {c.fact, c.now, c.then}}].push_back(static_cast<std::uint32_t>(n));
+    out.compared += boot.same + boot.changes.size();
     if (boot.changes.empty()) unchanged.push_back(static_cast<std::uint32_t>(n));
   }
   out.changed = table.nodes().size() - unchanged.size();
   if (format == Format::json || format == Format::jsonl) {
-    out.text = boot_json(table, changes, unchanged);
+    out.text = boot_json(table, changes, unchanged, out.compared);
     return out;
   }
   report::Table shown;

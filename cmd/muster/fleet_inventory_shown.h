@@ -16,8 +16,9 @@ std::string show_fingerprints(const FactTable& table, report::Format format);
 
 struct ShownBoot {
   std::string text;
-  std::size_t changed = 0;  // nodes that another boot would change
-  std::string missing;      // a node that `next` does not have, where it has several; empty: none
+  std::size_t changed = 0;   // nodes that another boot would change
+  std::size_t compared = 0;  // facts of all nodes that both sides know
+  std::string missing;       // a node that `next` does not have, where it has several; empty: none
 };
 ShownBoot show_boot_changes(const FactTable& table, const FactTable& next, report::Format format);
 

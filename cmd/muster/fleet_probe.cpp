@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "adapters/facts/probe.h"
+#include "base/json_writer.h"
+#include "base/node_list.h"
 #include "base/text.h"
 #include "files.h"
 #include "fleet_facts.h"
@@ -80,7 +82,18 @@ void put_table(const FactTable& table, const FactBook& book) {
   put(report::render_table(out, {.colour = stdout_is_terminal() && colour_wanted()}));
 }
 
-int list_facts(const FactBook& book) {
+int list_facts(const FactBook& book, report::Format format) {
+  if (format == report::Format::json) {
+    JsonWriter w;
+    w.array();
+    for (const FactMeaning& m : book.rows) {
+      w.object().field("fact", m.key).field("of", m.of.empty() ? "node" : m.of).field("layer", name_of(m.layer));
+      w.field("kind", name_of(m.kind)).field("read", m.read).field("about", m.about).end_object();
+    }
+    w.end_array();
+    put(w.take() + "\n");
+    return finish_output();
+  }
   const bool narrow = stdout_is_terminal();
   report::Table out;
   out.columns = {{"FACT"}, {"OF"}, {"LAYER"}, {"KIND"}, {"READ"}, {"ABOUT"}};
@@ -98,6 +111,10 @@ int list_facts(const FactBook& book) {
   return finish_output();
 }
 
+bool one_word(const std::string& name) {
+  return std::none_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
+}
+
 // Links in it are of another root, so that only their being there counts.
 bool is_system(const std::string& root) {
   std::error_code why;
@@ -111,7 +128,7 @@ bool is_system(const std::string& root) {
 
 int run_fleet_probe(const FleetProbeOptions& o) {
   const FactBook& book = fact_book();
-  if (o.list) return list_facts(book);
+  if (o.list) return list_facts(book, o.format);
   facts::ProbeOptions p;
   p.root = o.root;
   p.live = o.root.empty() || o.root == "/";
@@ -122,6 +139,10 @@ int run_fleet_probe(const FleetProbeOptions& o) {
   p.node = o.node;
   if (p.node.empty()) p.node = p.live ? host_name() : std::filesystem::path(o.root).lexically_normal().filename().string();
   if (p.node.empty()) p.node = "image";
+  // Whoever reads lists of nodes would take it for another name, or for several.
+  if (const auto names = expand_node_list(p.node); !one_word(p.node) || !names || *names != std::vector{p.node})
+    return say_error({Code::bad_input, fmt::format("{} is no name of one node", printable(p.node)),
+                      "name it without blanks, commas and brackets: --node NAME"});
   if (o.nvml || !o.nvml_library.empty()) p.nvml = o.nvml_library.empty() ? "libnvidia-ml.so.1" : o.nvml_library;
   p.cpu_ms_most = o.cpu_s * 1e3;
   FactTable table;

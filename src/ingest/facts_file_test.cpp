@@ -108,7 +108,8 @@ TEST(FactsFile, WhatSaysNoTimeReplacesAndStays) {
 TEST(FactsFile, ATimeThatIsNoneIsRefusedWithItsLine) {
   for (const std::string at : {"-5", "1795101873000", "\"yesterday\"", "1.5", "{}"}) {
     FactTable t;
-    const auto r = read_facts(std::string(kTwo) + "{\"node\":\"g3\",\"source\":\"probe\",\"at\":" + at + ",\"facts\":{}}\n", "f", t);
+    const auto r =
+        read_facts(std::string(kTwo) + "{\"node\":\"g3\",\"source\":\"probe\",\"at\":" + at + ",\"facts\":{}}\n", "f", t);
     ASSERT_FALSE(r) << at;
     EXPECT_EQ(r.error().what.find("f:3: at must be whole seconds"), 0U) << r.error().what;
   }

@@ -88,8 +88,9 @@ std::string summary(const FleetChecked& c) {
   const Counts n = counts_of(c);
   std::string all = fmt::format(
       "{}, {} rules: {} broken as error, {} as warn, {} as info; {} hold, {} do not apply, {} not judged everywhere{}",
-      counted(static_cast<std::int64_t>(c.facts.nodes().size()), "node"), c.rules.size(), broken_of(n, RuleSeverity::error), broken_of(n, RuleSeverity::warn),
-      broken_of(n, RuleSeverity::info), n.fine, n.not_applicable, n.unknown, n.unknown > 0 && !c.unknown ? " (--unknown)" : "");
+      counted(static_cast<std::int64_t>(c.facts.nodes().size()), "node"), c.rules.size(), broken_of(n, RuleSeverity::error),
+      broken_of(n, RuleSeverity::warn), broken_of(n, RuleSeverity::info), n.fine, n.not_applicable, n.unknown,
+      n.unknown > 0 && !c.unknown ? " (--unknown)" : "");
   if (!c.hardly_known.empty())
     all += fmt::format("; of {} nothing or hardly anything is known: {}",
                        counted(static_cast<std::int64_t>(c.hardly_known.size()), "node"), short_names(c, c.hardly_known));

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "base/node_list.h"
 #include "base/text.h"
+#include "fleet/cohorts.h"
 #include "report/table.h"
 #include "report/units.h"
 
@@ -178,6 +179,16 @@ std::string fitting_table(const DriftView& v, bool colour) {
   return render_table(table_of(v, most), {true, false, colour}) + (cut ? "… is cut to fit: -o json has all of it\n" : "");
 }
 
+// Of some kind there are as many nodes as a majority needs, and of them more is known than hardly anything.
+bool any_compared(const fleet::Golden& golden, const std::vector<std::uint32_t>& hardly) {
+  const std::size_t least = fleet::GoldenOptions{}.least;
+  return std::any_of(golden.cohorts.begin(), golden.cohorts.end(), [&](const fleet::Cohort& k) {
+    const auto known = std::count_if(k.nodes.begin(), k.nodes.end(),
+                                     [&](std::uint32_t n) { return !std::binary_search(hardly.begin(), hardly.end(), n); });
+    return static_cast<std::size_t>(known) >= least;
+  });
+}
+
 }  // namespace
 
 DriftView drift_view(const FactTable& table, const FactBook& book, const fleet::Golden& golden, const DriftShown& shown) {
@@ -195,6 +206,11 @@ DriftView drift_view(const FactTable& table, const FactBook& book, const fleet::
   std::set<std::string_view> differing;
   for (const DriftRow& r : v.rows) differing.insert(r.nodes.begin(), r.nodes.end());
   v.differing = differing.size();
+  const std::vector<std::uint32_t> hardly = fleet::hardly_known(table, golden.cohorts);
+  for (const std::uint32_t n : hardly) {
+    if (asked[n]) v.hardly_known.push_back(table.nodes()[n].name);
+  }
+  v.compared = !v.rows.empty() || any_compared(golden, hardly);
   return v;
 }
 
@@ -203,6 +219,12 @@ std::string render_drift(const DriftView& v, bool colour) {
       fmt::format("{} of {} differ from what is declared or from their own kind ({}, {})\n", v.differing,
                   counted(static_cast<std::int64_t>(v.nodes), "node"), counted(static_cast<std::int64_t>(v.kinds), "kind"),
                   counted(static_cast<std::int64_t>(v.facts), "fact"));
+  if (!v.hardly_known.empty())
+    out += wrap(fmt::format("Of {} nothing or hardly anything is known, and nobody can say: {}",
+                            counted(static_cast<std::int64_t>(v.hardly_known.size()), "node"),
+                            short_text(compress_node_list(v.hardly_known), 4 * kNodesBytes)),
+                kWidth, 2) +
+           "\n";
   if (!v.rows.empty()) out += "\n" + fitting_table(v, colour);
   if (!v.undecided.empty()) out += "\nUndecided: too few agree for anybody to be wrong\n";
   for (const SplitRow& r : v.undecided) {
@@ -221,7 +243,8 @@ std::string render_drift(const DriftView& v, bool colour) {
 std::string drift_json(const DriftView& v) {
   JsonWriter w;
   w.object().field("nodes", static_cast<std::uint64_t>(v.nodes)).field("kinds", static_cast<std::uint64_t>(v.kinds));
-  w.field("differing", static_cast<std::uint64_t>(v.differing)).key("differences").array();
+  w.field("differing", static_cast<std::uint64_t>(v.differing));
+  w.field("hardly_known", compress_node_list(v.hardly_known)).key("differences").array();
   for (const DriftRow& r : v.rows) write_row(w, r);
   w.end_array().key("undecided").array();
   for (const SplitRow& r : v.undecided) write_split(w, r);

@@ -40,6 +40,8 @@ struct DriftView {
   std::vector<DriftRow> rows;                                  // most surprising first
   std::vector<SplitRow> undecided;
   std::vector<std::string> notes;
+  std::vector<std::string> hardly_known;  // nodes of which there is too little to say that they do not differ
+  bool compared = false;                  // any node with others, or with what is declared
 };
 
 DriftView drift_view(const FactTable& table, const FactBook& book, const fleet::Golden& golden, const DriftShown& shown);

@@ -25,6 +25,15 @@ clean = write('clean.jsonl', [facts_of(n) for n in range(64)])
 ran = run('fleet', 'drift', clean)
 check(ran.code == 0 and ran.out.startswith('0 of 64 nodes differ'), 'a clean fleet has no drift', ran)
 
+nothing = {'node': 'gpu900', 'source': 'probe', 'facts': {}}
+blank = write('blank.jsonl', [facts_of(n) for n in range(64)] + [nothing])
+ran = run('fleet', 'drift', blank)
+check(ran.code == 0 and 'hardly anything is known' in ran.out and 'gpu900' in ran.out.split('\n')[1] and '2 kinds' in ran.out,
+      'a node of which nothing is known is of no kind, and named', ran)
+check(json.loads(run('fleet', 'drift', blank, '-o', 'json').out)['hardly_known'] == 'gpu900', 'in JSON too')
+ran = run('fleet', 'drift', write('hollow.jsonl', [{**nothing, 'node': f'gpu{n}'} for n in range(16)]))
+check(ran.code == 5 and 'nobody was compared' in ran.err, 'of a fleet where nobody was compared not all is well', ran)
+
 rows = [facts_of(n) for n in range(64)]
 for n in range(10, 14):
     rows[n]['facts']['driver.loaded'] = '570.133.20'

@@ -159,6 +159,22 @@ def files():
     holds('who is alike in a layer shares a fingerprint', [g['nodes'] for g in kernel['groups']] == ['g[1-2]', 'g3'], ran)
     driver = [x for x in json.loads(ran.out)['layers'] if x['layer'] == 'driver'][0]
     holds('a serial number makes nobody different', [g['count'] for g in driver['groups']] == [3], ran)
+    ran = run('fleet', 'inventory', good, '--fingerprints', '--against', good)
+    holds('fingerprints and another boot are two questions', ran.code == 2 and 'one at a time' in ran.err, ran)
+    says_nothing = write('f/nothing.jsonl', line('image', {}))
+    ran = run('fleet', 'inventory', good, '--against', says_nothing)
+    holds('an image of which nothing is known is no reason to say that nobody would change',
+          ran.code == 1 and 'says nothing' in ran.err and 'probe --root' in ran.err, ran)
+    ran = run('fleet', 'inventory', good, '--against', good)
+    holds('how much was compared is said', ran.code == 0 and '0 of 3 nodes would change; 6 facts were compared' in ran.err, ran)
+    ran = run('fleet', 'inventory', write('f/void.jsonl', ''), '--out', os.path.join(STATE, 'f/new.jsonl'))
+    holds('a file that was not there is not said to be as it was', 'was not made' in ran.err, ran)
+    ran = run('fleet', 'probe', '--list', '-o', 'json')
+    listed = json.loads(ran.out)
+    holds('what can be known is there for programs', len(listed) > 150 and listed[0].keys() >= {'fact', 'layer', 'kind'})
+    for name in ('a,b', 'a[1-2]', 'a\nb', 'a b'):
+        ran = run('fleet', 'probe', '--node', name)
+        holds(f'{name!r} is no name of a node', ran.code == 2 and 'no name of one node' in ran.err and ran.out == '', ran)
     ran = run('fleet', 'inventory', good, '-o', 'csv')
     rows = list(csv.DictReader(ran.out.splitlines()))
     holds('as CSV each fact is a column', rows[2]['kernel.release'] == '6.9.0' and len(rows) == 3, ran)
