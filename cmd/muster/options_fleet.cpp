@@ -72,7 +72,8 @@ void Parser::add_fleet_facts(CLI::App& fleet) {
               "  muster fleet inventory --srun 'gpu[001-064]' --out facts.jsonl\n"
               "  muster fleet inventory --agents 'gpu[001-064]' --out facts.jsonl\n"
               "  muster fleet inventory facts/ ansible-facts/ -o csv\n"
-              "  muster fleet inventory facts.jsonl --fingerprints --against image.jsonl   would a reboot change anything?");
+              "  muster fleet inventory facts.jsonl --fingerprints\n"
+              "  muster fleet inventory facts.jsonl --against image.jsonl   would a reboot change anything?");
   add_facts(inventory, i.facts, false);
   words(inventory, "--agents", "WHERE",
         "Ask the agents that run there: \"gpu[001-064]\" (port 9400), gpu001:9500, https://gpu001:9443, or @FILE (lines of "
@@ -119,11 +120,11 @@ void Parser::add_fleet_judged(CLI::App& fleet) {
                         "  muster fleet check facts.jsonl --only C024 -o json");
   add_facts(check, c.facts, true);
   add_fleet_rules(check, c.rules);
-  add_many(check, "--only", "ID", "Only this rule; several times", c.only);
+  add_many(check, "--only", "ID", "Only this rule, whatever its severity (--least does not count); several times", c.only);
   const Words least{"error", "warn", "info"};
   choice(check, "--least", "SEVERITY", "error, warn or info [warn]", least, [&c, least](std::size_t i) { c.least = least[i]; });
-  words(check, "--today", "DAY", "The day that ends of life are held against, such as 2026-11-19 [the newest facts' day]",
-        c.today, {}, 10);
+  words(check, "--today", "DAY",
+        "The day that ends of life are held against, such as 2026-11-19 [the newest facts' day, today at most]", c.today, {}, 10);
   add_performance(check, c.performance, false);
   words(check, "--jobs", "FILE", "Node lists that one job spans, a line each, for rules about jobs [all nodes of a kind]", c.jobs,
         {WordKind::file, {}});
