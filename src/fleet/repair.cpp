@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/node_list.h"
 #include "base/text.h"
 #include "fleet/foreign.h"
 #include "fleet/lockstep.h"
@@ -26,9 +27,11 @@ class Planner {
     out_.nodes = of_.nodes;
     out_.cohorts = of_.cohorts;
     out_.notes = of_.notes;
-    std::map<std::uint32_t, std::vector<const Wish*>> by_node;
-    for (const Wish& w : of_.wishes) by_node[w.node].push_back(&w);
-    for (const auto& [node, wishes] : by_node) {
+    order();
+    std::map<std::uint32_t, std::vector<const Wish*>> by_rank;
+    for (const Wish& w : of_.wishes) by_rank[rank_[w.node]].push_back(&w);
+    for (const auto& [rank, wishes] : by_rank) {
+      const std::uint32_t node = wishes.front()->node;
       if (!plain_name(of_.nodes[node]) || taken_name(of_.nodes[node])) {
         out_.notes.push_back(
             fmt::format("{}: {}, left out", printable(of_.nodes[node]),
@@ -37,13 +40,24 @@ class Planner {
       }
       plan_node(node, wishes);
     }
-    finish_sets();
     waves();
+    for (ChangeSet& s : out_.sets) std::sort(s.nodes.begin(), s.nodes.end());
+    for (Wave& w : out_.waves) std::sort(w.nodes.begin(), w.nodes.end());
     by_hand();
     return std::move(out_);
   }
 
  private:
+  // Nodes by name, so that nothing hangs on the order in which their facts came.
+  void order() {
+    Nodes all;
+    for (std::uint32_t n = 0; n < of_.nodes.size(); ++n) all.push_back(n);
+    std::sort(all.begin(), all.end(),
+              [this](std::uint32_t a, std::uint32_t b) { return natural_less(of_.nodes[a], of_.nodes[b]); });
+    rank_.resize(all.size());
+    for (std::uint32_t i = 0; i < all.size(); ++i) rank_[all[i]] = i;
+  }
+
   void hand(const Wish& w, std::string what, bool left_out = false) {
     const std::string fact = fact_name(w.entity, w.key), wanted = w.absent ? "absent" : w.value;
     ByHand& b = by_hand_[fact + '\x1f' + wanted + '\x1f' + what];
@@ -61,6 +75,7 @@ class Planner {
   void by_hand() {
     std::map<std::tuple<std::string, std::string, std::string, bool, Nodes>, std::size_t> said;
     for (auto& [name, b] : by_hand_) {
+      std::sort(b.nodes.begin(), b.nodes.end());
       if (!b.entities.empty()) {
         const auto [at, fresh] = said.emplace(std::tuple(b.key, b.wanted, b.what, b.left_out, b.nodes), out_.by_hand.size());
         if (!fresh) {
@@ -225,11 +240,6 @@ class Planner {
     out_.sets[at->second].nodes.push_back(node);
   }
 
-  void finish_sets() {
-    std::sort(out_.sets.begin(), out_.sets.end(),
-              [](const ChangeSet& a, const ChangeSet& b) { return a.nodes.front() < b.nodes.front(); });
-  }
-
   // Every change is tried on one node of each kind, and every NVLink domain of several nodes has one that goes first.
   Nodes canaries(const Nodes& all, const std::vector<const ChangeSet*>& set_of) const {
     Nodes out;
@@ -249,20 +259,21 @@ class Planner {
   }
 
   void waves() {
-    std::map<std::uint32_t, const ChangeSet*> sets;
+    std::map<std::uint32_t, std::pair<std::uint32_t, const ChangeSet*>> sets;
     for (const ChangeSet& s : out_.sets) {
-      for (const std::uint32_t n : s.nodes) sets[n] = &s;
+      for (const std::uint32_t n : s.nodes) sets[rank_[n]] = {n, &s};
     }
     Nodes all;
     std::vector<const ChangeSet*> set_of;
-    for (const auto& [node, set] : sets) {
-      all.push_back(node);
-      set_of.push_back(set);
+    for (const auto& [rank, node] : sets) {
+      all.push_back(node.first);
+      set_of.push_back(node.second);
     }
     if (all.empty()) return;
     Nodes rest;
     out_.waves.push_back({"canary", canaries(all, set_of)});
-    std::set_difference(all.begin(), all.end(), out_.waves[0].nodes.begin(), out_.waves[0].nodes.end(), std::back_inserter(rest));
+    const std::set<std::uint32_t> tried(out_.waves[0].nodes.begin(), out_.waves[0].nodes.end());
+    std::copy_if(all.begin(), all.end(), std::back_inserter(rest), [&](std::uint32_t n) { return !tried.contains(n); });
     std::size_t at = 0;
     for (const std::size_t pct : {1, 5, 25, 100}) {
       const std::size_t most = pct == 100 ? all.size() : (all.size() * pct + 99) / 100, n = std::min(most, rest.size() - at);
@@ -278,6 +289,7 @@ class Planner {
   const FactBook& book_;
   const RemedyBook& remedies_;
   Repair out_;
+  Nodes rank_;  // of each node by its name
   std::map<std::string, std::size_t> set_at_;
   std::map<std::string, ByHand> by_hand_;
 };

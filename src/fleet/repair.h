@@ -60,7 +60,7 @@ struct ByHand {
 struct Repair {
   std::vector<std::string> nodes;    // all names; indices below are into it
   std::vector<std::string> cohorts;  // names; untrusted
-  std::vector<ChangeSet> sets;       // by their first node
+  std::vector<ChangeSet> sets;       // by the name of their first node
   std::vector<Wave> waves;           // none is empty
   std::vector<ByHand> by_hand;
   std::vector<std::string> notes;  // undecided facts, declarations that hold of nobody

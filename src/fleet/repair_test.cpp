@@ -61,6 +61,29 @@ TEST(Repair, EveryChangeIsTriedOnACanaryAndEveryNodeIsInOneWave) {
   EXPECT_TRUE(std::adjacent_find(all.begin(), all.end()) == all.end());
 }
 
+TEST(Repair, NumbersAndCanariesDoNotHangOnTheOrderOfTheFacts) {
+  std::vector<std::string> told;
+  for (const bool backwards : {false, true}) {
+    RepairOf of = fleet_of(12);
+    if (backwards) std::reverse(of.nodes.begin(), of.nodes.end());
+    for (std::uint32_t n = 0; n < 12; ++n) {
+      const bool even = (n % 2 == 0) != backwards;
+      of.wishes.push_back(wish(n, even ? "sysctl.vm.swappiness" : "cmdline.iommu", "1"));
+    }
+    const Repair r = plan(of);
+    std::string text = r.sets.at(0).changes.at(0).name;
+    for (const Wave& w : r.waves) {
+      std::vector<std::string> names;
+      for (const std::uint32_t n : w.nodes) names.push_back(r.nodes[n]);
+      std::sort(names.begin(), names.end());
+      for (const std::string& name : names) text += " " + name;
+      text += ";";
+    }
+    told.push_back(text);
+  }
+  EXPECT_EQ(told[0], told[1]);
+}
+
 TEST(Repair, EachNvlinkDomainOfSeveralNodesHasACanary) {
   RepairOf of = fleet_of(36);
   for (std::uint32_t n = 0; n < 36; ++n) {
