@@ -15,7 +15,7 @@ namespace {
 using fleet::FactValue;
 
 // The bounds that are promised.
-constexpr double kRight = 0.95, kBlame = 0.01, kBlameByRacks = 0.02, kFound = 0.99, kExplainCpuS = 10;
+constexpr double kWrong = 0.05, kBlame = 0.01, kBlameByRacks = 0.02, kFound = 0.99, kExplainCpuS = 10;
 constexpr std::uint32_t kSpeedNodes = 12'500, kCleanNodes = 2048, kSeeded = 2000;
 
 bool holds(const fleet::Cause& c, const std::vector<FactValue>& causes) {
@@ -197,31 +197,58 @@ SpeedTried speed_of(const FactBook& book, std::uint64_t seed, const std::functio
 
 }  // namespace
 
+double at_most_of(std::uint32_t failed, std::uint32_t fleets) {
+  constexpr double kChance = 0.05;
+  if (failed >= fleets) return 1;
+  // How likely so few fail where each does with p.
+  const auto so_few = [&](double p) {
+    double term = std::pow(1 - p, fleets), sum = term;
+    for (std::uint32_t i = 0; i < failed; ++i) {
+      term *= p / (1 - p) * (fleets - i) / (i + 1);
+      sum += term;
+    }
+    return sum;
+  };
+  double low = 0, high = 1;
+  for (int i = 0; i < 50; ++i) {
+    const double p = (low + high) / 2;
+    (so_few(p) > kChance ? low : high) = p;
+  }
+  return high;
+}
+
 FleetTrial try_fleets(const FleetTrialOptions& o, const FactBook& book) {
   FleetTrial out;
   out.seed = o.seed;
   const auto asked = [&](std::string_view what) { return o.what == "all" || o.what == what; };
   const std::vector<Kind> kinds = kinds_with_causes();
-  const auto bound = [&](std::string what, bool kept) { out.bounds.push_back({std::move(what), kept}); };
+  const auto bound = [&](std::string what, bool kept) { out.bounds.push_back({std::move(what), kept, true, ""}); };
+  const auto of_fleets = [&](std::string what, std::uint32_t failed, std::uint32_t fleets, double most) {
+    const bool kept = static_cast<double>(failed) <= most * fleets;
+    out.bounds.push_back(
+        {std::move(what), kept, at_most_of(0, fleets) <= most,
+         fmt::format("{} of {}: at most {:.2f} % with 95 % confidence", failed, fleets, 100 * at_most_of(failed, fleets))});
+  };
   if (asked("cause")) {
     for (const Kind& k : kinds) {
       out.causes.push_back(tried(k.name, k.made, k.promised ? o.fleets : (o.fleets + 2) / 3, o.seed, book));
       const CauseTried& row = out.causes.back();
-      if (k.promised) bound(fmt::format("{}: first guess right in at least 95 %", k.name), row.share(row.right) >= kRight);
+      if (k.promised)
+        of_fleets(fmt::format("{}: first guess wrong in at most 5 %", k.name), row.fleets - row.right, row.fleets, kWrong);
     }
   }
   if (asked("innocent")) {
     MadeFleetOptions made;
     made.causes = 0;
     out.innocent.push_back(tried("512 nodes, nothing to blame", made, o.innocent, o.seed + 1, book));
-    bound("nothing innocent is blamed in more than 1 %", out.innocent[0].share(out.innocent[0].wrong) <= kBlame);
+    of_fleets("nothing innocent is blamed in more than 1 %", out.innocent[0].wrong, out.innocent[0].fleets, kBlame);
   }
   if (asked("racks")) {
     for (const bool told : {true, false}) {
       out.racks.push_back(tried_by_racks(told, o.innocent, o.seed + 2, book));
       const CauseTried& row = out.racks.back();
-      bound(fmt::format("slow racks, innocent batches, {}: nothing is blamed in more than 2 %", row.name),
-            row.share(row.wrong) <= kBlameByRacks);
+      of_fleets(fmt::format("slow racks, innocent batches, {}: nothing is blamed in more than 2 %", row.name), row.wrong,
+                row.fleets, kBlameByRacks);
     }
   }
   if (asked("clean")) {

@@ -54,6 +54,8 @@ struct SpeedTried {
 struct Bound {
   std::string what;  // "first guess right in at least 95 %"
   bool kept = true;
+  bool enough = true;  // fleets to say so: with none that failed, chance alone would not have kept it in more than 5 %
+  std::string sample;  // "0 of 1000: at most 0.30 % with 95 % confidence"; empty: it is no share of fleets
 };
 
 struct FleetTrial {
@@ -66,6 +68,9 @@ struct FleetTrial {
   std::vector<SpeedTried> speed;
   std::vector<Bound> bounds;
 };
+
+// The share that is not exceeded with 95 % confidence where `failed` of `fleets` did (Clopper and Pearson, one side).
+double at_most_of(std::uint32_t failed, std::uint32_t fleets);
 
 FleetTrial try_fleets(const FleetTrialOptions& options, const FactBook& book);
 std::string render_fleet_trial(const FleetTrial& told);

@@ -41,5 +41,19 @@ TEST(fleet_trial, the_same_seed_gives_the_same_fleet) {
   EXPECT_GE(a.affected[0], 13u);
 }
 
+TEST(fleet_trial, so_few_fleets_prove_nothing) {
+  EXPECT_NEAR(at_most_of(0, 1), 0.95, 1e-6);
+  EXPECT_NEAR(at_most_of(0, 300), 0.00994, 1e-5) << "three in as many";
+  EXPECT_NEAR(at_most_of(3, 1000), 0.00773, 1e-5);
+  EXPECT_EQ(at_most_of(2, 2), 1);
+  FleetTrialOptions o;
+  o.what = "innocent";
+  o.innocent = 1;
+  const FleetTrial told = try_fleets(o, fact_book());
+  ASSERT_EQ(told.bounds.size(), 1u);
+  EXPECT_FALSE(told.bounds[0].enough);
+  EXPECT_NE(render_fleet_trial(told).find("too few: "), std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster::trial

@@ -84,7 +84,12 @@ std::string render_fleet_trial(const FleetTrial& t) {
                        r.nodes, r.facts, r.values, r.permutations, r.explain_cpu_s, r.drift_cpu_s);
   }
   out += "\n";
-  for (const Bound& b : t.bounds) out += fmt::format("{} {}\n", b.kept ? "kept:    " : "NOT KEPT:", b.what);
+  for (const Bound& b : t.bounds)
+    out += fmt::format("{} {}{}\n",
+                       !b.kept    ? "NOT KEPT:"
+                       : b.enough ? "kept:    "
+                                  : "too few: ",
+                       b.what, b.sample.empty() ? "" : fmt::format(" ({})", b.sample));
   return out;
 }
 
@@ -106,7 +111,8 @@ std::string fleet_trial_json(const FleetTrial& t) {
     w.field("explain_cpu_s", r.explain_cpu_s).field("drift_cpu_s", r.drift_cpu_s).end_object();
   }
   w.end_array().key("bounds").array();
-  for (const Bound& b : t.bounds) w.object().field("bound", b.what).field("kept", b.kept).end_object();
+  for (const Bound& b : t.bounds)
+    w.object().field("bound", b.what).field("kept", b.kept).field("enough", b.enough).field("sample", b.sample).end_object();
   w.end_array().end_object();
   return w.take() + "\n";
 }
