@@ -188,8 +188,15 @@ Result<void> Planner::choose_nodes() {
         fmt::format("{} with facts not in the cluster, left out: {}", nodes_text(strangers.size()), names_of(strangers)));
   std::sort(looked_at_.begin(), looked_at_.end(), [](const Place& a, const Place& b) { return a.node < b.node; });
   plan_.looked_at = static_cast<std::uint32_t>(looked_at_.size());
-  const std::size_t without = only.empty() ? site_.nodes.size() - looked_at_.size() : 0;
-  if (without > 0) plan_.notes.push_back(fmt::format("{} of the cluster without facts, left out", nodes_text(without)));
+  if (!only.empty() || looked_at_.size() == site_.nodes.size()) return {};
+  std::set<std::uint32_t> told;
+  for (const Place& p : looked_at_) told.insert(p.node);
+  std::vector<std::string> without;
+  for (std::uint32_t n = 0; n < site_.nodes.size(); ++n) {
+    if (!told.contains(n)) without.push_back(site_.nodes[n].name);
+  }
+  plan_.notes.push_back(
+      fmt::format("{} of the cluster without facts, left out: {}", nodes_text(without.size()), names_of(without)));
   return {};
 }
 

@@ -71,6 +71,17 @@ class Planning : public ::testing::Test {
   Site site;
 };
 
+TEST_F(Planning, NodesOfTheClusterOfWhichNothingIsKnownAreNamed) {
+  fleet(8, 1, 4);
+  for (const char* name : {"n2001", "n2002"}) {
+    site.nodes.push_back(site.nodes.back());
+    site.nodes.back().name = name;
+  }
+  const auto p = plan({{"driver", "580.2"}});
+  ASSERT_TRUE(p) << p.error().what;
+  EXPECT_TRUE(noted(*p, "2 nodes of the cluster without facts, left out: ") && noted(*p, "n2001")) << p->notes.back();
+}
+
 TEST_F(Planning, WhatMovesWithTheDriverIsAddedWhereNodesHaveItAndComesAfterFirmware) {
   fleet(8, 1, 4);
   for (std::size_t n = 0; n < 8; ++n) table.put(n, "", "firmware.bundle", "25.03");
