@@ -316,9 +316,9 @@ struct TurnMoved {  // a node's turn in it
   std::string note;
 };
 
-using AnyBody = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed, JobEnded,
-                             JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared, OrderEnded,
-                             CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
+using AnyBody = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed,
+                             JobEnded, JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared,
+                             OrderEnded, CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
                              OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
                              NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved, JobAmended, NodeHeld,
                              PoolsDeclared, FabricSaid, AcceptanceSaid, JobDescribed>;

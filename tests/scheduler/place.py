@@ -19,8 +19,8 @@ def bench(*args):
 
 
 def timed(runs, tries=12):
-    """The least of several tries of each of `runs`, (p99_max, arguments): what else runs on the machine takes its caches, and only
-    ever adds. By turns, since such a neighbour stays for a while."""
+    """The least of several tries of each of `runs`, (p99_max, arguments): what else runs on the machine takes its caches, and
+    only ever adds. By turns, since such a neighbour stays for a while."""
     best = [bench(*args) for _, args in runs]
     for _ in range(tries - 1):
         for k, (p99_max, args) in enumerate(runs):
