@@ -84,10 +84,12 @@ Result<std::vector<fleet::SettingEffect>> effects_of(const FactTable& facts, con
   const auto performance = load_performance(file);
   if (!performance) return tl::unexpected(performance.error());
   const fleet::Explanation told = fleet::explain_slow(facts, fact_book(), *performance, {});
+  for (const std::string& n : told.notes) say("note: " + printable(n));
   for (const fleet::MeasuredEffect& e : fleet::measured_effects(told)) {
     const FactColumn& c = facts.columns()[e.fact.column];
     const bool absent = e.fact.code == kFactAbsent;
-    out.push_back({c.entity, c.key, absent ? std::string() : c.values[e.fact.code - kFirstValue], absent, 100 * e.effect, e.p});
+    const std::string part = e.fact.some ? std::string() : c.entity;  // whichever part has it
+    out.push_back({part, c.key, absent ? std::string() : c.values[e.fact.code - kFirstValue], absent, 100 * e.effect, e.p});
   }
   return out;
 }
