@@ -40,6 +40,7 @@ Result<fleet::Accepted> accepted(const std::string& file) {
   out.node = a.host.name;
   out.driver = a.host.driver;
   out.gpus = static_cast<std::uint32_t>(a.gpus.size());
+  for (const accepting::Gpu& g : a.gpus) out.each.push_back({g.uuid, g.model, g.vbios});
   out.begun = a.host.begun;
   out.verdict = std::string(name_of(j.verdict));
   const auto troubles = j.troubles();
@@ -101,6 +102,7 @@ int join_node(const FleetProvisionOptions& o) {
   add(fleet::age_reasons(*table, node, freshness));
   add(fleet::peers_age_reasons(*table, node, golden, options, freshness));
   add(fleet::kind_reasons(*table, fact_book(), node, golden, fleet::declared_of(*table, *declared, node), options));
+  add(fleet::identity_reasons(*table, node));
   fleet::CheckOptions check;
   check.kinds = golden.cohorts;
   check.today = render_utc(freshness.now).substr(0, 10);

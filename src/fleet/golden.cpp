@@ -15,7 +15,9 @@
 namespace muster::fleet {
 namespace {
 
-constexpr double kIdentityShare = 0.1;  // of those that know: more different values than that are names, not settings
+// Of a key that the book does not know: so many different values, and more than that share of those that know, are names.
+constexpr std::size_t kNamesLeast = 8;
+constexpr double kNamesShare = 0.5;
 constexpr std::size_t kPartsLeast = 3;  // of a node, that can outvote one
 constexpr double kPartsShare = 0.6;
 
@@ -259,7 +261,10 @@ void Held::hold_column(std::size_t cohort, std::size_t c) {
   }
   split[c] = true;
   if (enough && hold_by_rack(cohort, c)) return;
-  if (static_cast<double>(tally.distinct()) > std::max(2.0, kIdentityShare * tally.known_nodes())) {
+  // What the book knows and calls no identity is a setting, however many values it has.
+  if (book.find(column(c).key) == nullptr && tally.distinct() >= kNamesLeast &&
+      static_cast<double>(tally.distinct()) > kNamesShare * tally.known_nodes()) {
+    out.own.emplace_back(static_cast<std::uint32_t>(cohort), static_cast<std::uint32_t>(c));
     left_out.push_back(fact_name(column(c).entity, column(c).key));
     return;
   }

@@ -51,6 +51,9 @@ struct Golden {
   std::vector<Cohort> cohorts;
   std::vector<Difference> differences;  // by node, then the most surprising first
   std::vector<Undecided> undecided;
+  // Cohort and column: nearly each node has a value of its own, as of a name, and nobody was compared. What the book calls an
+  // identity is never compared and not listed.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> own;
   std::vector<std::string> notes;  // declarations that no node matched, columns left out as identities, cohorts too small
 };
 

@@ -82,6 +82,23 @@ TEST(golden, a_split_is_told_and_nobody_is_called_wrong) {
   EXPECT_EQ(g.undecided[0].split[0].second, 42u);
 }
 
+TEST(golden, what_the_book_knows_is_a_setting_however_few_nodes_there_are_and_however_many_values) {
+  FactTable t = fleet_of(17);
+  for (std::size_t n = 0; n < 17; ++n) {
+    t.put(n, "", "driver.loaded", n < 8 ? "570.133.20" : n < 16 ? "580.159.04" : "535.1");
+    t.put(n, "", "net.gateway", "10.0.0.1");
+    t.put(n, "", "of.nobody", n < 8 ? "a" : n < 16 ? "b" : "c");
+    t.put(n, "", "badge", fmt::format("{}x", n / 2));
+  }
+  const Golden g = hold_against_kind(t, small_book(), {}, {});
+  ASSERT_EQ(g.undecided.size(), 2u) << "three values of 17 are no names, of whichever key";
+  EXPECT_EQ(t.columns()[g.undecided[0].column].key, "driver.loaded");
+  ASSERT_EQ(g.own.size(), 1u) << "nine of 17 are, of a key that the book does not know";
+  EXPECT_EQ(t.columns()[g.own[0].second].key, "badge");
+  for (std::size_t n = 0; n < 17; ++n) t.put(n, "", "driver.loaded", fmt::format("{}.1", 400 + 10 * n));
+  EXPECT_EQ(hold_against_kind(t, small_book(), {}, {}).undecided.size(), 2u) << "and the driver is one with 17 values too";
+}
+
 TEST(golden, a_wrong_gateway_is_found_within_its_rack) {
   FactTable t = fleet_of(64);
   t.put(10, "", "net.gateway", "10.0.0.1");

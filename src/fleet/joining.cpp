@@ -3,8 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
+#include "base/node_list.h"
 #include "base/text.h"
+#include "fleet/version.h"
 
 namespace muster::fleet {
 namespace {
@@ -83,13 +86,78 @@ bool known_of_node(const FactTable& table, std::uint32_t node, const std::string
   return false;
 }
 
-std::size_t compared(const FactTable& table, const Cohort& cohort, std::uint32_t node, const GoldenOptions& options) {
-  if (cohort.nodes.size() < options.least) return 0;
-  std::size_t out = 0;
-  for (const FactColumn& column : table.columns()) {
+bool is_declared(const std::vector<std::string>& declared, const FactColumn& column) {
+  return std::any_of(declared.begin(), declared.end(), [&](const std::string& fact) {
+    const std::size_t colon = fact.find(':');
+    std::string_view entity = colon == std::string::npos ? "" : std::string_view(fact).substr(0, colon);
+    if (std::string_view(fact).substr(colon == std::string::npos ? 0 : colon + 1) != column.key) return false;
+    if (!entity.ends_with('*')) return entity == column.entity;
+    entity.remove_suffix(1);
+    return column.entity.starts_with(entity);
+  });
+}
+
+// Facts of it about which its kind does not agree, so that nobody says what it should be. States come and go by themselves:
+// whether one is bad, rules say.
+std::vector<std::size_t> undecided_of(const FactTable& table, const FactBook& book, std::uint32_t node, const Golden& golden,
+                                      const std::vector<std::string>& declared) {
+  std::vector<std::size_t> out;
+  for (const Undecided& u : golden.undecided) {
+    const FactColumn& column = table.columns()[u.column];
+    const FactMeaning* m = book.find(column.key);
+    if (m != nullptr && m->layer == FactLayer::state) continue;
+    const auto& nodes = golden.cohorts[u.cohort].nodes;
+    if (!std::binary_search(nodes.begin(), nodes.end(), node) || is_declared(declared, column)) continue;
     const FactCode code = column.code(node);
-    out += code != kFactUnknown && code != kFactUnreadable && known_share(column, cohort, node) >= 0.5 ? 1 : 0;
+    if (code != kFactUnknown && code != kFactUnreadable) out.push_back(u.column);
   }
+  return out;
+}
+
+// Facts of it that enough of its kind agree on: those that it was held against.
+std::size_t compared(const FactTable& table, const FactBook& book, const Golden& golden, const Cohort& cohort, std::uint32_t node,
+                     const GoldenOptions& options) {
+  std::vector<bool> not_compared(table.columns().size(), false);
+  for (const Undecided& u : golden.undecided)
+    not_compared[u.column] = not_compared[u.column] || &golden.cohorts[u.cohort] == &cohort;
+  for (const auto& [kind, column] : golden.own) not_compared[column] = not_compared[column] || &golden.cohorts[kind] == &cohort;
+  std::size_t out = 0;
+  for (std::size_t c = 0; c < table.columns().size(); ++c) {
+    const FactColumn& column = table.columns()[c];
+    const FactMeaning* m = book.find(column.key);
+    const bool name = m != nullptr && (m->kind == FactKind::identity || m->layer == FactLayer::identity);
+    const FactCode code = column.code(node);
+    if (not_compared[c] || name || code == kFactUnknown || code == kFactUnreadable) continue;
+    const double share = known_share(column, cohort, node);
+    const double others = share * static_cast<double>(cohort.nodes.size() - 1);
+    out += share >= 0.5 && others + 1 >= options.least ? 1 : 0;
+  }
+  return out;
+}
+
+// What board makers write where they have not numbered a machine.
+bool is_placeholder(const std::string& text) {
+  std::string plain;
+  for (const char c : lower(text)) {
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')) plain += c;
+  }
+  constexpr std::string_view kWords[] = {"oem",          "default", "serial",  "notspecified",
+                                         "notavailable", "chassis", "invalid", "uninitialized"};
+  const bool word =
+      std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view w) { return plain.find(w) != std::string::npos; });
+  const bool one_letter = plain.find_first_not_of(plain.substr(0, 1)) == std::string::npos;
+  return plain.size() < 4 || word || one_letter || std::string_view("01234567890").find(plain) != std::string_view::npos ||
+         text.find('?') != std::string::npos || no_answer(text);
+}
+
+// What each of its parts says of one key, placeholders left out.
+std::vector<std::string> told_of_parts(const FactTable& table, std::uint32_t node, std::string_view key) {
+  std::vector<std::string> out;
+  for (const std::size_t c : table.columns_of(key)) {
+    const std::string* v = table.columns()[c].value(node);
+    if (v != nullptr && !no_answer(*v) && v->find('?') == std::string::npos) out.push_back(lower(*v));
+  }
+  std::sort(out.begin(), out.end());
   return out;
 }
 
@@ -187,6 +255,19 @@ std::vector<Reason> kind_reasons(const FactTable& table, const FactBook& book, s
                                d.wanted_absent ? "absent" : d.wanted, whence),
                    next_for(book, column.key)});
   }
+  std::vector<std::string> open;
+  for (const std::size_t c : undecided_of(table, book, node, golden, declared)) {
+    const FactColumn& column = table.columns()[c];
+    const auto& nodes = cohort_of(golden, node)->nodes;
+    const auto alike =
+        std::count_if(nodes.begin(), nodes.end(), [&](std::uint32_t n) { return column.code(n) == column.code(node); });
+    open.push_back(fmt::format("{} ({}, as {} others have)", fact_name(column.entity, column.key),
+                               shown(column, column.code(node)), alike - 1));
+  }
+  if (!open.empty())
+    out.push_back({"kind", Fitness::unknown,
+                   fmt::format("its kind does not agree on {}, so nobody says what is right", list_of(open)),
+                   "declare it, or bring its kind to one value: muster fleet drift shows who has which"});
   const Unlooked u = unlooked(table, book, node, golden);
   if (const std::size_t n = u.missing.size() + u.unreadable.size(); n > 0)
     out.push_back({"kind", Fitness::unknown, fmt::format("{} facts of it are not known and were compared with nothing", n),
@@ -216,8 +297,33 @@ std::vector<Reason> kind_reasons(const FactTable& table, const FactBook& book, s
   if (out.empty())
     out.push_back({"kind", Fitness::fit,
                    fmt::format("it is as its kind is: {}; {} facts held against {} others, {} against what is declared",
-                               cohort->name, compared(table, *cohort, node, options), peers, declared.size()),
+                               cohort->name, compared(table, book, golden, *cohort, node, options), peers, declared.size()),
                    ""});
+  return out;
+}
+
+std::vector<Reason> identity_reasons(const FactTable& table, std::uint32_t node) {
+  constexpr std::string_view kOnlyOne[] = {"node.serial", "node.machine_id", "gpu.uuid"};
+  std::vector<Reason> out;
+  for (const std::string_view key : kOnlyOne) {
+    std::set<std::string> mine;
+    for (const std::size_t c : table.columns_of(key)) {
+      const std::string* v = table.columns()[c].value(node);
+      if (v != nullptr && !is_placeholder(*v)) mine.insert(lower(*v));
+    }
+    std::set<std::string> who;
+    for (const std::size_t c : table.columns_of(key)) {
+      for (std::uint32_t n = 0; n < table.nodes().size() && !mine.empty(); ++n) {
+        const std::string* v = n == node ? nullptr : table.columns()[c].value(n);
+        if (v != nullptr && mine.count(lower(*v)) != 0) who.insert(table.nodes()[n].name);
+      }
+    }
+    if (who.empty()) continue;
+    out.push_back({"identity", Fitness::unfit,
+                   fmt::format("its {} is that of {} too", key, compress_node_list({who.begin(), who.end()})),
+                   key == "node.machine_id" ? "an image was copied with it: empty /etc/machine-id, and boot"
+                                            : "if it was called so before, leave out the old facts; else read both anew"});
+  }
   return out;
 }
 
@@ -253,6 +359,34 @@ std::vector<Reason> rules_reasons(const FactBook& book, std::uint32_t node, std:
   return out;
 }
 
+namespace {
+
+// How the GPUs that were tried are not those of the node; empty: they are, as far as both sides say. Of what not all of them say
+// nothing is concluded.
+std::string other_gpus(const FactTable& table, std::uint32_t node, const Accepted& a) {
+  constexpr std::pair<std::string_view, std::string AcceptedGpu::*> kSaid[] = {
+      {"gpu.uuid", &AcceptedGpu::uuid}, {"gpu.model", &AcceptedGpu::model}, {"vbios.version", &AcceptedGpu::vbios}};
+  for (const auto& [key, member] : kSaid) {
+    std::vector<std::string> tried;
+    for (const AcceptedGpu& g : a.each) {
+      if (!(g.*member).empty() && !no_answer(g.*member)) tried.push_back(lower(g.*member));
+    }
+    std::sort(tried.begin(), tried.end());
+    const std::vector<std::string> has = told_of_parts(table, node, key);
+    // Of another number of GPUs that is said by itself.
+    if (tried.empty() || tried.size() != has.size() || tried == has) continue;
+    std::vector<std::string> gone;
+    std::set_difference(tried.begin(), tried.end(), has.begin(), has.end(), std::back_inserter(gone));
+    const std::size_t others = gone.size();
+    gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+    return fmt::format("other GPUs were tried: {} of {} with a {} that it has not ({})", others, tried.size(), key,
+                       list_of(gone));
+  }
+  return {};
+}
+
+}  // namespace
+
 std::vector<Reason> acceptance_reasons(const FactTable& table, std::uint32_t node, const Accepted& a, const Freshness& f) {
   const std::string& name = table.nodes()[node].name;
   if (!a.recorded)
@@ -283,6 +417,8 @@ std::vector<Reason> acceptance_reasons(const FactTable& table, std::uint32_t nod
   if (gpus != nullptr && parse_uint(*gpus) != a.gpus)
     out.push_back({"acceptance", Fitness::unfit, fmt::format("{} GPUs were tried, the node has {}", a.gpus, *gpus),
                    "muster accept quick again, all GPUs"});
+  if (const std::string other = other_gpus(table, node, a); !other.empty())
+    out.push_back({"acceptance", Fitness::unknown, other, "muster accept quick again, on the GPUs that are in it now"});
   if (!a.pass) out.push_back({"acceptance", Fitness::unfit, a.verdict, "muster accept judge shows what to do"});
   if (out.empty()) out.push_back({"acceptance", Fitness::fit, fmt::format("{}; recorded {}", a.verdict, age), ""});
   return out;

@@ -17,9 +17,14 @@ enum class Fitness : std::uint8_t { fit, unknown, unfit };
 constexpr std::array<std::string_view, 3> names(Fitness) { return {"fit", "unknown", "unfit"}; }
 
 struct Reason {
-  std::string part;  // "facts", "rules", "kind", "acceptance"
+  std::string part;  // "facts", "age", "kind", "identity", "rules", "acceptance"
   Fitness fitness = Fitness::fit;
   std::string what, next;
+};
+
+// One that was tried; empty: the recording does not say.
+struct AcceptedGpu {
+  std::string uuid, model, vbios;
 };
 
 // Of a recording of muster accept, as far as joining needs it.
@@ -30,6 +35,7 @@ struct Accepted {
   std::uint32_t gpus = 0;
   Time begun;           // utc
   std::string verdict;  // "DEGRADED: HBM read is slow", in words
+  std::vector<AcceptedGpu> each{};
 };
 
 // How old what is known may be.
@@ -52,6 +58,8 @@ std::vector<Reason> peers_age_reasons(const FactTable& table, std::uint32_t node
 // `declared`: as declared_of has it; where its kind is too small for a majority, that has to say what makes a node.
 std::vector<Reason> kind_reasons(const FactTable& table, const FactBook& book, std::uint32_t node, const Golden& golden,
                                  const std::vector<std::string>& declared, const GoldenOptions& options);
+// That no other node has its serial number, its machine-id or one of its GPUs; nothing where none has.
+std::vector<Reason> identity_reasons(const FactTable& table, std::uint32_t node);
 // Rules that are broken, and those with severity error that nobody can decide for want of a fact that a probe reads.
 std::vector<Reason> rules_reasons(const FactBook& book, std::uint32_t node, std::span<const FleetRule> rules,
                                   const Verdicts& verdicts);

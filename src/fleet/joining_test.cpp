@@ -111,6 +111,75 @@ TEST(Joining, ARecordingCountsOnlyOfThisNodeItsGpusAndTheDriverThatIsLoaded) {
   EXPECT_EQ(worst(acceptance_reasons(f.table, 5, a, now)), Fitness::unfit);
 }
 
+TEST(Joining, WhatItsKindDoesNotAgreeOnNobodyKnowsAndDeclaringItDecides) {
+  Fleet f;
+  for (std::uint32_t n = 0; n < 6; ++n) f.table.put(n, "", "kernel.release", n < 3 ? "5" : n < 5 ? "6" : "rogue");
+  f.golden.undecided = {{static_cast<std::uint32_t>(f.table.find_column("", "kernel.release")), 0, {}, 0}};
+  const auto open = kind_reasons(f.table, {}, 5, f.golden, {}, {});
+  EXPECT_EQ(worst(open), Fitness::unknown);
+  EXPECT_NE(open[0].what.find("kernel.release (rogue, as 0 others have)"), std::string::npos) << open[0].what;
+  const auto declared = kind_reasons(f.table, {}, 5, f.golden, {"kernel.release"}, {});
+  EXPECT_EQ(worst(declared), Fitness::fit);
+  EXPECT_NE(declared[0].what.find("7 facts held against 5 others"), std::string::npos) << declared[0].what;
+}
+
+TEST(Joining, NamesAreNotCountedAsComparedAndStatesAreLeftToRules) {
+  Fleet f;
+  for (std::uint32_t n = 0; n < 6; ++n) {
+    f.table.put(n, "", "node.tag", std::to_string(n));
+    f.table.put(n, "nic0", "nic.state", std::to_string(n / 3));
+  }
+  FactBook book;
+  book.at["nic.state"] = 0;
+  book.rows.push_back({"nic.state", "nic", FactLayer::state, FactKind::text, "", ""});
+  f.golden.own = {{0, static_cast<std::uint32_t>(f.table.find_column("", "node.tag"))}};
+  f.golden.undecided = {{static_cast<std::uint32_t>(f.table.find_column("nic0", "nic.state")), 0, {}, 0}};
+  const auto said = kind_reasons(f.table, book, 5, f.golden, {}, {});
+  EXPECT_EQ(worst(said), Fitness::fit);
+  EXPECT_NE(said[0].what.find("8 facts held against 5 others"), std::string::npos) << said[0].what;
+}
+
+TEST(Joining, ANodeThatIsAnotherOneTooIsNotFit) {
+  Fleet f;
+  for (std::uint32_t n = 0; n < 6; ++n) {
+    f.table.put(n, "", "node.serial", "To be filled by O.E.M.");
+    f.table.put(n, "", "node.machine_id", "af3" + std::to_string(n));
+    for (int g = 0; g < 2; ++g) f.table.put(n, "gpu" + std::to_string(g), "gpu.uuid", "GPU-" + std::to_string(10 * n + 2 + g));
+  }
+  EXPECT_TRUE(identity_reasons(f.table, 5).empty()) << "a placeholder is no number";
+  f.table.put(5, "", "node.machine_id", "af32");
+  f.table.put(5, "gpu1", "gpu.uuid", "gpu-32");
+  const auto both = identity_reasons(f.table, 5);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(worst(both), Fitness::unfit);
+  EXPECT_NE(both[0].what.find("n2"), std::string::npos) << both[0].what;
+  EXPECT_NE(both[1].what.find("n3"), std::string::npos) << "whichever of its GPUs: " << both[1].what;
+}
+
+TEST(Joining, ARecordingOfOtherGpusSaysNothingOfThese) {
+  Fleet f;
+  f.table.put(5, "", "gpu.count", "2");
+  Accepted a{true, true, "n5", "8", 2, Time{days(999).ns}, "PASS"};
+  a.each = {{"GPU-0002", "NVIDIA H200", "96.00.A5"}, {"GPU-0001", "NVIDIA H200", "96.00.A5"}};
+  const Freshness now{Time{days(1000).ns}};
+  const auto fitness = [&] { return worst(acceptance_reasons(f.table, 5, a, now)); };
+  EXPECT_EQ(fitness(), Fitness::fit) << "where the facts do not say which GPUs there are";
+  for (const char* g : {"1", "2"}) {
+    f.table.put(5, std::string("gpu") + g, "gpu.uuid", std::string("gpu-000") + g);
+    f.table.put(5, std::string("gpu") + g, "gpu.model", "NVIDIA H200");
+    f.table.put(5, std::string("gpu") + g, "vbios.version", "96.00.a5");
+  }
+  EXPECT_EQ(fitness(), Fitness::fit) << "in whatever order";
+  f.table.put(5, "gpu2", "vbios.version", "96.00.99");
+  EXPECT_EQ(fitness(), Fitness::unknown) << "flashed since";
+  f.table.put(5, "gpu2", "vbios.version", "96.00.A5");
+  f.table.put(5, "gpu1", "gpu.model", "NVIDIA H100");
+  EXPECT_EQ(fitness(), Fitness::unknown);
+  f.table.put(5, "gpu1", "gpu.model", "NVIDIA H200");
+  f.table.put(5, "gpu1", "gpu.uuid", "GPU-0003");
+  EXPECT_EQ(fitness(), Fitness::unknown) << "one was replaced";
+}
+
 // The first `old` of the six were asked 100 days ago, the others yesterday.
 std::vector<Reason> of_peers(std::uint32_t old, std::vector<std::uint32_t> kind = {0, 1, 2, 3, 4, 5}) {
   Fleet f;

@@ -165,7 +165,7 @@ MOMENT = str(NOW - 3600)
 
 
 def join(facts, acceptance=None, *more):
-    facts = facts.replace('1763546400', MOMENT)
+    facts = facts.replace('1763546400', MOMENT).replace('NVIDIA H100 80GB HBM3', 'NVIDIA H200')
     words = ['fleet', 'provision', 'join', 'gpu0099', write('join.jsonl', facts), '-o', 'json', *more]
     got = run(*words, *(['--acceptance', acceptance] if acceptance else []))
     said = json.loads(got.out) if got.out else {'reasons': [], 'fit': None}
@@ -229,6 +229,35 @@ got, parts, said = join(FLEET + line('gpu0099'), recording(lies))
 check(got.code == 6 and ('acceptance', 'unfit') in parts and 'SM 17' in got.out, 'a GPU that computes wrongly is not fit', got)
 check(run('fleet', 'provision', 'join', 'gpu0100', f'{STATE}/join.jsonl').code == 3, 'a node of which nobody told is not found')
 
+# ---- a kind that does not agree
+thirds = FLEET + ''.join(line(f'gpu00{20 + i}', kernel__release='6.8.0-1010-nvidia') for i in range(8))
+rogue = line('gpu0099', kernel__release='4.18.0-rogue')
+got, parts, said = join(thirds + rogue, GOOD)
+check(got.code == 6 and ('kind', 'unknown') in parts and 'kernel.release (4.18.0-rogue, as 0 others have)' in got.out,
+      'a kernel that nobody else has is not as its kind is, though that has two of them', got)
+got, parts, said = join(thirds + line('gpu0099'), GOOD)
+check(got.code == 6 and 'as 12 others have' in got.out, 'which of the two is right nobody says', got)
+got, parts, said = join(thirds + line('gpu0099'), GOOD, '--declared', its)
+check(got.code == 0, 'but for a declaration', got)
+
+# ---- another node's GPUs, and a copied image
+def with_gpus(node, number, **change):
+    told = json.loads(line(node, **change))
+    told['parts'] = {f'gpu{i}': {**told['parts'][f'gpu{i}'], 'gpu.uuid': f'GPU-{number:08x}-{i}'} for i in range(8)}
+    return json.dumps(told) + '\n'
+
+
+got, parts, said = join(FLEET + with_gpus('gpu0099', 99), GOOD)
+check(got.code == 0, 'the recording is of its GPUs', got)
+got, parts, said = join(FLEET + with_gpus('gpu0099', 98), GOOD)
+check(got.code == 6 and ('acceptance', 'unknown') in parts and '8 of 8 with a gpu.uuid that it has not' in got.out,
+      'a recording of other GPUs says nothing of these', got)
+got, parts, said = join(FLEET + with_gpus('gpu0098', 99) + with_gpus('gpu0099', 99), GOOD)
+check(got.code == 6 and ('identity', 'unfit') in parts and 'its gpu.uuid is that of gpu0098 too' in got.out,
+      'no two nodes have the same GPU', got)
+got, parts, said = join(FLEET + line('gpu0098', node__machine_id='ab12') + line('gpu0099', node__machine_id='ab12'), GOOD)
+check(got.code == 6 and ('identity', 'unfit') in parts, 'nor the same machine-id', got)
+
 # ---- facts of long ago
 GOOD = recording()
 stale = FLEET.replace('1763546400', str(NOW - 30 * 86400))
@@ -247,7 +276,8 @@ for day in ('2026-02-30', 'today', '2026-1-1'):
 
 # ---- a folder of which one file is bad
 os.makedirs(f'{STATE}/folder', exist_ok=True)
-write('folder/fleet.jsonl', (FLEET + line('gpu0099')).replace('1763546400', MOMENT))
+write('folder/fleet.jsonl', (FLEET + line('gpu0099')).replace('1763546400', MOMENT)
+      .replace('NVIDIA H100 80GB HBM3', 'NVIDIA H200'))
 write('folder/bad.jsonl', '{"node": 5}\n{"no')
 got = run('fleet', 'provision', 'join', 'gpu0099', f'{STATE}/folder', '--acceptance', GOOD)
 check(got.code == 5 and 'gpu0099 is fit to join' in got.out and 'left out: ' in got.err and 'bad.jsonl' in got.err and
