@@ -47,9 +47,12 @@ Result<void> write_own(const std::string& path, const std::string& text) {
 
 // What an earlier run wrote there for changes that are no more: whoever applies the folder would apply those too.
 Result<void> nothing_earlier(const std::string& folder, const std::vector<report::TextFile>& files) {
+  const auto kind = [](const fs::path& p) { return p.filename().string().substr(p.filename().string().find('.')); };
   std::set<fs::path> own, places = {fs::path(folder)};
+  std::set<std::string> kinds;  // "change_01.goss.yaml" and "change_01.user-data.yaml" may lie in one folder
   for (const report::TextFile& f : files) {
     own.insert((fs::path(folder) / f.name).lexically_normal());
+    if (fs::path(f.name).filename().string().starts_with("change_")) kinds.insert(kind(f.name));
     places.insert((fs::path(folder) / f.name).parent_path());
   }
   std::error_code failed;
@@ -57,6 +60,7 @@ Result<void> nothing_earlier(const std::string& folder, const std::vector<report
     for (fs::directory_iterator it(place, failed), end; !failed && it != end; it.increment(failed)) {
       const fs::path path = it->path().lexically_normal();
       if (!path.filename().string().starts_with("change_") || own.contains(path)) continue;
+      if (!path.has_extension() || (!kinds.empty() && !kinds.contains(kind(path)))) continue;
       return fail(
           Code::conflict,
           fmt::format("{} is of an earlier run, and this one has no such change: nothing was written", printable(path.string())),

@@ -183,6 +183,10 @@ clean = run('fleet', 'emit', 'goss', write('alike.jsonl', fleet({})), '-o', f'{S
 check(clean.code == 1 and 'is of an earlier run' in clean.err and len(os.listdir(f'{STATE}/goss')) == 4,
       'assertions of an earlier run do not stay beside those of this one unsaid', clean)
 
+both = run('fleet', 'emit', 'goss', f'{STATE}/size.jsonl', '-o', f'{STATE}/both')
+both = (both, run('fleet', 'emit', 'cloud-init', f'{STATE}/size.jsonl', '-o', f'{STATE}/both'))
+check([b.code for b in both] == [0, 0] and len(os.listdir(f'{STATE}/both')) == 2, 'those of two tools may lie in one folder', both)
+
 # ---- firmware of other hardware
 foreign = write('foreign.jsonl', fleet({'dell': {'node__product': 'PowerEdge XE9680', 'bios__version': '2.1.3'}}, 24))
 for what in ('redfish', 'tfvars', 'ansible'):
