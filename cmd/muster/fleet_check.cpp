@@ -71,7 +71,8 @@ Result<std::string> day_of(const std::string& given, const FactTable& facts) {
   }
   const std::string day = render_utc(newest.ns == 0 ? now : newest).substr(0, 10);
   if (!ahead.empty())
-    say(fmt::format("{} of {} nodes {} facts of the future, so a clock is wrong: {}; ends of life are held against {}", ahead.size(),
+    say(fmt::format("{} of {} nodes {} facts of the future, so a clock is wrong: {}; ends of life are held against {}",
+                    ahead.size(),
                     facts.nodes().size(), ahead.size() == 1 ? "has" : "have", printable(clipped(compress_node_list(ahead), 400)),
                     day));
   return newest.ns == 0 && ahead.empty() ? std::string() : day;

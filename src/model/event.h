@@ -317,11 +317,12 @@ struct TurnMoved {  // a node's turn in it
 };
 
 using AnyBody = std::variant<RunStarted, SiteDeclared, PolicyApplied, TurnBegan, JobSubmitted, JobStarted, JobProgressed,
-                             JobEnded, JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew, FindingCleared,
-                             OrderEnded, CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved, IncidentClosed, OrderIntended,
-                             OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured, KernelHeard, AgentSaid, GpuIdentified,
-                             NodeDescribed, CablesDeclared, ApprovalAsked, UpgradePhased, TurnMoved, JobAmended, NodeHeld,
-                             PoolsDeclared, FabricSaid, AcceptanceSaid, JobDescribed>;
+                             JobEnded, JobRequeued, JobGone, NodeChanged, GpuSwapped, FindingOpened, FindingGrew,
+                             FindingCleared, OrderEnded, CommandGiven, IncidentOpened, IncidentJoined, IncidentMoved,
+                             IncidentClosed, OrderIntended, OrderRefused, CauseFrozen, PriceAnnounced, RowMeasured,
+                             KernelHeard, AgentSaid, GpuIdentified, NodeDescribed, CablesDeclared, ApprovalAsked,
+                             UpgradePhased, TurnMoved, JobAmended, NodeHeld, PoolsDeclared, FabricSaid, AcceptanceSaid,
+                             JobDescribed>;
 // How one of so many is copied, moved and destroyed is compiled once, in event.cpp: in each file that does so it took seconds.
 struct Body : AnyBody {
   using AnyBody::AnyBody;

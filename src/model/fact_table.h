@@ -52,8 +52,8 @@ class FactTable {
   void put_absent(std::size_t node, std::string_view entity, std::string_view key);
   void put_unreadable(std::size_t node, std::string_view entity, std::string_view key);
   void set_source(std::size_t node, std::string_view source, Time at);
-  // What a whole probe said before of a node is gone where a newer one comes; an older one that comes later is passed over (false),
-  // and the node remembered.
+  // What a whole probe said before of a node is gone where a newer one comes; an older one that comes later is passed over
+  // (false), and the node remembered.
   bool begin_probe(std::size_t node, std::string_view source, Time at);
   const std::vector<std::size_t>& passed_over() const { return passed_over_; }
   // The same for whoever fills thousands of nodes: a column is looked up once, added where it is new, and named by its number.

@@ -185,7 +185,8 @@ check(clean.code == 1 and 'is of an earlier run' in clean.err and len(os.listdir
 
 both = run('fleet', 'emit', 'goss', f'{STATE}/size.jsonl', '-o', f'{STATE}/both')
 both = (both, run('fleet', 'emit', 'cloud-init', f'{STATE}/size.jsonl', '-o', f'{STATE}/both'))
-check([b.code for b in both] == [0, 0] and len(os.listdir(f'{STATE}/both')) == 2, 'those of two tools may lie in one folder', both)
+check([b.code for b in both] == [0, 0] and len(os.listdir(f'{STATE}/both')) == 2,
+      'those of two tools may lie in one folder', both)
 
 # ---- firmware of other hardware
 foreign = write('foreign.jsonl', fleet({'dell': {'node__product': 'PowerEdge XE9680', 'bios__version': '2.1.3'}}, 24))
@@ -200,7 +201,8 @@ site = run('fleet', 'emit', 'ansible', waits, '-o', f'{STATE}/waits')
 runs = {r['path']: r for r in of('group_vars/change_01.yml', 'waits')['muster_running']}
 check(re.search(runs['/sys/module/nvidia/version']['pattern'], '580.95.05') and
       not re.search(runs['/sys/module/nvidia/version']['pattern'], '575.57.08') and
-      re.search(runs['/proc/cmdline']['pattern'], 'a=b iommu=pt quiet') and not re.search(runs['/proc/cmdline']['pattern'], 'x.iommu=pt'),
+      re.search(runs['/proc/cmdline']['pattern'], 'a=b iommu=pt quiet') and
+      not re.search(runs['/proc/cmdline']['pattern'], 'x.iommu=pt'),
       'the site looks at what runs, whenever the files were written', (site, runs))
 asserted = yaml.safe_load(run('fleet', 'emit', 'goss', waits).out)
 check(asserted['file']['/sys/module/nvidia/version']['contents'] == [r'/^580\.95\.05$/'],

@@ -274,7 +274,8 @@ def broken():
     os.symlink('/nowhere', os.path.join(failed, 'd.jsonl'))
     ran = run('fleet', 'inventory', failed)
     holds('an empty file in a folder and a link to nowhere are nodes that are missing',
-          ran.code == 5 and all(f'failed/{x}.jsonl' in ran.err for x in 'bcd') and '3 files of facts were left out' in ran.err, ran)
+          ran.code == 5 and all(f'failed/{x}.jsonl' in ran.err for x in 'bcd') and
+          '3 files of facts were left out' in ran.err, ran)
     ran = run('fleet', 'inventory', os.path.join(failed, 'a.jsonl'), os.path.join(failed, 'b.jsonl'))
     holds('one that is named beside others is an error', ran.code == 2 and 'b.jsonl: nothing is in it' in ran.err, ran)
     closed = write('closed/in/b.jsonl', row.replace('g1', 'g2'))

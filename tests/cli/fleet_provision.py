@@ -41,9 +41,11 @@ check(auto['version'] == 1 and 'install nvidia-open=$v' in auto['user-data']['ru
 check(run('fleet', 'provision', '--cluster', 'h200-1024').code == 2, 'without a folder nothing is written')
 
 # ---- what is declared does not go together
-apart = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/apart', '--declared', write('apart.yaml', 'declare:\n'
+apart = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/apart', '--declared',
+            write('apart.yaml', 'declare:\n'
             '  - facts: {driver.on_disk: "535.129.03", fabricmanager.version: "580.159.04"}\n'))
-check(apart.code == 0 and 'move as one' in apart.err and sorted(os.listdir(f'{STATE}/apart/cloud-init')) == ['base.user-data.yaml'],
+check(apart.code == 0 and 'move as one' in apart.err and
+      sorted(os.listdir(f'{STATE}/apart/cloud-init')) == ['base.user-data.yaml'],
       'a driver is not installed beside another fabric manager', apart)
 old = run('fleet', 'provision', '--cluster', 'h200-1024', '--out', f'{STATE}/old', '--declared', write('old.yaml', 'declare:\n'
           '  - facts: {driver.on_disk: "535.129.03", cuda.toolkit: "13.0"}\n'))
