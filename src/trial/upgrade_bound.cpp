@@ -8,7 +8,7 @@ namespace muster::trial {
 
 Duration drain_bound(DrainBound b) {
   std::vector<char> done(b.free.size(), 0);
-  Duration begin;
+  Duration begin, end;
   if (b.canaries > 0) {
     if (b.first.empty()) {
       for (std::size_t n = 0; n < b.free.size(); ++n) b.first.push_back(n);
@@ -17,6 +17,7 @@ Duration drain_bound(DrainBound b) {
     b.first.resize(std::min(b.first.size(), b.canaries));
     for (const std::size_t n : b.first) {
       done[n] = 1;
+      end = std::max(end, b.free[n] + b.turn);
       begin = std::max(begin, b.free[n] + b.turn + b.watch);
     }
   }
@@ -26,7 +27,6 @@ Duration drain_bound(DrainBound b) {
   }
   std::sort(rest.begin(), rest.end());
   std::priority_queue<Duration, std::vector<Duration>, std::greater<>> back;  // when those who are away are back
-  Duration end = begin;
   for (const Duration free : rest) {
     Duration from = free;
     if (back.size() >= b.at_once) {

@@ -13,11 +13,11 @@ struct DrainBound {
   std::size_t canaries = 0;        // of those, that many have their turn and are watched before anybody else begins
   Duration watch;                  // so long
   std::size_t at_once = 1;         // nodes that may be away at one time
-  Duration turn;                   // a node is away for
+  Duration turn;                   // a node is away for, at least
 };
 
-// Until the last node is back. First come, first served is the best there is, because all turns take as long; and no plan that
-// stops no job and keeps the budget is shorter.
+// Until the last node is back. First come, first served is the best there is where all turns take as long; and no plan that stops
+// no job and keeps the budget is shorter.
 Duration drain_bound(DrainBound b);
 
 }  // namespace muster::trial

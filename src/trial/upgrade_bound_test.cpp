@@ -40,5 +40,12 @@ TEST(DrainBound, NobodyBeginsBeforeTheCanariesHaveBeenWatchedAndThoseFreeFirstAr
   EXPECT_EQ(drain_bound(b), hours(10)) << "the canary is watched until 6, the others are back at 7, but for the busy one";
 }
 
+TEST(DrainBound, WhereAllAreCanariesNobodyWaitsForTheWatch) {
+  DrainBound b = idle(3, 3);
+  b.canaries = 3;
+  b.watch = hours(3);
+  EXPECT_EQ(drain_bound(b), hours(1));
+}
+
 }  // namespace
 }  // namespace muster::trial

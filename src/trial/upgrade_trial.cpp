@@ -70,7 +70,7 @@ class Watch {
     }
     b.watch = spec_.watch;
     b.at_once = decide::away_at_once(s);
-    b.turn = from_seconds(turn_h() * 3600);
+    b.turn = shortest_.value_or(Duration{});
     return drain_bound(std::move(b)).seconds() / 3600;
   }
   double back_h() const { return std::max(Duration{}, last_back_ - began_).seconds() / 3600; }
@@ -116,7 +116,9 @@ class Watch {
     if ((m.stage != TurnStage::watched && m.stage != TurnStage::kept) || m.back) return;
     const auto since = out_since_.find(m.node);
     if (since == out_since_.end()) return;
-    away_ = away_ + (s.mono() - since->second);
+    const Duration took = s.mono() - since->second;
+    away_ = away_ + took;
+    shortest_ = std::min(shortest_.value_or(took), took);
     ++turns_;
     out_since_.erase(since);
     last_back_ = s.mono();
@@ -128,6 +130,7 @@ class Watch {
   std::vector<Duration> free_;
   std::map<NodeId, Time> out_since_;
   Duration away_;
+  std::optional<Duration> shortest_;  // turn
   std::uint32_t turns_ = 0;
 };
 
