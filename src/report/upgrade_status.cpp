@@ -15,11 +15,15 @@
 namespace muster::report {
 namespace {
 
+std::set<std::string> named(const std::string& list) {
+  if (list.empty()) return {};
+  const auto names = expand_node_list(list);
+  return names ? std::set<std::string>(names->begin(), names->end()) : std::set<std::string>{};
+}
+
 // Nodes it is for.
 std::size_t target_count(const State& s) {
-  if (s.upgrade.spec.nodes.empty()) return s.nodes.size();
-  const auto names = expand_node_list(s.upgrade.spec.nodes);
-  return names ? std::set<std::string>(names->begin(), names->end()).size() : 0;
+  return s.upgrade.spec.nodes.empty() ? s.nodes.size() : named(s.upgrade.spec.nodes).size();
 }
 
 // Why a node that is still to be upgraded is left alone for now; empty: its turn comes.
@@ -39,6 +43,23 @@ std::string waits_for(const State& s, NodeId n) {
   return {};
 }
 
+// Whose turn is still to come, in the phase that it is in.
+std::vector<NodeId> to_come(const State& s) {
+  const Upgrade& u = s.upgrade;
+  const bool back = u.phase == UpgradePhase::rolling_back, canary = u.phase == UpgradePhase::canary;
+  if (!back && !canary && u.phase != UpgradePhase::waves) return {};
+  const std::set<std::string> wanted = named(u.spec.nodes), first = canary ? named(u.spec.canary_nodes) : wanted;
+  std::vector<NodeId> out;
+  for (std::uint32_t n = 0; n < s.nodes.size(); ++n) {
+    const auto t = u.turns.find(NodeId{n});
+    const std::string& name = s.site.nodes[n].name;
+    const bool asked = (wanted.empty() || wanted.count(name) != 0) && (first.empty() || first.count(name) != 0);
+    const bool has_it = t != u.turns.end() && t->second.installed && !is_out(t->second.stage);
+    if (back ? has_it : t == u.turns.end() && asked) out.push_back(NodeId{n});
+  }
+  return out;
+}
+
 void waiting(JsonWriter& w, const State& s) {
   constexpr std::size_t kShown = 8;
   const Upgrade& u = s.upgrade;
@@ -52,16 +73,12 @@ void waiting(JsonWriter& w, const State& s) {
     say("all", fmt::format("the next maintenance window, in {}", render_duration(until)));
   if (s.mono() > u.began_mono + u.spec.finish_in)
     say("all", fmt::format("it was to be finished after {}", render_duration(u.spec.finish_in)));
-  std::set<std::string> named;
-  if (const auto names = expand_node_list(u.spec.nodes); names && !u.spec.nodes.empty())
-    named.insert(names->begin(), names->end());
   std::size_t shown = 0;
-  for (std::uint32_t n = 0; n < s.nodes.size() && shown < kShown && u.phase == UpgradePhase::waves; ++n) {
-    if (u.turns.count(NodeId{n}) != 0 || (!named.empty() && named.count(s.site.nodes[n].name) == 0)) continue;
-    const std::string why = waits_for(s, NodeId{n});
+  for (const NodeId n : to_come(s)) {
+    const std::string why = waits_for(s, n);
     if (why.empty()) continue;
-    ++shown;
-    say(s.site.nodes[n].name, why);
+    say(s.site.nodes[n.v].name, why);
+    if (++shown == kShown) break;
   }
   w.end_array();
 }
