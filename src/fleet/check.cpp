@@ -246,6 +246,15 @@ Result<void> check_names(const FleetRule& rule, const ReadRule& read, const Fact
   }
 }
 
+std::string_view first_name(const FactTable& table, const Verdict& v) {
+  std::string_view out;
+  for (const std::uint32_t n : v.nodes) {
+    const std::string& name = table.nodes()[n].name;
+    if (out.empty() || name < out) out = name;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<void> validate_rules(std::span<const FleetRule> rules, const FactBook& book) {
@@ -279,9 +288,12 @@ Verdicts check_rules(const FactTable& table, const FactBook& book, std::span<con
       v.rule = static_cast<std::uint32_t>(r);
       v.severity = severity_of(rule, v, options);
     }
-    std::stable_sort(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
+    std::stable_sort(verdicts.begin(), verdicts.end(), [&](const Verdict& a, const Verdict& b) {
       if (a.status != b.status) return a.status < b.status;
-      return a.nodes.size() > b.nodes.size();
+      if (a.nodes.size() != b.nodes.size()) return a.nodes.size() > b.nodes.size();
+      const auto words = [](const Verdict& v) { return std::tie(v.says, v.found, v.missing, v.parts); };
+      if (words(a) != words(b)) return words(a) < words(b);
+      return first_name(table, a) < first_name(table, b);  // and not who stands first in the file
     });
     for (Verdict& v : verdicts) out.all.push_back(std::move(v));
   }

@@ -31,6 +31,12 @@ check('580.95.05' in bad.out and 'source: NVIDIA/gpu-operator#544' in bad.out, '
 told = json.loads(run('fleet', 'check', f'{STATE}/facts.jsonl', '-o', 'json').out)
 check([f['rule'] for f in told['findings']] == ['C027'] and told['findings'][0]['nodes'] == 'gpu[3-4]',
       'the same as JSON', told)
+odd = fleet(**{f'gpu{n}': {'fabricmanager.version': f'580.{n}'} for n in range(1, 8)})
+with open(odd) as f:
+    rows = f.readlines()
+shown = {run('fleet', 'check', write('turned.jsonl', ''.join(order)), '-o', 'json').out for order in (rows, rows[::-1])}
+check(len(shown) == 1, 'findings of as many nodes stand in an order of their own, whatever that of the facts', shown)
+fleet(gpu3={'fabricmanager.version': '580.95.05'}, gpu4={'fabricmanager.version': '580.95.05'})
 lines = run('fleet', 'check', f'{STATE}/facts.jsonl', '-o', 'jsonl')
 check(json.loads(lines.out)['count'] == 2, 'and a line each', lines)
 table = run('fleet', 'check', f'{STATE}/facts.jsonl', '-o', 'csv')
