@@ -18,7 +18,7 @@ def bench(*args):
     return json.loads(done.stdout)
 
 
-def timed(runs, tries=12):
+def timed(runs, tries=25):
     """The least of several tries of each of `runs`, (p99_max, arguments): what else runs on the machine takes its caches, and
     only ever adds. By turns, since such a neighbour stays for a while."""
     best = [bench(*args) for _, args in runs]
