@@ -73,7 +73,7 @@ int run_fleet_emit(const FleetEmitOptions& o) {
     put(*text);
     return 0;
   }
-  if (auto ok = write_file(o.out, *text); !ok) return say_error(ok.error());
+  if (auto ok = replace_file(o.out, *text); !ok) return say_error(ok.error());
   return 0;
 }
 

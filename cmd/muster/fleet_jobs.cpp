@@ -34,7 +34,8 @@ bool any_of(const std::array<std::string_view, N>& states, std::string_view stat
 
 Result<JobsNow> jobs_of_slurm(const std::string& text, const std::string& file) {
   const auto rows = slurm::parse_jobs_json(text);
-  if (!rows) return fail(rows.error().code, fmt::format("{}: {}", printable(file), rows.error().what), rows.error().next);
+  if (!rows)
+    return fail(Code::bad_input, fmt::format("{} is no whole answer of squeue --json", printable(file)), "write it anew");
   JobsNow out;
   for (const slurm::JobRow& row : *rows) {
     fleet::JobNow job;
@@ -77,6 +78,8 @@ Result<std::vector<JobLine>> read_job_lines(const std::string& text, const std::
 Result<JobsNow> jobs_of_file(const std::string& file, const Site& site) {
   const auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
+  if (trim(*text).empty())
+    return fail(Code::bad_input, fmt::format("{} is empty", printable(file)), "where no job runs, let a line say so: # none");
   if (const std::string_view begin = trim(*text); !begin.empty() && begin.front() == '{') return jobs_of_slurm(*text, file);
   const auto lines = read_job_lines(*text, file);
   if (!lines) return tl::unexpected(lines.error());

@@ -131,6 +131,7 @@ struct FleetUpgradeOptions {
   std::string nodes;            // only these
   std::string rules;
   std::string jobs;  // jobs of now; empty: the running Muster is asked
+  std::string today;  // "2026-11-19", to its end; empty: now
   bool allow_downgrade = false;
   bool start = false;  // hand it to the controller
   bool yes = false;

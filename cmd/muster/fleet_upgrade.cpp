@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <filesystem>
 #include <map>
 
 #include "base/node_list.h"
@@ -13,11 +13,13 @@
 #include "fleet/upgrade_exposure.h"
 #include "fleet/upgrade_plan.h"
 #include "fleet_facts.h"
+#include "fleet_held.h"
 #include "fleet_jobs.h"
 #include "fleet_options.h"
 #include "give.h"
 #include "ingest/fact_book.h"
 #include "ingest/fleet_rules.h"
+#include "ingest/json.h"
 #include "ingest/upgrade_order.h"
 #include "model/policy.h"
 #include "report/units.h"
@@ -45,8 +47,10 @@ Result<fleet::UpgradeAsk> ask_of(const FleetUpgradeOptions& o) {
   }
   ask.canaries = o.spec.canaries;
   ask.allow_downgrade = o.allow_downgrade;
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
-  ask.today = render_utc(Time{now.count()}).substr(0, 10);
+  const auto now = o.today.empty() ? Result<Time>(wall_now()) : end_of_day(o.today);
+  if (!now) return tl::unexpected(now.error());
+  ask.now = *now;
+  ask.today = render_utc(*now).substr(0, 10);
   return ask;
 }
 
@@ -137,6 +141,28 @@ Result<fleet::Exposure> exposure_of(const FleetUpgradeOptions& o, const fleet::U
   return now ? counted(*now, "by the running Muster") : why_not(now.error());
 }
 
+// That nothing is lost by writing the plan there: no file that it is made of, and nothing but an older plan.
+Result<void> check_out(const FleetUpgradeOptions& o) {
+  if (o.out.empty()) return {};
+  std::error_code why;
+  std::vector<std::string> inputs = o.facts.files;
+  for (const std::string& file : {o.cluster, o.rules, o.jobs}) {
+    if (!file.empty()) inputs.push_back(file);
+  }
+  for (const std::string& input : inputs) {
+    if (std::filesystem::equivalent(input, o.out, why))
+      return fail(Code::bad_input, fmt::format("--out {} is what the plan is made of", printable(o.out)), "name another file");
+  }
+  if (!std::filesystem::is_regular_file(o.out, why)) return {};
+  const auto text = read_file(o.out);
+  if (!text) return tl::unexpected(text.error());
+  if (trim(*text).empty()) return {};
+  const auto old = parse_json(*text);
+  if (old && old->find("canary_candidates") != nullptr && old->find("waves") != nullptr) return {};
+  return fail(Code::bad_input, fmt::format("{} is there, and is no plan of an upgrade: it is left as it is", printable(o.out)),
+              "name another file, or remove it");
+}
+
 int not_begun(const fleet::UpgradePlan& plan) {
   if (!plan.refused.empty()) {
     const fleet::PlanWord& w = plan.refused.front();
@@ -180,6 +206,7 @@ int start(const FleetUpgradeOptions& o, const fleet::UpgradePlan& plan, const Up
 }  // namespace
 
 int run_fleet_upgrade(const FleetUpgradeOptions& o) {
+  if (auto ok = check_out(o); !ok) return say_error(ok.error());
   const auto site = load_cluster(o.cluster);
   if (!site) return say_error(site.error());
   const auto plan = plan_of(o, *site);
@@ -190,7 +217,7 @@ int run_fleet_upgrade(const FleetUpgradeOptions& o) {
   if (!exposure) return say_error(exposure.error());
   const std::string json = report::upgrade_plan_json(*plan, spec, *exposure);
   if (!o.out.empty()) {
-    if (auto ok = write_file(o.out, json); !ok) return say_error(ok.error());
+    if (auto ok = replace_file(o.out, json); !ok) return say_error(ok.error());
   }
   put(o.format == report::Format::json ? json : report::upgrade_plan_words(*plan, spec, *exposure));
   if (o.start) return start(o, *plan, spec, *site);

@@ -265,6 +265,7 @@ void Parser::add_fleet_upgrade(CLI::App& fleet) {
   add_fleet_rules(upgrade, u.rules);
   words(upgrade, "--jobs", "FILE", "Jobs of now: what squeue --json prints, or node lists, a job a line [the running Muster]",
         u.jobs, {WordKind::file, {}});
+  words(upgrade, "--today", "DAY", "Judge ages by the end of this day, such as 2026-11-19, instead of by now", u.today, {}, 10);
   flag(upgrade, "--allow-downgrade", u.allow_downgrade, "Also to a version older than what nodes have");
   add_upgrade_spec(upgrade, u.spec);
   words(upgrade, "--out", "FILE", "Write the plan to this file, as JSON", u.out, {WordKind::file, {}});

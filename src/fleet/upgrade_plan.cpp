@@ -9,46 +9,17 @@
 #include "base/node_list.h"
 #include "base/text.h"
 #include "fleet/upgrade_first.h"
+#include "fleet/upgrade_version.h"
 #include "fleet/version.h"
 
 namespace muster::fleet {
 namespace {
 
-constexpr std::size_t kVersionMax = 100;              // bytes; what the controller takes
 constexpr std::string_view kDriverBranches = "C096";  // which branches of the driver there are
 constexpr std::string_view kSlurmOrder = "C077";      // slurmdbd, slurmctld, slurmd
 constexpr std::string_view kSlurmctld = "slurm.slurmctld";
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
-// What the installer is told: a word and nothing else.
-bool is_word(std::string_view version) {
-  const auto plain = [](char c) {
-    return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("._+:~-").find(c) != std::string_view::npos;
-  };
-  return !version.empty() && version.size() <= kVersionMax && std::all_of(version.begin(), version.end(), plain);
-}
-
-// "580.159.04", "570.1"; packagers' additions do not belong to it.
-bool is_driver_version(std::string_view version) {
-  const auto numbers = split(version, '.');
-  return (numbers.size() == 2 || numbers.size() == 3) && std::all_of(numbers.begin(), numbers.end(), [](std::string_view n) {
-           return !n.empty() && n.size() <= 4 && std::all_of(n.begin(), n.end(), digit);
-         });
-}
-
-// Whether it is the same: "2.27.5-1+cuda12.9" is 2.27.5 as somebody packed it. A kernel's own number comes after its dash.
-bool same_version(const UpgradeStep& s, std::string_view has, std::string_view wanted) {
-  if (compare_versions(has, wanted) == 0) return true;
-  if (s.what == "kernel" || s.what == "os") return false;
-  const auto upstream = [](std::string_view v) {
-    if (const auto epoch = v.find(':'); epoch != std::string_view::npos) v.remove_prefix(epoch + 1);
-    return v.substr(0, v.find_first_of("-+~"));
-  };
-  if (upstream(wanted).size() != wanted.size() && upstream(has).size() != has.size()) return false;
-  return compare_versions(upstream(has), upstream(wanted)) == 0;
-}
+constexpr std::string_view kNcclCuda = "nccl.cuda";
+constexpr Duration kFactsMost = days(7);  // as old as they may be, as for a node that joins
 
 // "node[01-04]", as part of a sentence.
 std::string names_of(const std::vector<std::string>& nodes) {
@@ -60,7 +31,7 @@ std::string names_of(const std::vector<std::string>& nodes) {
 std::string nodes_text(std::size_t n) { return fmt::format("{} node{}", n, n == 1 ? "" : "s"); }
 
 bool mentions(std::string_view text, std::string_view fact) {
-  const auto inside = [](char c) { return digit(c) || (c >= 'a' && c <= 'z') || c == '_' || c == '.'; };
+  const auto inside = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || c == '_' || c == '.'; };
   for (std::size_t at = text.find(fact); at != std::string_view::npos; at = text.find(fact, at + 1)) {
     const std::size_t end = at + fact.size();
     if ((at == 0 || !inside(text[at - 1])) && (end == text.size() || !inside(text[end]))) return true;
@@ -87,12 +58,14 @@ class Planner {
   Result<UpgradePlan> plan() {
     if (auto ok = choose_nodes(); !ok) return tl::unexpected(ok.error());
     if (auto ok = choose_parts(); !ok) return tl::unexpected(ok.error());
+    look_at_age();
     sort_nodes();
     put_parts();
     if (plan_.nodes.empty()) return std::move(plan_);
     look_at_directions();
     look_at_domains();
     judge();
+    look_at_nccl();
     note_other_models();
     if (auto ok = choose_first(site_, of_kinds(), ask_.canaries, plan_); !ok) return tl::unexpected(ok.error());
     return std::move(plan_);
@@ -113,6 +86,7 @@ class Planner {
   Result<void> choose_nodes();
   Result<void> check_version(const UpgradeStep& s, const std::string& version) const;
   Result<void> choose_parts();
+  void look_at_age();
   bool known_controllers();
   const UpgradeStep* step(std::string_view what) const;
   const std::string* version_of(std::size_t row, const UpgradeStep& s) const;
@@ -126,6 +100,7 @@ class Planner {
   void look_at_domains();
   void judge();
   void judge_one(const Verdict& v);
+  void look_at_nccl();
   void note_other_models();
   FactTable with_targets() const;
   std::vector<FirstNode> of_kinds() const;
@@ -200,6 +175,37 @@ Result<void> Planner::choose_nodes() {
   return {};
 }
 
+// What nodes had long ago is not what they would be upgraded from.
+void Planner::look_at_age() {
+  if (ask_.now.ns <= 0) return;
+  std::vector<std::string> old, timeless, ahead;
+  Time oldest = kNever;
+  for (const Place& p : looked_at_) {
+    const Time at = table_.nodes()[p.row].at;
+    const std::string& name = site_.nodes[p.node].name;
+    if (at.ns <= 0) {
+      timeless.push_back(name);
+    } else if (at > ask_.now + hours(1)) {
+      ahead.push_back(name);
+    } else if (ask_.now - at > kFactsMost) {
+      old.push_back(name);
+      oldest = std::min(oldest, at);
+    }
+  }
+  const auto tell = [&](std::vector<std::string> nodes, const std::string& what) {
+    if (nodes.empty()) return;
+    PlanWord w;
+    w.says = fmt::format("what {} have now: {}", nodes_text(nodes.size()), what);
+    w.nodes = std::move(nodes);
+    w.next = "read their facts anew: muster fleet inventory";
+    plan_.unknown.push_back(std::move(w));
+  };
+  const double most_days = kFactsMost.seconds() / 86400;
+  tell(std::move(old), fmt::format("their facts are more than {:.0f} days old, the oldest of {}", most_days, render_utc(oldest)));
+  tell(std::move(timeless), "their facts do not say when they were read");
+  tell(std::move(ahead), "their facts are of a time that is not yet");
+}
+
 // Of a part of the node where it has several, the oldest: that one has to be brought to what is wanted.
 const std::string* Planner::version_of(std::size_t row, const UpgradeStep& s) const {
   const std::string* oldest = nullptr;
@@ -227,7 +233,7 @@ Result<void> Planner::check_version(const UpgradeStep& s, const std::string& ver
   if (of_driver && !is_driver_version(version))
     return fail(Code::bad_input, fmt::format("'{}' is no version of {}", printable(version), s.what),
                 "a whole version of the driver, e.g. 580.159.04: a branch alone is none");
-  if (!digit(version.front()))
+  if (!is_digit(version.front()))
     return fail(Code::bad_input, fmt::format("'{}' is no version of {}", printable(version), s.what),
                 fmt::format("it begins with a digit, as the facts have it ({})", s.facts.front()));
   return {};
@@ -518,6 +524,10 @@ FactTable Planner::with_targets() const {
       each(fact, [&](std::size_t row, const std::string& entity) { t.put(row, entity, fact, m.version); });
     for (const std::string& fact : m.step->stale)
       each(fact, [&](std::size_t row, const std::string& entity) { t.put_unreadable(row, entity, fact); });
+    const std::string cuda = m.step->what == "nccl" ? cuda_of(m.version) : "";
+    for (const Place& p : places_) {
+      if (!cuda.empty()) t.put(p.row, "", kNcclCuda, cuda);
+    }
   }
   return t;
 }
@@ -583,6 +593,37 @@ void Planner::judge() {
     // Nodes that a job spans are kept from having several versions: that is what `apart` is for.
     if (rules_[v.rule].kind == RuleKind::job || !about(rules_[v.rule])) continue;
     if (std::any_of(v.nodes.begin(), v.nodes.end(), [&](std::uint32_t n) { return rows_.count(n) != 0; })) judge_one(v);
+  }
+}
+
+// The CUDA that NCCL was built for asks for a driver as that CUDA does (C001, C002), but it comes with jobs too, and NVIDIA says
+// so of toolkits alone: a driver that knows an older one is told of, and somebody has to know.
+void Planner::look_at_nccl() {
+  const auto nccl = std::find_if(chosen_.begin(), chosen_.end(), [](const Move& m) { return m.step->what == "nccl"; });
+  if (nccl == chosen_.end()) return;
+  const std::string cuda = cuda_of(nccl->version);
+  if (cuda.empty()) return;
+  const FactTable then = with_targets();
+  const std::uint64_t wanted = parse_uint(split(cuda, '.').front()).value_or(0);
+  std::map<std::string, std::vector<std::string>> of_driver;
+  for (const Place& p : places_) {
+    const std::string* driver = then.value(p.row, "", "driver.loaded");
+    const std::string* most = then.value(p.row, "", "cuda.driver_max");
+    // A new driver's own word is not there yet: by branch, as C001 and C002 have it.
+    const std::uint64_t branch = driver == nullptr ? 0 : parse_uint(split(*driver, '.').front()).value_or(0);
+    const std::uint64_t knows = most != nullptr ? parse_uint(split(*most, '.').front()).value_or(0)
+                                : branch >= 580 ? 13
+                                : branch >= 525 ? 12
+                                                : 0;
+    if (knows < wanted) of_driver[driver == nullptr ? "not known" : *driver].push_back(site_.nodes[p.node].name);
+  }
+  for (auto& [driver, nodes] : of_driver) {
+    PlanWord w;
+    w.says = fmt::format("whether NCCL {} works on driver {}: it is built for CUDA {}, which that driver is not known to run",
+                         nccl->version, driver, cuda);
+    w.nodes = std::move(nodes);
+    w.next = "upgrade the driver first, or take the NCCL that was built for its CUDA";
+    plan_.unknown.push_back(std::move(w));
   }
 }
 

@@ -18,6 +18,7 @@ struct UpgradeAsk {
   std::vector<std::pair<std::string, std::string>> to;  // "driver", "580.159.04"
   std::vector<std::string> nodes;                       // names; empty: all of the facts
   std::string today;                                    // for ends of life; empty: not known
+  Time now;                                             // utc, for the age of facts; 0: not asked
   std::uint32_t canaries = 0;                           // 0: one in a hundred, three at least, one of each kind
   bool allow_downgrade = false;
 };

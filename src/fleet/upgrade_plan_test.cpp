@@ -82,6 +82,41 @@ TEST_F(Planning, NodesOfTheClusterOfWhichNothingIsKnownAreNamed) {
   EXPECT_TRUE(noted(*p, "2 nodes of the cluster without facts, left out: n[2001-2002]")) << p->notes.front();
 }
 
+TEST_F(Planning, FactsThatAreOldOfTheFutureOrWithoutATimeSayNothingOfNow) {
+  fleet(8, 1, 4);
+  ask.now = Time{1'000 * days(1).ns};
+  for (std::size_t n = 0; n < 8; ++n) table.set_source(n, "test", ask.now - days(6));
+  auto p = plan({{"driver", "580.2"}});
+  ASSERT_TRUE(p) << p.error().what;
+  EXPECT_TRUE(p->unknown.empty());
+  table.set_source(0, "test", ask.now + days(2));
+  ask.now = ask.now + days(2);  // the others are eight days old now
+  p = plan({{"driver", "580.2"}});
+  ASSERT_TRUE(p) << p.error().what;
+  ASSERT_EQ(p->unknown.size(), 1U);
+  EXPECT_EQ(p->unknown[0].nodes.size(), 7U);
+  EXPECT_NE(p->unknown[0].says.find("more than 7 days old"), std::string::npos) << p->unknown[0].says;
+  ask.now = ask.now - days(2);
+  p = plan({{"driver", "580.2"}});
+  ASSERT_EQ(p->unknown.size(), 1U);
+  EXPECT_EQ(p->unknown[0].nodes, std::vector<std::string>{"n1000"});
+  EXPECT_NE(p->unknown[0].says.find("not yet"), std::string::npos) << p->unknown[0].says;
+}
+
+TEST_F(Planning, ANcclBuiltForACudaThatTheDriverIsNotKnownToRunIsUnknown) {
+  fleet(8, 1, 4);
+  for (std::size_t n = 0; n < 8; ++n) table.put(n, "", "nccl.system", "2.26.2-1+cuda12.8");
+  auto p = plan({{"nccl", "2.27.5-1+cuda12.9"}});
+  ASSERT_TRUE(p) << p.error().what;
+  EXPECT_TRUE(p->unknown.empty());
+  p = plan({{"nccl", "2.27.5-1+cuda13.0"}});
+  ASSERT_TRUE(p) << p.error().what;
+  ASSERT_EQ(p->unknown.size(), 1U);
+  EXPECT_NE(p->unknown[0].says.find("built for CUDA 13.0"), std::string::npos) << p->unknown[0].says;
+  for (std::size_t n = 0; n < 8; ++n) table.put(n, "", "cuda.driver_max", "13.0");
+  EXPECT_TRUE(plan({{"nccl", "2.27.5-1+cuda13.0"}})->unknown.empty());
+}
+
 TEST_F(Planning, WhatMovesWithTheDriverIsAddedWhereNodesHaveItAndComesAfterFirmware) {
   fleet(8, 1, 4);
   for (std::size_t n = 0; n < 8; ++n) table.put(n, "", "firmware.bundle", "25.03");

@@ -14,10 +14,10 @@ KIND = {r['key']: None for r in PROBED if not r['of']} | {
 GPU = {r['key']: None for r in PROBED if r['of'] == 'gpu'} | {'gpu.model': 'NVIDIA H100 80GB HBM3'}
 
 
-def line(node, **change):
+def line(node, at=1763546400, **change):
     """`change`: of keys with __ for a dot; None: absent; ...: nobody looked."""
     facts = {**KIND, **{k.replace('__', '.'): v for k, v in change.items()}}
-    return json.dumps({'node': node, 'source': 'test', 'at': 1763546400,
+    return json.dumps({'node': node, 'source': 'test', 'at': at,
                        'facts': {k: v for k, v in facts.items() if v is not ...},
                        'parts': {f'gpu{i}': GPU for i in range(8)}}) + '\n'
 

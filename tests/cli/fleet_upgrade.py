@@ -2,6 +2,7 @@
 """muster fleet upgrade: a plan by the rules, what it refuses, what it does not know; and a demo that carries it out."""
 import json
 import os
+import time
 
 from checks import STATE, check, environment, finish, run
 from fleet_lines import line
@@ -11,14 +12,14 @@ env = environment()
 facts = f'{STATE}/upgrade_facts.jsonl'
 
 
-def write(nodes, **values):
+def write(nodes, at=int(time.time()), **values):
     """Facts of that many nodes of the demo: all alike."""
     with open(facts, 'w') as f:
         for n in range(1, nodes + 1):
             mine = {'node.product': 'DGXH100', 'driver.loaded': '580.105.08', 'libcuda.version': '580.105.08',
                     'driver.on_disk': '580.105.08', 'libnvidia_ml.version': '580.105.08',
                     'fabricmanager.version': '580.105.08', 'libnvidia_nscq.version': None, 'imex.version': None, **values}
-            f.write(line(f'node{n:03d}', **mine))
+            f.write(line(f'node{n:03d}', at=at, **mine))
 
 
 def write_cluster(names):
@@ -133,6 +134,36 @@ check(j['running'] == 1 and j['waiting'] == 2 and j['too_large'] == 1 and 4 <= j
 write_jobs('11: node[001-099]\n')
 ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'nccl=2.28.9', '--jobs', jobs, env=env)
 check(ran.code == 2 and 'jobs.txt:1' in ran.err and 'node009' in ran.err, 'a job on a node of no cluster is refused', ran)
+for text, why in [('', 'is empty'), ('{"jobs": [{"job_id": 2', 'is no whole answer of squeue')]:
+    write_jobs(text)
+    ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'nccl=2.28.9', '--jobs', jobs, env=env)
+    check(ran.code == 2 and 'jobs.txt ' + why in ran.err and 'slurmrestd' not in ran.err, f'jobs.txt {why}', ran)
+write_jobs('# none\n')
+check(plan('--to', 'nccl=2.28.9', '--jobs', jobs)['jobs']['running'] == 0, 'a line says that no job runs')
+
+# What nodes had long ago is not what they have.
+for age, why in [(8 * 86400, 'more than 7 days old'), (-2 * 86400, 'of a time that is not yet'), (None, 'do not say when')]:
+    write(8, at=None if age is None else int(time.time()) - age)
+    p = plan('--to', 'driver=580.159.04', expected=6)
+    check(any(why in u['says'] and u['nodes'] == 'node[001-008]' for u in p['unknown']), f'facts: {why}', p)
+    ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--start', '--yes', env=env)
+    check(ran.code == 7, f'facts {why}: nothing is begun', ran)
+write(8, at=1763546400)
+plan('--to', 'driver=580.159.04', '--today', '2025-11-20')
+write(8)
+
+# What is there is not lost by writing the plan.
+mine = f'{STATE}/mine.txt'
+with open(mine, 'w') as f:
+    f.write('mine')
+for file in [facts, cluster, jobs, mine]:
+    with open(file) as f:
+        was = f.read()
+    ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'nccl=2.28.9', '--jobs', jobs, '--out', file, env=env)
+    with open(file) as f:
+        check(ran.code == 2 and file in ran.err and f.read() == was, 'no plan is written over it', ran)
+for _ in range(2):
+    plan('--to', 'nccl=2.28.9', '--out', f'{STATE}/older.json')  # over an older plan it is
 write(8, **{'imex.version': '580.105.08'})
 p = plan('--to', 'driver=580.159.04')
 check([x['rule'] for x in p['apart']] == ['C034'] and p['upgrade']['apart_within'] == 'domain',
@@ -140,7 +171,7 @@ check([x['rule'] for x in p['apart']] == ['C034'] and p['upgrade']['apart_within
 
 with open(facts, 'w') as f:
     for n in range(1, 9):
-        f.write(json.dumps({'node': f'node{n:03d}', 'facts': {'driver.loaded': '580.105.08'}}) + '\n')
+        f.write(json.dumps({'node': f'node{n:03d}', 'at': int(time.time()), 'facts': {'driver.loaded': '580.105.08'}}) + '\n')
 p = plan('--to', 'driver=580.159.04', expected=6)
 check(any('fabricmanager' in x['says'] for x in p['unknown']), 'what nobody looked at is said to be unknown', p)
 ran = run('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--start', '--yes', env=env)
@@ -158,8 +189,8 @@ try:
     names = [x['name'] for x in listed]
     with open(facts, 'w') as f:
         for name in names:
-            f.write(line(name, driver__loaded='580.105.08', driver__on_disk='580.105.08', libcuda__version='580.105.08',
-                         libnvidia_ml__version='580.105.08', fabricmanager__version='580.105.08'))
+            f.write(line(name, at=int(time.time()), driver__loaded='580.105.08', driver__on_disk='580.105.08',
+                         libcuda__version='580.105.08', libnvidia_ml__version='580.105.08', fabricmanager__version='580.105.08'))
     write_cluster(names)
     begin = ('fleet', 'upgrade', facts, '--cluster', cluster, '--to', 'driver=580.159.04', '--start', '--yes', '--state', state)
     ran = run(*begin, env=env)
