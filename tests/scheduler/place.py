@@ -18,19 +18,39 @@ def bench(*args):
     return json.loads(done.stdout)
 
 
-def timed(runs, tries=25):
+# The median decision of first-fit, in us of thread CPU, on the machines for which the limits are promised. On a slower one, or
+# one whose caches others use, the limits grow as much as first-fit takes longer in the same run; they never shrink.
+FIRST_FIT_P50_US = 0.54
+
+
+def limit_of(r, p99_max):
+    return p99_max * max(1, r.get('first_fit_p50_us', 0) / FIRST_FIT_P50_US)
+
+
+def beside_first_fit(args):
+    r = bench(*args, '--peer')
+    r['first_fit_p50_us'] = next(b['p50_us'] for b in r['beside'] if b['name'] == 'first-fit')
+    return r
+
+
+def timed(runs, tries=12):
     """The least of several tries of each of `runs`, (p99_max, arguments): what else runs on the machine takes its caches, and
-    only ever adds. By turns, since such a neighbour stays for a while."""
+    only ever adds. By turns, since such a neighbour stays for a while; in the end beside first-fit."""
     best = [bench(*args) for _, args in runs]
-    for _ in range(tries - 1):
+    for t in range(1, tries):
         for k, (p99_max, args) in enumerate(runs):
-            if best[k]['p99_us'] > p99_max:
-                best[k] = min(best[k], bench(*args), key=lambda r: r['p99_us'])
+            if best[k]['p99_us'] > limit_of(best[k], p99_max):
+                r = beside_first_fit(args) if t >= tries // 2 else bench(*args)
+                best[k] = min(best[k], r, key=lambda r: r['p99_us'] / limit_of(r, p99_max))
     return best
 
 
 def times(r, p99_max, what):
-    check(r['p99_us'] <= p99_max, f"{what}: p50 {r['p50_us']:.2f}, p99 {r['p99_us']:.2f} us of thread CPU, at most {p99_max}")
+    limit, beside = limit_of(r, p99_max), ''
+    if 'first_fit_p50_us' in r:
+        beside = f", as first-fit takes {r['first_fit_p50_us']:.2f} where {FIRST_FIT_P50_US} is usual"
+    check(r['p99_us'] <= limit,
+          f"{what}: p50 {r['p50_us']:.2f}, p99 {r['p99_us']:.2f} us of thread CPU, at most {limit:.1f}{beside}")
     check(r['max_us'] <= 1000, f"{what}: longest decision {r['max_us']:.0f} us, at most 1000")
 
 
