@@ -229,6 +229,7 @@ def lies(rows):
 
 got, parts, said = join(FLEET + line('gpu0099'), recording(lies))
 check(got.code == 6 and ('acceptance', 'unfit') in parts and 'SM 17' in got.out, 'a GPU that computes wrongly is not fit', got)
+GOOD = recording()
 check(run('fleet', 'provision', 'join', 'gpu0100', f'{STATE}/join.jsonl').code == 3, 'a node of which nobody told is not found')
 
 # ---- a kind that does not agree
