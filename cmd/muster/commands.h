@@ -19,6 +19,7 @@ int run_twin_serve(const TwinServeOptions& options);
 
 int run_replay_jobs(const ReplayJobsOptions& options);
 int run_bench_place(const BenchPlaceOptions& options);
+int run_bench_account(const BenchAccountOptions& options);
 int run_bench_openb(const BenchOpenbOptions& options);
 int run_bench_llama3(const BenchLlama3Options& options);
 int run_upgrade(const UpgradeOptions& options);
@@ -42,6 +43,7 @@ int run_accept_report(const AcceptReportOptions& options);
 int run_accept_compare(const AcceptCompareOptions& options);
 int run_bench_accept(const BenchAcceptOptions& options);
 int run_design_fabric(const DesignFabricOptions& options);
+int run_cost(const CostCommand& options);
 int run_design_cluster(const DesignClusterOptions& options);
 int run_predict_fabric(const PredictFabricOptions& options);
 int run_predict_congestion(const PredictCongestionOptions& options);
@@ -60,9 +62,14 @@ int run_twin_inject(const TwinInjectOptions& options);
 int run_pause(const PauseOptions& options);
 int run_top(const TopOptions& options);
 int run_goodput(const GoodputOptions& options);
+int run_account(const AccountOptions& options);          // of files; without any, the next one
+int run_account_charge(const AccountChargeOptions& options);
+int run_account_quota(const AccountQuotaOptions& options);
+int run_account_journal(const AccountOptions& options);  // of a journal, or of a running Muster
 int run_timeline(const TimelineOptions& options);
 int run_audit(const AuditOptions& options);
 int run_report(const ReportOptions& options);
+int run_report_month(const MonthOptions& options);
 int run_whatif(const WhatIfOptions& options);
 int run_resume(const ResumeOptions& options);
 int run_get(const GetOptions& options);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 
+#include "account_tool.h"
 #include "adapters/http/server.h"
 #include "adapters/intake/intake.h"
 #include "address.h"
@@ -56,6 +57,7 @@ struct Faces {
   IncidentReportTool incident_report;
   ShadowReportTool shadow_report;
   GoodputTool goodput;
+  AccountTool account;
   TimelineTool timeline;
   JobStepsTool job_steps;
   JobRanksTool job_ranks;
@@ -79,6 +81,7 @@ struct Faces {
         incident_report(o.journal),
         shadow_report(o.journal),
         goodput(o.journal, &console),
+        account(o.journal, &console),
         timeline(o.journal),
         job_steps(console, past, timeline),
         job_ranks(console, past),
@@ -106,6 +109,7 @@ struct Faces {
     tools["incident_report"] = &incident_report;
     tools["shadow_report"] = &shadow_report;
     tools["goodput"] = &goodput;
+    tools["account"] = &account;
     tools["timeline"] = &timeline;
     tools["job_steps"] = &job_steps;
     tools["job_ranks"] = &job_ranks;

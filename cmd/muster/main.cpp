@@ -23,9 +23,15 @@ struct Dispatch {
   int operator()(const ResumeOptions& o) const { return run_resume(o); }
   int operator()(const TopOptions& o) const { return run_top(o); }
   int operator()(const GoodputOptions& o) const { return run_goodput(o); }
+  int operator()(const AccountOptions& o) const { return run_account(o); }
+  int operator()(const AccountChargeOptions& o) const { return run_account_charge(o); }
+  int operator()(const AccountQuotaOptions& o) const { return run_account_quota(o); }
+  int operator()(const EnergyCommand& o) const { return run_energy(o); }
+  int operator()(const CapacityCommand& o) const { return run_capacity(o); }
   int operator()(const TimelineOptions& o) const { return run_timeline(o); }
   int operator()(const AuditOptions& o) const { return run_audit(o); }
   int operator()(const ReportOptions& o) const { return run_report(o); }
+  int operator()(const MonthOptions& o) const { return run_report_month(o); }
   int operator()(const WhatIfOptions& o) const { return run_whatif(o); }
   int operator()(const GetOptions& o) const { return run_get(o); }
   int operator()(const DescribeOptions& o) const { return run_describe(o); }
@@ -44,6 +50,7 @@ struct Dispatch {
   int operator()(const ReplayJobsOptions& o) const { return run_replay_jobs(o); }
   int operator()(const BenchPlaceOptions& o) const { return run_bench_place(o); }
   int operator()(const BenchOpenbOptions& o) const { return run_bench_openb(o); }
+  int operator()(const BenchAccountOptions& o) const { return run_bench_account(o); }
   int operator()(const CalibrateGpuOptions& o) const { return run_calibrate_gpu(o); }
   int operator()(const BenchKernelsOptions& o) const { return run_bench_kernels(o); }
   int operator()(const BenchClaimsOptions& o) const { return run_bench_claims(o); }
@@ -63,6 +70,7 @@ struct Dispatch {
   int operator()(const AcceptCompareOptions& o) const { return run_accept_compare(o); }
   int operator()(const BenchAcceptOptions& o) const { return run_bench_accept(o); }
   int operator()(const DesignFabricOptions& o) const { return run_design_fabric(o); }
+  int operator()(const CostCommand& o) const { return run_cost(o); }
   int operator()(const DesignClusterOptions& o) const { return run_design_cluster(o); }
   int operator()(const PredictFabricOptions& o) const { return run_predict_fabric(o); }
   int operator()(const PredictCongestionOptions& o) const { return run_predict_congestion(o); }

@@ -9,14 +9,20 @@
 #include <vector>
 
 #include "accept_options.h"
+#include "account_options.h"
 #include "base/result.h"
+#include "charge_options.h"
+#include "capacity_options.h"
 #include "collective_options.h"
+#include "cost_options.h"
 #include "design/cluster.h"
+#include "energy_options.h"
 #include "connection.h"
 #include "fabric_options.h"
 #include "fleet_options.h"
 #include "model/collective.h"
 #include "model/upgrade.h"
+#include "month_options.h"
 #include "options_tune_doctor.h"
 #include "report/format.h"
 #include "report/plan_report.h"
@@ -586,12 +592,16 @@ struct ShowText {
 };
 
 using Command =
-    std::variant<ShowText, WhatIfOptions, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions, DoctorOptions,
-                 FleetCommand, PauseOptions, ResumeOptions, TopOptions, GoodputOptions, TimelineOptions, AuditOptions,
-                 ReportOptions, GetOptions,
+    std::variant<ShowText, CapacityCommand, WhatIfOptions, DiagnoseOptions, DemoOptions, UpOptions, AgentOptions, CheckOptions,
+                 DoctorOptions,
+                 FleetCommand, PauseOptions, ResumeOptions, TopOptions, GoodputOptions, EnergyCommand, TimelineOptions,
+                 AuditOptions, AccountOptions, AccountChargeOptions, AccountQuotaOptions, CostCommand, ReportOptions,
+                 MonthOptions, GetOptions,
                  DescribeOptions, ExplainOptions, IncidentOptions, DrainOptions, SubmitOptions, CancelOptions, LoginOptions,
                  TwinRunOptions, TwinCompareOptions, TwinReplayOptions, TwinSoakOptions, TwinServeOptions, TwinInjectOptions,
-                 ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchPriceOptions, BenchHeatOptions, BenchIngestOptions,
+                 ReplayJobsOptions, BenchPlaceOptions, BenchOpenbOptions, BenchAccountOptions, BenchPriceOptions,
+                 BenchHeatOptions,
+                 BenchIngestOptions,
                  BenchDetectOptions, BenchLlama3Options, BenchUpgradeOptions, BenchKernelsOptions, CalibrateGpuOptions,
                  BenchAccuracyOptions, BenchClaimsOptions, PlanOptions, PlanPredictOptions, CalibrateRunsOptions,
                  FabricDesignOptions, FabricTopologyOptions, FabricValidateOptions, FabricWatchOptions, TuneDoctorOptions,

@@ -77,6 +77,7 @@ class Parser {
     add_plan();
     add_fabric();
     add_fabric_group();
+    add_cost();
     add_up();
     add_agent();
     add_check();
@@ -89,6 +90,9 @@ class Parser {
     add_describe();
     add_top();
     add_goodput();
+    add_account();
+    add_energy();
+    add_capacity();
     add_timeline();
     add_audit();
     add_report();
@@ -262,6 +266,11 @@ class Parser {
     sub->callback([this, &options] { command_ = FleetCommand(options); });
   }
 
+  template <class T>
+  void capacity_chosen(CLI::App* sub, T& options) {
+    sub->callback([this, &options] { command_ = CapacityCommand(options); });
+  }
+
   void add_demo();
   void add_twin();
   void add_twin_compare(CLI::App& twin);
@@ -271,6 +280,7 @@ class Parser {
   void add_bench();
   void add_bench_place(CLI::App& bench);
   void add_bench_openb(CLI::App& bench);
+  void add_bench_account(CLI::App& bench);
   void add_bench_energy(CLI::App& bench);
   void add_bench_ingest(CLI::App& bench);
   void add_bench_detect(CLI::App& bench);
@@ -287,6 +297,13 @@ class Parser {
   void add_fabric_watch(CLI::App& fabric);
   void add_live_fabric(CLI::App* sub, LiveFabric& live, const Words& instead_of);
   void add_design_cluster(CLI::App& design);
+  void add_cost();
+  void add_cost_site(CLI::App* sub, SiteChoice& site);
+  void add_cost_draws(CLI::App* sub, std::uint64_t& seed, std::uint32_t& draws);
+  void add_cost_list(CLI::App* sub, CatalogueAsk& ask);
+  void add_cost_import(CLI::App& cost);
+  void add_cost_compare(CLI::App& cost);
+  void add_cost_burst(CLI::App& cost);
   void add_diagnose();
   void add_tune();
   void add_accept();
@@ -330,9 +347,28 @@ class Parser {
   void add_describe();
   void add_top();
   void add_goodput();
+  void add_account();
+  void add_account_files(CLI::App* sub, AccountFiles& files);
+  void add_account_charge(CLI::App& account);
+  void add_account_quota(CLI::App& account);
+  void add_energy();
+  void add_energy_sources(CLI::App* sub, EnergyOptions& options);
+  void add_energy_rates(CLI::App* sub, EnergyOptions& options);
+  void add_energy_assumed(CLI::App* sub, EnergyOptions& options);
+  void add_energy_cap(CLI::App& energy);
+  void add_energy_hours(CLI::App& energy);
+  void add_energy_record(CLI::App& energy);
+  void add_capacity();
+  void add_capacity_limits(CLI::App* sub, CapacityLimits& limits);
+  void add_capacity_forecast(CLI::App& capacity);
+  void add_capacity_replay(CLI::App& capacity);
+  void add_capacity_procure(CLI::App& capacity);
+  void add_bench_capacity(CLI::App& bench);
   void add_timeline();
   void add_audit();
   void add_report();
+  void add_report_month(CLI::App& report);
+  void add_month_money(CLI::App* sub, MonthOptions& options);
   void add_whatif();
   void add_explain();
   void add_start_sources(CLI::App* sub);
@@ -381,9 +417,25 @@ class Parser {
   DescribeOptions describe_;
   TopOptions top_;
   GoodputOptions goodput_;
+  AccountOptions account_;
+  AccountChargeOptions account_charge_;
+  AccountQuotaOptions account_quota_;
+  struct {
+    EnergyOptions report;
+    EnergyCapOptions cap;
+    EnergyHoursOptions hours;
+    EnergyRecordOptions record;
+  } energy_;
+  struct {
+    CapacityForecastOptions forecast;
+    CapacityReplayOptions replay;
+    CapacityProcureOptions procure;
+    BenchCapacityOptions bench;
+  } capacity_;
   TimelineOptions timeline_;
   AuditOptions audit_;
   ReportOptions report_;
+  MonthOptions report_month_;
   WhatIfOptions whatif_;
   ExplainOptions explain_;
   IncidentOptions incident_;
@@ -400,6 +452,7 @@ class Parser {
   ReplayJobsOptions replay_jobs_;
   BenchPlaceOptions bench_place_;
   BenchOpenbOptions bench_openb_;
+  BenchAccountOptions bench_account_;
   BenchPriceOptions bench_price_;
   BenchHeatOptions bench_heat_;
   BenchIngestOptions bench_ingest_;
@@ -414,6 +467,12 @@ class Parser {
   PlanPredictOptions plan_predict_;
   CalibrateRunsOptions calibrate_runs_;
   DiagnoseOptions diagnose_;
+  struct {
+    CostOptions table;
+    CostImportOptions import;
+    CostCompareOptions compare;
+    CostBurstOptions burst;
+  } cost_;
   DesignFabricOptions design_fabric_;
   FabricDesignOptions fabric_design_;
   FabricTopologyOptions fabric_topology_;

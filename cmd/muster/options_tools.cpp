@@ -198,6 +198,7 @@ void Parser::add_bench() {
       command(app_, "bench", "Measure the scheduler (speed, packing, energy, heat), recovery, the intake and predictions", kTry);
   add_bench_place(*bench);
   add_bench_openb(*bench);
+  add_bench_account(*bench);
   add_bench_energy(*bench);
   add_bench_ingest(*bench);
   add_bench_detect(*bench);
@@ -206,6 +207,7 @@ void Parser::add_bench() {
   add_bench_accuracy(*bench);
   add_bench_accept(*bench);
   add_bench_fleet(*bench);
+  add_bench_capacity(*bench);
 }
 
 void Parser::add_bench_place(CLI::App& bench) {

@@ -10,6 +10,7 @@
 #include "ingest/json.h"
 #include "progress.h"
 #include "report/document.h"
+#include "report/sections.h"
 #include "report/units.h"
 #include "say.h"
 #include "week_tool.h"
@@ -41,15 +42,8 @@ Result<report::Weekly> from_file(const ReportOptions& o, const std::function<voi
   return gather_weekly(o, ask, "", progress);
 }
 
-// The cluster's name is anybody's: only what is harmless in the name of a file is left of it.
 std::string usual_name(const report::Weekly& w) {
-  std::string cluster;
-  for (const char c : w.cluster) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-    cluster += plain ? c : '_';
-  }
-  return fmt::format("muster-report-{}-{}.html", cluster.substr(0, 80), render_utc(w.all.to).substr(0, 10));
+  return fmt::format("muster-report-{}-{}.html", report::file_word(w.cluster), render_utc(w.all.to).substr(0, 10));
 }
 
 std::string rendered(const report::Weekly& w, ReportFormat format) {

@@ -31,6 +31,16 @@ constexpr std::array kGoodput = {
     ToolField{"most", Kind::text, "a class of GPU-hours: rows with most of it come first; left out: with most waste"},
     ToolField{"job", Kind::text, "of this job alone"},
 };
+constexpr std::array kAccount = {
+    kFrom,
+    kTo,
+    ToolField{"since_s", Kind::number, "instead of from: so many seconds back from the end"},
+    ToolField{"by", Kind::text, "account, partition, user, gpu_type, job, day or fault"},
+    ToolField{"price", Kind::number, "of a GPU-hour, for times in which the policy names none"},
+    ToolField{"cost_per_year", Kind::number, "instead of price: what all of it costs in a year of 365 days"},
+    ToolField{"currency", Kind::text, "of that money"},
+    ToolField{"target_pct", Kind::number, "efficiency to reach; left out: 94"},
+};
 constexpr std::array kTimeline = {
     ToolField{"from", Kind::time, "its begin, in UTC; left out: six hours before the end"},
     kTo,
@@ -121,6 +131,7 @@ struct Named {
   bool open = false;  // takes more than is listed, and checks that itself
 };
 const std::array kSheets = {
+    Named{"account", {"GPU-hours from installed to useful with their cost, by account, user, day or fault", kAccount}},
     Named{"audit", {"who did what and what came of it, newest first, and whether the record is whole", kAudit}},
     Named{"design", {"clusters to buy for a need, by what they cost and how fast they are", kDesign}},
     Named{"diagnose_job", {"what is held against a job, and which profiles to take", kOneJob}},

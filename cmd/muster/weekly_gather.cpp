@@ -63,13 +63,9 @@ class Questions {
   std::size_t all_, done_ = 0;
 };
 
-// Runs of `muster twin run` say by their name that no cluster stands behind them.
-bool is_twin(const Value& audit) {
-  const Value* chain = audit.find("chain");
-  return chain != nullptr && report::text_of(*chain, "journal") == kTwinJournalId;
-}
-
 }  // namespace
+
+bool is_twin(const Value& chain) { return report::text_of(chain, "journal") == kTwinJournalId; }
 
 std::vector<Cut> cut_stretch(Time from, Time to) {
   const Duration all = to - from;
@@ -120,7 +116,8 @@ Result<report::Weekly> gather_weekly(const ReportOptions& o, const AskTool& ask,
   }
   if (auto r = fill("audit", {}, {}, a.audit); !r) return tl::unexpected(r.error());
   if (a.simulation.empty()) a.simulation = report::text_of(a.audit, "simulation");
-  if (a.simulation.empty() && is_twin(a.audit)) a.simulation = "a run of the twin";
+  const Value* chain = a.audit.find("chain");
+  if (a.simulation.empty() && chain != nullptr && is_twin(*chain)) a.simulation = "a run of the twin";
   return report::weekly_of(a);
 }
 

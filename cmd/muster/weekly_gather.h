@@ -17,6 +17,9 @@ using AskTool = std::function<Result<Value>(const std::string& tool, const std::
 Result<report::Weekly> gather_weekly(const ReportOptions& options, const AskTool& ask, const std::string& simulation,
                                      const std::function<void(double)>& progress);
 
+// Of an audit's chain: runs of `muster twin run` say by their name that no cluster stands behind them.
+bool is_twin(const Value& chain);
+
 // The stretch from `from` to `to` in pieces that a person reads as days, hours or weeks, the last ones whole.
 struct Cut {
   Time from, to;

@@ -14,8 +14,9 @@ namespace muster::cmd {
 namespace {
 
 // Fixed, so that the same policy has the same hash whenever it is loaded.
-constexpr std::int64_t kFrom_s = 1'735'689'600;   // 2025-01-01
-constexpr std::int64_t kUntil_s = 2'208'988'800;  // 2040-01-01
+constexpr std::int64_t kFrom_s = 1'735'689'600;     // 2025-01-01
+constexpr std::int64_t kUntil_s = 2'208'988'800;    // 2040-01-01
+constexpr std::int64_t kLongAgo_s = 1'104'537'600;  // 2005-01-01
 constexpr std::int64_t kHour_s = 3600;
 
 std::int32_t offset_at(std::int64_t utc_s) {
@@ -26,13 +27,13 @@ std::int32_t offset_at(std::int64_t utc_s) {
 }
 
 // The C library reads the zone and its rules; it knows one zone at a time, so this is done before any thread runs.
-std::vector<std::pair<Time, std::int32_t>> changes_of(const std::string& zone) {
+std::vector<std::pair<Time, std::int32_t>> changes_of(const std::string& zone, std::int64_t from_s) {
   const char* own = std::getenv("TZ");
   const std::optional<std::string> before = own != nullptr ? std::optional<std::string>(own) : std::nullopt;
   ::setenv("TZ", (":" + zone).c_str(), 1);
   ::tzset();
-  std::vector<std::pair<Time, std::int32_t>> out = {{Time{0}, offset_at(kFrom_s)}};
-  for (std::int64_t s = kFrom_s; s < kUntil_s; s += kHour_s) {
+  std::vector<std::pair<Time, std::int32_t>> out = {{Time{0}, offset_at(from_s)}};
+  for (std::int64_t s = from_s; s < kUntil_s; s += kHour_s) {
     if (offset_at(s + kHour_s) == out.back().second) continue;
     std::int64_t change = s;
     while (offset_at(change) == out.back().second) change += 60;
@@ -57,21 +58,35 @@ std::string line_of(const std::string& zone, std::string_view text) {
   return "";
 }
 
+// Of the system's own database.
+bool is_known(const std::string& zone) {
+  const bool plain = !zone.empty() && zone.front() != '/' && zone.find("..") == std::string::npos;
+  std::ifstream there("/usr/share/zoneinfo/" + zone, std::ios::binary);
+  char magic[4] = {};
+  return plain && there.read(magic, sizeof magic) && std::string_view(magic, 4) == "TZif";
+}
+
+constexpr const char* kGive = "give an IANA name like Europe/Berlin, or UTC; zones come with the package tzdata";
+
 }  // namespace
+
+Result<std::vector<std::pair<Time, std::int32_t>>> zone_offsets(const std::string& flag, const std::string& zone) {
+  if (zone == "UTC") return std::vector<std::pair<Time, std::int32_t>>{};
+  if (!is_known(zone))
+    return fail(Code::bad_input, fmt::format("{}: the system knows no time zone {}", flag, quoted(zone)), kGive);
+  return changes_of(zone, kLongAgo_s);
+}
 
 Result<void> resolve_zones(Policy& policy, const std::string& file, std::string_view text) {
   for (Window& w : policy.windows) {
     if (w.zone == "UTC" || !w.offsets.empty()) continue;
-    const bool plain = !w.zone.empty() && w.zone.front() != '/' && w.zone.find("..") == std::string::npos;
-    std::ifstream there("/usr/share/zoneinfo/" + w.zone, std::ios::binary);
-    char magic[4] = {};
-    if (!plain || !there.read(magic, sizeof magic) || std::string_view(magic, 4) != "TZif") {
-      return fail(Code::bad_input,
-                  fmt::format("{}{}: windows[].zone: the system knows no time zone {}", file, line_of(w.zone, text),
-                              quoted(w.zone)),
-                  "give an IANA name like Europe/Berlin, or UTC; zones come with the package tzdata");
+    if (!is_known(w.zone)) {
+      return fail(
+          Code::bad_input,
+          fmt::format("{}{}: windows[].zone: the system knows no time zone {}", file, line_of(w.zone, text), quoted(w.zone)),
+          kGive);
     }
-    w.offsets = changes_of(w.zone);
+    w.offsets = changes_of(w.zone, kFrom_s);
   }
   return {};
 }

@@ -151,16 +151,29 @@ std::uint64_t add(JobSums& sums, const State& s, const Entry& x, Cause cause) {
   return losses;
 }
 
+void add_vain(std::map<Cause, VainSum>& to, Cause cause, const VainSum& more, std::int64_t times) {
+  VainSum& x = to[cause];
+  x.amount += times * more.amount;
+  x.starts += static_cast<std::uint64_t>(times) * more.starts;
+  if (x == VainSum{}) to.erase(cause);
+}
+
 // Puts a loss that is booked down to something else. No class, job or owner has more or less by it.
 void put_down_anew(JobSums& sums, const Moved& m) {
   const std::size_t w = index(Waste::lost_restart);
-  CauseSum& from = sums.causes[m.from];
-  from.amount[w] -= m.amount;
-  from.losses -= m.losses;
-  if (from.amount == Classes{}) sums.causes.erase(m.from);
-  CauseSum& to = sums.causes[m.to];
-  to.amount[w] += m.amount;
-  to.losses += m.losses;
+  if (m.amount != 0 || m.losses != 0) {
+    CauseSum& from = sums.causes[m.from];
+    from.amount[w] -= m.amount;
+    from.losses -= m.losses;
+    if (from.amount == Classes{}) sums.causes.erase(m.from);
+    CauseSum& to = sums.causes[m.to];
+    to.amount[w] += m.amount;
+    to.losses += m.losses;
+  }
+  if (m.vain != VainSum{}) {
+    add_vain(sums.vain, m.from, m.vain, -1);
+    add_vain(sums.vain, m.to, m.vain, 1);
+  }
   const auto j = sums.live.find(m.job);
   if (j == sums.live.end()) return;
   const auto losses = static_cast<std::int64_t>(m.losses);
@@ -236,8 +249,14 @@ void JobBooks::take(const Event& e, const State& s) {
     if (const auto it = sums_.live.find(b->job); it != sums_.live.end()) it->second.who = who_is(s, b->job);
   }
   std::vector<NodeId> turned;
+  std::int64_t started = 0;  // of the attempt that is settled, since its last checkpoint
   keep(accounts_, e, s, [&](const Entry& x) {
-    if (x.waste == Waste::lost_restart) return book_loss(e, s, x);
+    if (x.waste == Waste::lost_restart) {
+      book_loss(e, s, x, started);
+      started = 0;
+      return;
+    }
+    if (x.waste == Waste::starting) started += x.amount;
     if (!x.node.some()) {
       add(sums_, s, x, of_job(x.waste));
       return;
@@ -254,13 +273,16 @@ void JobBooks::take(const Event& e, const State& s) {
   if (sums_.live.size() >= sweep_at_) put_away(s);
 }
 
-void JobBooks::book_loss(const Event& e, const State& s, const Entry& x) {
+void JobBooks::book_loss(const Event& e, const State& s, const Entry& x, std::int64_t started) {
   const Cause cause = of_loss(s, e, x.job);
   const std::uint64_t losses = add(sums_, s, x, cause);
   const Job* j = find_job(s, x.job);
   const Cause by_node{Why::attempt, static_cast<std::uint8_t>(JobEnd::node_failed)};
-  if (x.amount == 0 || j == nullptr || cause != by_node) return;
-  unexplained_.push_back({{x.job, s.seq, cause, {}, x.amount, losses}, e.utc, j->nodes});
+  const bool over = std::holds_alternative<JobEnded>(e.body) || std::holds_alternative<JobGone>(e.body);
+  const VainSum vain = over && started > 0 ? VainSum{started, 1} : VainSum{};
+  if (vain != VainSum{}) add_vain(sums_.vain, cause, vain, 1);
+  if ((x.amount == 0 && vain == VainSum{}) || j == nullptr || cause != by_node) return;
+  unexplained_.push_back({{x.job, s.seq, cause, {}, x.amount, losses, vain}, e.utc, j->nodes});
   if (unexplained_.size() > kUnexplainedMax) unexplained_.pop_front();
 }
 
@@ -500,6 +522,8 @@ Stretch difference(const JobSums& earlier, const JobSums& to) {
     c.amount += x.amount;
     c.losses += x.losses;
   }
+  for (const auto& [cause, x] : from.vain) add_vain(out.vain, by_final_name(to, cause), x, -1);
+  for (const auto& [cause, x] : to.vain) add_vain(out.vain, by_final_name(to, cause), x, 1);
   for (const auto& [owner, x] : from.owners) out.owners[owner].amount = Classes{} - x;
   for (const auto& [owner, x] : to.owners) out.owners[owner].amount += x;
   const auto nothing = [](const auto& x) { return x.second.amount == Classes{}; };

@@ -52,6 +52,13 @@ struct CauseSum {
   Classes amount{};
   std::uint64_t losses = 0;  // attempts that lost steps to it
 };
+// Starts in vain: of attempts that a cause ended before their first checkpoint. They are of the class starting, and put down to
+// that in the causes, for every job must start once.
+struct VainSum {
+  std::int64_t amount = 0;
+  std::uint64_t starts = 0;
+  bool operator==(const VainSum&) const = default;
+};
 
 struct JobWho {  // untrusted texts
   std::string name;
@@ -98,6 +105,7 @@ struct Moved {
   Cause from, to;
   std::int64_t amount = 0;
   std::uint64_t losses = 0;
+  VainSum vain;
 };
 
 // How the books stand at a moment, from their beginning. Copies are cheap: jobs that have ended are shared between them.
@@ -114,6 +122,7 @@ struct JobSums {
   Classes nobody{};  // no job had it
   std::map<Owner, Classes> owners;
   std::map<Cause, CauseSum> causes;
+  std::map<Cause, VainSum> vain;
   std::vector<Moved> moved;  // in their order
   // What incidents are called by now, where it is not what they were called at first: a silent node that turns out to have
   // rebooted. All that was ever put down to one goes by this name in a Stretch.
@@ -152,7 +161,7 @@ class JobBooks {
   };
   void call_anew(const Event& e, const State& s);
   void move(const Moved& m);
-  void book_loss(const Event& e, const State& s, const Entry& x);
+  void book_loss(const Event& e, const State& s, const Entry& x, std::int64_t started);
   void explain_late(const Event& e, const State& s);
   void look_again(const Event& e, const State& s);
   void look_at(const State& s, NodeId n);
@@ -180,6 +189,7 @@ struct Stretch {
   Classes nobody{};
   std::map<Owner, OwnerSum> owners;
   std::map<Cause, CauseSum> causes;
+  std::map<Cause, VainSum> vain;
   std::vector<JobSum> jobs;          // that had any time, by id
   std::uint64_t jobs_forgotten = 0;  // ended, and no longer known one by one
 };

@@ -314,7 +314,8 @@ TEST(Reading, MetricsAreWellFormedAndSumUp) {
   EXPECT_EQ(gpus, 32);
   for (const char* name : {"muster_jobs{phase=\"running\"} 1\n", "muster_incidents_open 1\n", "muster_orders_total 1\n",
                            "muster_gpu_seconds_total{class=\"useful\"} 3600\n", "muster_turns_total 1\n", "muster_paused 0\n",
-                           "muster_trouble 0\n"}) {
+                           "muster_trouble 0\n", "muster_gpus_wanted 0\n", "muster_gpus_idle_wanted 0\n",
+                           "muster_gpu_hour_efficiency "}) {
     EXPECT_TRUE(has(r.body, name)) << name;
   }
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "account/waterfall.h"
 #include "base/text.h"
 
 namespace muster::api {
@@ -42,9 +45,37 @@ class Text {
 
 double number(std::uint64_t n) { return static_cast<double>(n); }
 
+std::int64_t waiting_milli(const State& s) {
+  std::int64_t sum = 0;
+  for (const auto& [order, id] : s.queue) {
+    const Job* j = find_job(s, id);
+    if (j != nullptr && account::could_begin(*j) && j->paused_until <= s.mono()) sum += milli_gpus(s.site, j->spec);
+  }
+  return sum;
+}
+
+// Of what jobs had, and that is settled.
+void write_money(Text& t, const Frame& f) {
+  const GpuHours& g = f.snapshot.gpu_hours;
+  std::int64_t had = g.installed_ms - g[Waste::unsettled];
+  for (const Waste w : {Waste::down, Waste::drained, Waste::idle}) had -= g[w];
+  if (had > 0)
+    t.one("muster_gpu_hour_efficiency", "gauge",
+          "Useful GPU time of what jobs had, since the record began; without the unsettled",
+          static_cast<double>(g[Waste::useful]) / static_cast<double>(had));
+  const Policy& p = f.state().policy;
+  if (p.gpu_hour_price <= 0) return;
+  t.family("muster_gpu_hour_price", "gauge", "Of a GPU-hour, by the policy in force");
+  t.sample("currency", p.currency, p.gpu_hour_price);
+}
+
 void write_hardware(Text& t, const Frame& f) {
   t.family("muster_gpus", "gauge", "GPUs by state; the states sum to all GPUs");
   for (std::size_t i = 0; i < kFaces; ++i) t.sample("state", names(Face{})[i], f.faces.gpu_count[i]);
+  const std::int64_t idle = std::int64_t{1000} * f.faces.count(Face::idle), wanted = waiting_milli(f.state());
+  t.one("muster_gpus_wanted", "gauge", "GPUs that jobs wait for which could begin now", static_cast<double>(wanted) / 1e3);
+  t.one("muster_gpus_idle_wanted", "gauge", "Idle GPUs while jobs wait that could begin: the smaller of both",
+        static_cast<double>(std::min(idle, wanted)) / 1e3);
   t.family("muster_nodes", "gauge", "Nodes by state");
   for (std::size_t i = 0; i + 1 < kFaces; ++i) t.sample("state", names(Face{})[i], f.faces.node_count[i]);
 }
@@ -108,6 +139,7 @@ std::string render_metrics(const Frame& f, const Traffic& traffic, const std::ve
   t.sample("version", MUSTER_VERSION, 1);
   write_loop(t, f);
   write_hardware(t, f);
+  write_money(t, f);
   write_jobs(t, f.state());
   write_health(t, f.state());
   t.family("muster_http_responses_total", "counter", "Answers by hundreds of their status");

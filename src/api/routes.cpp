@@ -82,6 +82,7 @@ const std::array kRoutes = {
     Route{page, "GET", "/incidents/{id}", Role::viewer, 0, "text/html", "the page, with one incident", {}},
     Route{page, "GET", "/timeline", Role::viewer, 0, "text/html", "the page, with nodes by time", {}},
     Route{page, "GET", "/goodput", Role::viewer, 0, "text/html", "the page, with where GPU-hours went", {}},
+    Route{page, "GET", "/account", Role::viewer, 0, "text/html", "the page, with what GPU-hours cost and whose they were", {}},
     Route{page, "GET", "/plan", Role::viewer, 0, "text/html", "the page, with plans of training runs, designs of clusters", {}},
     Route{page, "GET", "/whatif", Role::viewer, 0, "text/html", "the page, with what another policy or more nodes would do", {}},
     Route{page, "GET", "/policy", Role::viewer, 0, "text/html", "the page, with limits, policy and audit", {}},

@@ -6,11 +6,15 @@
 #include <optional>
 
 #include "base/math.h"
-#include "design/economics.h"
 #include "design/search.h"
 #include "predict/congestion.h"
+#include "predict/ownership.h"
 
 namespace muster::design {
+
+using predict::owned_gpu_hour, predict::pue_saving_usd, predict::kHoursAMonth, predict::kHoursAYear;
+using predict::Ownership, predict::break_even_months, predict::break_even_price, predict::break_even_utilisation;
+
 namespace {
 
 constexpr double kNodeKw = 10.2;         // of eight H100 or H200, at most
@@ -31,6 +35,7 @@ class Claims {
 
   std::vector<Claim> all() {
     money();
+    renting();
     energy();
     networks();
     machines();
@@ -52,9 +57,10 @@ class Claims {
     add("O1", "27 M USD a year: GPUs 12, network 2.5, power and cooling 4, storage 3, software 1.8, people 3.5",
         Verdict::holds_if, fmt::format("sum {:.1f} M; shares {} %", sum, shares),
         fmt::format(
-            "12 M a year is 1,500 GPUs at 32,000 USD over four years; 4 M for their {:.2f} MW is a rented hall ({:.0f} USD a "
+            "{:.0f} M a year is 1,500 GPUs at 32,000 USD over four years; 4 M for their {:.2f} MW is a rented hall ({:.0f} USD a "
             "kW and month), as electricity alone it is {:.1f} M",
-            it_mw, 4e6 / 12 / (it_mw * 1000), it_mw * 1000 * 1.3 * 0.75 * kHoursAYear * 0.08 / 1e6));
+            1500 * 32e3 / 4 / 1e6, it_mw, 4e6 / predict::hall_usd_a_year(it_mw * 1000, 1),
+            it_mw * 1000 * 1.3 * 0.75 * kHoursAYear * 0.08 / 1e6));
 
     constexpr double kMonths = 18, kHours = 3500;
     std::string prices, residual;
@@ -87,6 +93,9 @@ class Claims {
                     2e6 / (1 - 0.88 / 0.96) / 2.5 / 24 / 10'000, 3e6 / (1 - 0.88 / 0.96) / 2.5 / 24 / 10'000,
                     2e6 / (1 - 0.88 / 0.96) / 2.5 / 24 / 1024));
 
+  }
+
+  void renting() {
     const Ownership own = node(kNodePriceUsd, 0);
     const double even = break_even_utilisation(own, 48, 8, 2.99), bursty = even * 0.85;
     add("O14", "rented GPUs are up to 15 % cheaper than one's own for bursty work", Verdict::holds_if,
@@ -105,12 +114,17 @@ class Claims {
                     100 * (3.20 - 21.9576 / 8) / ((32.7726 - 21.9576) / 8)));
 
     constexpr double kYears = 5, kStaff = 0.5, kStaffUsd = 180e3;
-    const Ownership two = {2 * 1.15 * 400e3, 0, 2 * node(1, 0).monthly_usd};
-    const double machines = two.capital_usd + two.monthly_usd * 12 * kYears;
+    const auto two = [](double price_usd) {
+      return 2 * (node(price_usd, 0).capital_usd + node(price_usd, 0).monthly_usd * 12 * kYears);
+    };
+    const double machines = two(400e3), staff = kStaff * kStaffUsd * kYears;
     add("O17", "a 16-GPU DGX system costs more than 1.5 million USD to own", Verdict::holds_if,
         fmt::format("{:.2f} M without people, {:.2f} M with half an engineer, in five years", machines / 1e6,
-                    (machines + kStaff * kStaffUsd * kYears) / 1e6),
-        "two DGX at 400,000 USD with network and a rented hall; without people, or with servers at 280,000, it does not");
+                    (machines + staff) / 1e6),
+        fmt::format(
+            "two DGX at 400,000 USD with network and a rented hall; without people, or with servers at 280,000 ({:.2f} M with "
+            "them), it does not",
+            (two(280e3) + staff) / 1e6));
   }
 
   void energy() {
@@ -305,8 +319,8 @@ class Claims {
         fmt::format("bandwidth {:.2f}-fold, the same matrix rate ({:.0f} TFLOP/s); 70B on 256 GPUs: {}",
                     in_.h200.hbm_tb_s / in_.h100.hbm_tb_s, in_.h200.bf16_tflops,
                     faster ? fmt::format("{:.0f} % less time", *faster) : "does not fit"),
-        fmt::format("single precision is 67 TFLOP/s for both; what is bound by memory alone takes {:.0f} % less at best",
-                    100 * (1 - in_.h100.hbm_tb_s / in_.h200.hbm_tb_s)));
+        fmt::format("single precision is {:.0f} and {:.0f} TFLOP/s; what is bound by memory alone takes {:.0f} % less at best",
+                    in_.h100.fp32_tflops, in_.h200.fp32_tflops, 100 * (1 - in_.h100.hbm_tb_s / in_.h200.hbm_tb_s)));
 
     add("O19", "NVLink 3 offers 600 GB/s for each pair of GPUs", Verdict::refuted,
         fmt::format("12 links of 25 GB/s are {:.0f} GB/s one way, {:.0f} both ways, of one GPU", 12 * 25.0,

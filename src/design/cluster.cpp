@@ -10,6 +10,7 @@
 #include "design/pareto.h"
 #include "design/search.h"
 #include "model/fields.h"
+#include "predict/ownership.h"
 #include "predict/routes.h"
 #include "predict/traffic.h"
 
@@ -28,20 +29,15 @@ constexpr double kCopperM = 3, kActiveM = 30;
 constexpr double kGpuFailuresAYear = 0.04, kRepairDays = 10;  // of a GPU with its share of the server
 constexpr double kSpareCables = 0.02;
 
-// What a hall draws over its machines, and what a rack may draw in it. Between the American average of all halls (1.43 in 2023)
-// and of those built for this (1.14).
-struct Hall {
-  double pue, rack_kw;
-};
-Hall hall(Cooling c) {
+// What a rack may draw in a hall.
+double rack_kw_of(Cooling c) {
   switch (c) {
-    case Cooling::air: return {1.40, 45};
-    case Cooling::rear_door: return {1.28, 70};  // water up to the rack's door, air within it
+    case Cooling::air: return 45;
+    case Cooling::rear_door: return 70;
     case Cooling::liquid: break;
   }
-  return {1.15, 160};
+  return 160;
 }
-constexpr double kHallPue = 1.40;  // that a hall's price is for
 
 // Where a node or a switch stands: racks in rows, the network's own racks in the middle of what they join.
 class Floor {
@@ -282,7 +278,7 @@ class Designer {
     const double node_kw = c.gpu.tdp_w * d.node_gpus * kServerOverGpu / 1000;
     // Racks that are one domain draw more than air carries away.
     d.cooling = c.gpu.domain > 8 ? Cooling::liquid : a_.cooling;
-    const double rack_kw = hall(d.cooling).rack_kw;
+    const double rack_kw = rack_kw_of(d.cooling);
     d.nodes_per_rack =
         c.gpu.domain > 8 ? c.gpu.domain / d.node_gpus : std::clamp(static_cast<std::uint32_t>(rack_kw / node_kw), 1U, 8U);
     d.fabric = {kind, d.nodes, d.node_gpus, a_.radix, 0, over, c.gpu.nic_gb_s};
@@ -365,7 +361,7 @@ class Designer {
     d.racks = (d.nodes + d.nodes_per_rack - 1) / d.nodes_per_rack + (d.switches + d.storage_network.switches + 7) / 8 +
               (stored + 39) / 40;
     d.it_mw = (d.nodes * node_kw + (d.switches + d.storage_network.switches) * kSwitchKw + files.kw() + d.objects.kw()) / 1000;
-    d.mw = d.it_mw * hall(d.cooling).pue;
+    d.mw = d.it_mw * predict::usual_pue(d.cooling);
     const HardwarePrices& p = a_.prices;
     d.servers_usd = d.gpus * gpu_usd;
     const double cables_usd = d.cables.copper * p.copper_cable + d.cables.active * p.active_cable + d.cables.fibre * p.fibre +
@@ -375,7 +371,9 @@ class Designer {
     d.spare_nodes = spares_for(d.nodes, kGpuFailuresAYear * d.node_gpus, kRepairDays);
     d.spare_cables = static_cast<std::uint32_t>(std::ceil(kSpareCables * d.cables.all()));
     d.spares_usd = d.spare_nodes * d.node_gpus * gpu_usd + kSpareCables * cables_usd + p.switch_usd;
-    d.yearly_usd = d.mw / kHallPue * 1000 * p.hall_kw_month * 12 + p.people_year;
+    // A hall's price is for one that is cooled by air.
+    const double as_in_air_kw = d.mw / predict::usual_pue(Cooling::air) * 1000;
+    d.yearly_usd = predict::hall_usd_a_year(as_in_air_kw, p.hall_kw_month) + p.people_year;
   }
 
   // From all that there is then to what comes on top; cables as they cost on average now.

@@ -13,6 +13,7 @@
 #include "design/storage.h"
 #include "design/whole_run.h"
 #include "model/calibration.h"
+#include "model/cost_site.h"
 #include "model/gpu_model.h"
 #include "model/hardware_prices.h"
 #include "model/training_plan.h"
@@ -21,8 +22,7 @@
 
 namespace muster::design {
 
-enum class Cooling : std::uint8_t { air, rear_door, liquid };
-constexpr std::array<std::string_view, 3> names(Cooling) { return {"air", "rear_door", "liquid"}; }
+using muster::Cooling;
 
 struct GpuChoice {
   GpuModel gpu;

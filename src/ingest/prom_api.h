@@ -32,7 +32,7 @@ struct PromSeries {
 };
 
 constexpr std::size_t kPromLabelsMax = 64;    // of one series; one with more is refused
-constexpr std::size_t kPromPointsMax = 4096;  // likewise
+constexpr std::size_t kPromPointsMax = 11'000;  // likewise; as many as Prometheus itself answers with
 
 // Visits each series of a vector or matrix, in the answer's order, and returns how many were refused. An error says what the
 // server said, or that this is no such answer; series visited before that were true. `body` needs room behind it: it is padded.

@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 
-#include "design/economics.h"
 #include "ingest/calibration_file.h"
 #include "ingest/collective_rows.h"
 #include "ingest/hardware_file.h"
@@ -13,16 +11,6 @@
 
 namespace muster::design {
 namespace {
-
-TEST(Economics, OwningAgainstRenting) {
-  const Ownership own{100'000, 0, 1000};
-  EXPECT_DOUBLE_EQ(break_even_price(own, 10, 1000), 11);
-  EXPECT_DOUBLE_EQ(break_even_months(own, 11, 1000), 10) << "the two agree";
-  EXPECT_TRUE(std::isinf(break_even_months(own, 0.5, 1000))) << "running it costs more than renting";
-  EXPECT_NEAR(owned_gpu_hour(own, 48, 8, 0.5), 2 * owned_gpu_hour(own, 48, 8, 1), 1e-12);
-  EXPECT_NEAR(break_even_utilisation(own, 48, 8, owned_gpu_hour(own, 48, 8, 0.7)), 0.7, 1e-12);
-  EXPECT_NEAR(pue_saving_usd(12.75, 1.55, 1.30, 0.06), 1.675e6, 1e3);
-}
 
 const std::map<std::string, Claim>& all() {
   static const std::map<std::string, Claim> found = [] {

@@ -4,66 +4,18 @@
 
 #include <algorithm>
 
-#include "base/text.h"
-#include "report/code_spans.h"
+#include "report/drawings.h"
 #include "report/page.h"
+#include "report/sections_style.h"
 #include "report/svg.h"
 #include "report/units.h"
 #include "report/weekly_parts.h"
-#include "report/weekly_style.h"
 
 namespace muster::report {
 namespace {
 
-constexpr std::size_t kCellBytes = 600;  // of any one text
 constexpr std::size_t kCausesDrawn = 6;  // the others are drawn as one
-constexpr double kRow = 30, kBar = 18;
 constexpr double kShareTop = 24, kShareHeight = 90, kGap = 44, kLossHeight = 170, kAxis = 26;
-
-// Every drawing is made twice: what is drawn for a wide screen cannot be read on a telephone.
-struct Canvas {
-  double width;
-  double fall_left, fall_right, days_left;  // beside the bars, for their names and figures
-  std::size_t labels;                       // below the days: more would touch
-  std::string_view suffix, kind;            // of its id, and of its class
-};
-constexpr Canvas kWide = {960, 120, 130, 120, 12, "", "wide"};
-constexpr Canvas kNarrow = {380, 92, 112, 56, 3, "_narrow", "narrow"};
-
-std::string text(std::string_view s) { return brief(s, kCellBytes); }
-
-// Our own words, in which backticks mark commands.
-std::string prose(std::string_view s) {
-  std::string out;
-  for (const CodeSpan& span : code_spans(s)) out += span.code ? "<code>" + text(span.text) + "</code>" : text(span.text);
-  return out;
-}
-
-void draw_table(std::string& out, const WeeklySection& s) {
-  if (s.table.rows.empty()) {
-    out += fmt::format("<p>{}</p>", prose(s.nothing));
-  } else {
-    out +=
-        fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>", text(s.title));
-    for (const Column& c : s.table.columns)
-      out += fmt::format("<th scope=\"col\"{}>{}</th>", c.right ? " class=\"n\"" : "", text(lower(c.name)));
-    out += "</tr></thead><tbody>\n";
-    for (const auto& row : s.table.rows) {
-      out += "<tr>";
-      for (std::size_t i = 0; i < row.size(); ++i)
-        out += fmt::format("<td{}>{}</td>", s.table.columns[i].right ? " class=\"n\"" : "", text(row[i].text));
-      out += "</tr>\n";
-    }
-    out += "</tbody></table></div>";
-  }
-  for (const std::string& n : s.notes) out += fmt::format("<p class=\"note\">{}</p>", prose(n));
-}
-
-std::string section_of(const WeeklySection& s, const std::string& drawing = {}) {
-  std::string out = fmt::format("<section id=\"{}\"><h2>{}</h2>\n{}", s.id, text(s.title), drawing);
-  draw_table(out, s);
-  return out + "</section>\n";
-}
 
 std::string_view colour_of(Waste c) {
   switch (c) {
@@ -74,37 +26,17 @@ std::string_view colour_of(Waste c) {
   }
 }
 
-// Every class takes its part of what the ones above it have left.
-std::string draw_fall(const Weekly& w, const Canvas& c) {
-  if (w.all.installed_us <= 0) return {};
-  const double left_px = c.fall_left, right_px = c.width - c.fall_right;
-  const double scale = (right_px - left_px) / static_cast<double>(w.all.installed_us);
-  const double height = kRow * static_cast<double>(kWasteDown.size() + 1) + 6;
-  std::string out = fmt::format(
-      "<svg class=\"drawing {}\" id=\"fall{}\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"From installed to "
-      "useful GPU-hours, class by class\">\n",
-      c.kind, c.suffix, c.width, height);
-  double y = 4;
-  const auto bar = [&](std::string_view name, std::string_view colour, std::int64_t from_us, std::int64_t amount_us) {
-    const std::int64_t low = std::clamp<std::int64_t>(std::min(from_us, from_us + amount_us), 0, w.all.installed_us);
-    const std::int64_t high = std::clamp<std::int64_t>(std::max(from_us, from_us + amount_us), 0, w.all.installed_us);
-    const double share = 100 * static_cast<double>(amount_us) / static_cast<double>(w.all.installed_us);
-    out += fmt::format(
-        "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text><rect class=\"{}\" x=\"{:.2f}\" y=\"{:.0f}\" "
-        "width=\"{:.2f}\" height=\"{:.0f}\"><title>{}: {} GPU-hours, {:.2f} %</title></rect>"
-        "<text class=\"dim\" x=\"{:.0f}\" y=\"{:.0f}\">{} · {:.1f} %</text>\n",
-        left_px - 10, y + 14, name, colour, left_px + scale * static_cast<double>(low), y,
-        std::max(1.0, scale * static_cast<double>(high - low)), kBar, name, render_gpu_hours(amount_us), share,
-        right_px + 10, y + 14, render_gpu_hours(amount_us), share);
-    y += kRow;
+std::string draw_classes(const Weekly& w, const Canvas& c) {
+  const auto figure = [&](std::int64_t us) {
+    const double share = w.all.installed_us > 0 ? 100 * static_cast<double>(us) / static_cast<double>(w.all.installed_us) : 0;
+    return fmt::format("{} · {:.1f} %", render_gpu_hours(us), share);
   };
-  bar("installed", "all", 0, w.all.installed_us);
-  std::int64_t left = w.all.installed_us;
+  std::vector<FallBar> bars = {{"installed", "all", w.all.installed_us, figure(w.all.installed_us)}};
   for (const Waste kind : kWasteDown) {
-    left -= w.all.of(kind);
-    bar(names(Waste{})[static_cast<std::size_t>(kind)], colour_of(kind), left, w.all.of(kind));
+    const std::int64_t us = w.all.of(kind);
+    bars.push_back({std::string(names(Waste{})[static_cast<std::size_t>(kind)]), colour_of(kind), us, figure(us)});
   }
-  return out + "</svg>\n";
+  return draw_fall(bars, c, "From installed to useful GPU-hours, class by class");
 }
 
 // The causes that are drawn one by one; the others are one more.
@@ -131,16 +63,6 @@ std::vector<double> losses_of(const Piece& p, const std::vector<std::string>& ca
   return out;
 }
 
-void draw_marks(std::string& out, const Canvas& c, double top, double height, double most) {
-  for (int i = 0; i <= 2; ++i) {
-    const double y = top + height - height * i / 2;
-    out += fmt::format(
-        "<path class=\"gridline\" d=\"M{0:.0f} {1:.1f}H{2:.0f}\"/><text class=\"dim\" x=\"{3:.0f}\" y=\"{4:.1f}\" "
-        "text-anchor=\"end\">{5:.3g} %</text>\n",
-        c.days_left, y, c.width - 10, c.days_left - 10, y + 4, most * i / 2);
-  }
-}
-
 // Above, the useful share; below, what was lost, by cause.
 std::string draw_days(const Weekly& w, const Canvas& c) {
   const std::vector<std::string> causes = causes_drawn(w);
@@ -159,8 +81,7 @@ std::string draw_days(const Weekly& w, const Canvas& c) {
       "was lost to which cause, {}\">\n<text x=\"{:.0f}\" y=\"14\">useful share of what is installed</text>"
       "<text x=\"{:.0f}\" y=\"{:.0f}\">lost, in percent of what is installed</text>\n",
       c.kind, c.suffix, c.width, floor + kAxis, of_days(w) ? "day by day" : "hour by hour", c.days_left, c.days_left, under - 10);
-  draw_marks(out, c, kShareTop, kShareHeight, 100);
-  draw_marks(out, c, under, kLossHeight, most);
+  out += draw_marks(c, kShareTop, kShareHeight, 100) + draw_marks(c, under, kLossHeight, most);
   const double step = (c.width - c.days_left - 10) / static_cast<double>(w.pieces.size()), wide = std::min(72.0, 0.7 * step);
   const std::size_t every = (w.pieces.size() + c.labels - 1) / c.labels;
   std::string line;
@@ -183,7 +104,7 @@ std::string draw_days(const Weekly& w, const Canvas& c) {
           "<rect class=\"c{}\" x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\"><title>{}, {}: {:.2f} "
           "%</title></rect>\n",
           i < causes.size() ? i : kCausesDrawn, mid - wide / 2, y, wide, high, label,
-          i < causes.size() ? text(causes[i]) : "all others", losses[k][i]);
+          i < causes.size() ? page_text(causes[i]) : "all others", losses[k][i]);
     }
     if (k % every == 0)
       out +=
@@ -196,22 +117,22 @@ std::string draw_legend(const Weekly& w) {
   const std::vector<std::string> causes = causes_drawn(w);
   std::string out = "<div class=\"legend\">";
   for (std::size_t i = 0; i < causes.size(); ++i)
-    out += fmt::format("<span>{}{}</span>", swatch(fmt::format("c{}", i)), text(causes[i]));
+    out += fmt::format("<span>{}{}</span>", swatch(fmt::format("c{}", i)), page_text(causes[i]));
   return out + fmt::format("<span>{}all others</span></div>\n", swatch(fmt::format("c{}", kCausesDrawn)));
 }
 
 void fact(std::string& out, std::string_view name, const std::string& value, const std::string& before) {
-  out += fmt::format("<div><dt>{}</dt><dd>{}{}</dd></div>", name, value,
-                     before.empty() ? "" : fmt::format("<small>{} before</small>", before));
+  out += page_fact(name, value, before.empty() ? "" : before + " before");
 }
 
 std::string draw_headline(const Weekly& w) {
   const std::vector<std::string> lines = headline_of(w);
-  std::string out = fmt::format("<header id=\"headline\">{}<p class=\"note\">{}, {} GPUs, {} to {} UTC</p><h1>{}</h1>",
-                                w.simulation.empty() ? "" : fmt::format("<p class=\"sim\">SIMULATED: {}</p>", text(w.simulation)),
-                                text(w.cluster), render_count(static_cast<std::int64_t>(w.gpus)),
-                                render_utc(w.all.from).substr(0, 16), render_utc(w.all.to).substr(0, 16), text(lines.front()));
-  for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("<p>{}</p>", prose(lines[i]));
+  std::string out =
+      fmt::format("<header id=\"headline\">{}<p class=\"note\">{}, {} GPUs, {} to {} UTC</p><h1>{}</h1>",
+                  w.simulation.empty() ? "" : fmt::format("<p class=\"sim\">SIMULATED: {}</p>", page_text(w.simulation)),
+                  page_text(w.cluster), render_count(static_cast<std::int64_t>(w.gpus)), render_utc(w.all.from).substr(0, 16),
+                  render_utc(w.all.to).substr(0, 16), page_text(lines.front()));
+  for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("<p>{}</p>", page_prose(lines[i]));
   if (!w.chain.ok) out += "<p class=\"alarm\">The record is not whole: see the end of this page.</p>";
   const auto money = [&](const Piece& p) { return money_of(w, static_cast<double>(p.lost_us()) / 3.6e9); };
   out += "<dl class=\"facts\">";
@@ -225,26 +146,20 @@ std::string draw_headline(const Weekly& w) {
   const std::vector<Advice> advice = advice_of(w);
   if (!advice.empty()) out += "<h2>What cost most, and what to do about it</h2><ol class=\"advice\">";
   for (const Advice& a : advice) {
-    out += fmt::format("<li><b>{}</b> ({}): {} GPU-hours.<br>{}</li>", text(a.words), text(a.cause),
-                       render_gpu_hours(w.all.of_cause(a.cause)), prose(a.what_to_do));
+    out += fmt::format("<li><b>{}</b> ({}): {} GPU-hours.<br>{}</li>", page_text(a.words), page_text(a.cause),
+                       render_gpu_hours(w.all.of_cause(a.cause)), page_prose(a.what_to_do));
   }
   return out + (advice.empty() ? "" : "</ol>") + "</header>\n";
-}
-
-std::string draw_definitions(const Weekly& w) {
-  std::string out = "<section id=\"definitions\"><h2>How each figure is defined</h2><dl class=\"defined\">";
-  for (const auto& [name, words] : definitions_of(w)) out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", text(name), prose(words));
-  return out + "</dl></section>\n";
 }
 
 }  // namespace
 
 std::string weekly_page(const Weekly& w) {
-  std::string out = page_begin(fmt::format("{}: the week to {}", w.cluster, render_utc(w.all.to).substr(0, 10)), kWeeklyStyle);
-  out += draw_headline(w) + section_of(classes_section(w), draw_fall(w, kWide) + draw_fall(w, kNarrow));
-  out += section_of(days_section(w), draw_days(w, kWide) + draw_days(w, kNarrow) + draw_legend(w));
-  for (const WeeklySection& s : further_sections(w)) out += section_of(s);
-  return out + draw_definitions(w) + page_end("muster report");
+  std::string out = page_begin(fmt::format("{}: the week to {}", w.cluster, render_utc(w.all.to).substr(0, 10)), kSectionsStyle);
+  out += draw_headline(w) + page_section(classes_section(w), draw_classes(w, kWide) + draw_classes(w, kNarrow));
+  out += page_section(days_section(w), draw_days(w, kWide) + draw_days(w, kNarrow) + draw_legend(w));
+  for (const Section& s : further_sections(w)) out += page_section(s);
+  return out + page_definitions(definitions_of(w)) + page_end("muster report");
 }
 
 }  // namespace muster::report

@@ -13,13 +13,8 @@ namespace {
 
 constexpr double kHour_us = 3.6e9;
 constexpr std::size_t kIncidentsShown = 60, kCausesShown = 15;
-constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-std::string hours_text(double h) { return render_decimal(h, h < 0.95 ? 2 : h < 99.5 ? 1 : 0); }
 double hours_of(std::int64_t us) { return static_cast<double>(us) / kHour_us; }
-Cell hours_cell(double h) { return Cell(h == 0 ? "-" : hours_text(h)); }
-Cell count_cell(std::uint64_t n) { return Cell(n == 0 ? "-" : render_count(static_cast<std::int64_t>(n))); }
 Cell span_cell(std::optional<double> s) {
   return Cell(!s ? "-" : *s < 1 ? fmt::format("{:.1f}s", *s) : render_span(from_seconds(*s)));
 }
@@ -37,8 +32,8 @@ std::optional<double> share_of(std::int64_t part, std::int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-WeeklySection causes_section(const Weekly& w) {
-  WeeklySection s{"causes", "What the lost hours were lost to", {}, "No hour was lost."};
+Section causes_section(const Weekly& w) {
+  Section s{"causes", "What the lost hours were lost to", {}, "No hour was lost."};
   s.table.columns = {{"CAUSE"}, {"WHAT IT IS"}, {"GPU-HOURS", true}, {"OF INSTALLED", true}};
   if (w.price > 0) s.table.columns.push_back({w.currency, true});
   if (w.before) s.table.columns.push_back({"BEFORE", true});
@@ -61,8 +56,8 @@ WeeklySection causes_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection incidents_section(const Weekly& w) {
-  WeeklySection s{"incidents", "Incidents", {}, "No incident was open in this time."};
+Section incidents_section(const Weekly& w) {
+  Section s{"incidents", "Incidents", {}, "No incident was open in this time."};
   s.table.columns = {{"OPENED"},        {"ID", true},       {"WHERE"},         {"CAUSE"},          {"DETECT", true},
                      {"RECOVER", true}, {"ATTEMPTS", true}, {"RESTART", true}, {"GPU-HOURS", true}};
   if (w.price > 0) s.table.columns.push_back({w.currency, true});
@@ -95,8 +90,8 @@ WeeklySection incidents_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection reliability_section(const Weekly& w) {
-  WeeklySection s{"reliability", "Reliability", {}, ""};
+Section reliability_section(const Weekly& w) {
+  Section s{"reliability", "Reliability", {}, ""};
   const Reliability& r = w.reliability;
   const Reliability* b = w.reliability_before ? &*w.reliability_before : nullptr;
   s.table.columns = {{"FIGURE"}, {"NOW", true}};
@@ -124,8 +119,8 @@ WeeklySection reliability_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection failures_section(const Weekly& w) {
-  WeeklySection s{"failures", "Failures by cause", {}, "Nothing failed."};
+Section failures_section(const Weekly& w) {
+  Section s{"failures", "Failures by cause", {}, "Nothing failed."};
   const bool compared = w.reliability_before.has_value();
   s.table.columns = {{"CAUSE"}, {"WHAT IT IS"}, {"NOW", true}};
   if (compared) s.table.columns.push_back({"BEFORE", true});
@@ -143,8 +138,8 @@ WeeklySection failures_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection jobs_section(const Weekly& w) {
-  WeeklySection s{"jobs", "Jobs that lost most", {}, "No job lost anything."};
+Section jobs_section(const Weekly& w) {
+  Section s{"jobs", "Jobs that lost most", {}, "No job lost anything."};
   s.table.columns = {{"JOB"}, {"NAME"}, {"USER"}, {"ACCOUNT"}, {"LOST", true}, {"OF GPU-HOURS", true}};
   if (w.price > 0) s.table.columns.push_back({w.currency, true});
   s.table.columns.push_back({"WHY (GPU-HOURS)"});
@@ -159,8 +154,8 @@ WeeklySection jobs_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection queues_section(const Weekly& w) {
-  WeeklySection s{"queues", "How long jobs waited", {}, "No job started, and none waits."};
+Section queues_section(const Weekly& w) {
+  Section s{"queues", "How long jobs waited", {}, "No job started, and none waits."};
   s.table.columns = {{"QUEUE"}, {"STARTED", true}, {"MEDIAN", true}, {"95 %", true}, {"LONGEST", true}, {"WAIT NOW", true}};
   for (const WeeklyQueue& q : w.queues) {
     s.table.rows.push_back({Cell(q.name), count_cell(q.starts), span_cell(q.median_s), span_cell(q.p95_s), span_cell(q.longest_s),
@@ -172,8 +167,8 @@ WeeklySection queues_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection acts_section(const Weekly& w) {
-  WeeklySection s{"acts", "What was done", {}, "Nothing was done."};
+Section acts_section(const Weekly& w) {
+  Section s{"acts", "What was done", {}, "Nothing was done."};
   s.table.columns = {{"ACT"},         {"BY ITSELF", true}, {"APPROVED", true}, {"BY PEOPLE", true}, {"IN UPGRADES", true},
                      {"FAILED", true}};
   struct Sum {
@@ -194,8 +189,8 @@ WeeklySection acts_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection held_back_section(const Weekly& w) {
-  WeeklySection s{"held_back", "What the guard refused, and why", {}, "The guard refused nothing."};
+Section held_back_section(const Weekly& w) {
+  Section s{"held_back", "What the guard refused, and why", {}, "The guard refused nothing."};
   s.table.columns = {{"ACT"}, {"LIMIT"}, {"THINGS", true}, {"TIMES ASKED", true}};
   for (const WeeklyRefusal& r : w.held_back)
     s.table.rows.push_back({Cell(r.verb), Cell(r.limit), count_cell(r.things), count_cell(r.times)});
@@ -203,8 +198,8 @@ WeeklySection held_back_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection people_section(const Weekly& w) {
-  WeeklySection s{"people", "What people asked for, approved and rejected", {}, "Nobody asked for anything."};
+Section people_section(const Weekly& w) {
+  Section s{"people", "What people asked for, approved and rejected", {}, "Nobody asked for anything."};
   s.table.columns = {{"TIME"}, {"WHO"}, {"WHAT"}, {"ON"}, {"REASON"}, {"CAME OF IT"}};
   for (const WeeklyWord& x : w.words) {
     s.table.rows.push_back({Cell(minute_of(x.at_utc)), Cell(x.who.empty() ? "-" : x.who), Cell(x.verb), Cell(x.on),
@@ -215,8 +210,8 @@ WeeklySection people_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection lemons_section(const Weekly& w) {
-  WeeklySection s{"repeated", "Nodes with repeated trouble", {}, "No node failed again and again."};
+Section lemons_section(const Weekly& w) {
+  Section s{"repeated", "Nodes with repeated trouble", {}, "No node failed again and again."};
   s.table.columns = {{"NODE"}, {"INCIDENTS", true}, {"IN 28 DAYS", true}, {"GPU-HOURS", true}, {"CAUSES"}, {"NOW"}};
   for (const WeeklyLemon& n : w.lemons) {
     s.table.rows.push_back({Cell(n.node), count_cell(n.incidents), count_cell(n.incidents_28d), hours_cell(n.gpu_h),
@@ -226,8 +221,8 @@ WeeklySection lemons_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection record_section(const Weekly& w) {
-  WeeklySection s{"record", "The record", {}, ""};
+Section record_section(const Weekly& w) {
+  Section s{"record", "The record", {}, ""};
   const WeeklyChain& c = w.chain;
   s.nothing =
       c.ok ? fmt::format("Each of the {} events was read and its hash checked at {}: the record is whole. Journal {}, digest {}.",
@@ -239,14 +234,11 @@ WeeklySection record_section(const Weekly& w) {
 
 }  // namespace
 
-std::string render_gpu_hours(std::int64_t gpu_us) { return hours_text(hours_of(gpu_us)); }
-
 bool of_days(const Weekly& w) { return w.pieces.empty() || (w.pieces.back().to - w.pieces.back().from).ns >= days(1).ns; }
 
 std::string piece_label(const Weekly& w, const Piece& p) {
   const std::string utc = render_utc(p.from);
-  const auto month = static_cast<std::size_t>(std::clamp<std::int64_t>(parse_int(utc.substr(5, 2)).value_or(1), 1, 12) - 1);
-  const std::string day = fmt::format("{} {}", utc.substr(8, 2), kMonths[month]);
+  const std::string day = day_label(p.from);
   const auto same_day = [&](const Piece& o) { return render_utc(o.from).substr(0, 10) == utc.substr(0, 10); };
   const bool alone = std::count_if(w.pieces.begin(), w.pieces.end(), same_day) < 2;
   return alone && (w.pieces.size() < 2 || of_days(w)) ? day : fmt::format("{} {}", day, utc.substr(11, 5));
@@ -262,8 +254,8 @@ std::string piece_note(const Weekly& w) {
   return out;
 }
 
-WeeklySection classes_section(const Weekly& w) {
-  WeeklySection s{"classes", "From installed to useful", {}, ""};
+Section classes_section(const Weekly& w) {
+  Section s{"classes", "From installed to useful", {}, ""};
   s.table.columns = {{"CLASS"}, {"GPU-HOURS", true}, {"SHARE", true}};
   if (w.price > 0) s.table.columns.push_back({w.currency, true});
   if (w.before) s.table.columns.push_back({"SHARE BEFORE", true});
@@ -283,8 +275,8 @@ WeeklySection classes_section(const Weekly& w) {
   return s;
 }
 
-WeeklySection days_section(const Weekly& w) {
-  WeeklySection s{"days", of_days(w) ? "Day by day" : "Hour by hour", {}, ""};
+Section days_section(const Weekly& w) {
+  Section s{"days", of_days(w) ? "Day by day" : "Hour by hour", {}, ""};
   s.table.columns = {{"FROM"},       {"INSTALLED", true}, {"USEFUL", true}, {"GOODPUT", true},
                      {"IDLE", true}, {"LOST", true},      {"MOST OF IT TO"}};
   for (const Piece& p : w.pieces) {
@@ -300,7 +292,7 @@ WeeklySection days_section(const Weekly& w) {
   return s;
 }
 
-std::vector<WeeklySection> further_sections(const Weekly& w) {
+std::vector<Section> further_sections(const Weekly& w) {
   return {causes_section(w), incidents_section(w), reliability_section(w), failures_section(w),
           jobs_section(w),   queues_section(w),    acts_section(w),        held_back_section(w),
           people_section(w), lemons_section(w),    record_section(w)};

@@ -3,29 +3,20 @@
 #include <string>
 #include <vector>
 
-#include "report/table.h"
+#include "report/sections.h"
 #include "report/weekly.h"
 
 namespace muster::report {
-
-struct WeeklySection {
-  std::string id;  // on the page
-  std::string title;
-  Table table;  // of no rows: `nothing` is said instead
-  std::string nothing;
-  std::vector<std::string> notes{};
-};
 
 // From all that is installed down to what is useful: the order of the waterfall.
 inline constexpr std::array kWasteDown = {Waste::down, Waste::drained,      Waste::idle,      Waste::starting, Waste::checkpoint,
                                           Waste::slow, Waste::lost_restart, Waste::unsettled, Waste::useful};
 
-WeeklySection classes_section(const Weekly& w);
-WeeklySection days_section(const Weekly& w);
+Section classes_section(const Weekly& w);
+Section days_section(const Weekly& w);
 // All the others, those that are most useful first.
-std::vector<WeeklySection> further_sections(const Weekly& w);
+std::vector<Section> further_sections(const Weekly& w);
 
-std::string render_gpu_hours(std::int64_t gpu_us);         // "1,234", "12.3"
 bool of_days(const Weekly& w);                             // its pieces are days; false: hours, or less
 std::string piece_label(const Weekly& w, const Piece& p);  // "15 Nov", "15 Nov 06:00"; no two pieces have the same
 // "each bar is 24 hours, up to 10:30 UTC".

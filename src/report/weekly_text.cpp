@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
-#include "report/code_spans.h"
 #include "report/units.h"
 #include "report/weekly_parts.h"
 
@@ -12,19 +11,6 @@ namespace muster::report {
 namespace {
 
 constexpr double kHour_us = 3.6e9;
-
-// Commands stay in their backticks; all else is text, whatever it holds.
-std::string prose(std::string_view text) {
-  std::string out;
-  for (const CodeSpan& s : code_spans(text)) out += s.code ? "`" + std::string(s.text) + "`" : escape_markdown(s.text);
-  return out;
-}
-
-void add_section(std::string& out, const WeeklySection& s) {
-  out += fmt::format("\n## {}\n\n", s.title);
-  out += s.table.rows.empty() ? prose(s.nothing) + "\n" : render_markdown(s.table);
-  for (const std::string& n : s.notes) out += "\n" + prose(n) + "\n";
-}
 
 template <class T>
 void write_maybe(JsonWriter& w, std::string_view key, const std::optional<T>& v) {
@@ -137,21 +123,18 @@ std::string weekly_markdown(const Weekly& w) {
   std::string out = fmt::format("# {}: {} to {} UTC\n\n", escape_markdown(w.cluster), render_utc(w.all.from).substr(0, 16),
                                 render_utc(w.all.to).substr(0, 16));
   if (!w.simulation.empty()) out += "SIMULATED: " + escape_markdown(w.simulation) + "\n\n";
-  for (const std::string& line : headline_of(w)) out += prose(line) + "\n";
+  for (const std::string& line : headline_of(w)) out += markdown_prose(line) + "\n";
   const auto advice = advice_of(w);
   if (!advice.empty()) out += "\nWhat cost most, and what to do about it:\n\n";
   for (std::size_t i = 0; i < advice.size(); ++i) {
     out +=
         fmt::format("{}. {} ({}): {} GPU-hours. {}\n", i + 1, escape_markdown(advice[i].words), escape_markdown(advice[i].cause),
-                    render_gpu_hours(w.all.of_cause(advice[i].cause)), prose(advice[i].what_to_do));
+                    render_gpu_hours(w.all.of_cause(advice[i].cause)), markdown_prose(advice[i].what_to_do));
   }
-  add_section(out, classes_section(w));
-  add_section(out, days_section(w));
-  for (const WeeklySection& s : further_sections(w)) add_section(out, s);
-  out += "\n## How each figure is defined\n\n";
-  for (const auto& [name, text] : definitions_of(w))
-    out += fmt::format("- **{}**: {}\n", escape_markdown(name), prose(text));
-  return out;
+  out += markdown_section(classes_section(w));
+  out += markdown_section(days_section(w));
+  for (const Section& s : further_sections(w)) out += markdown_section(s);
+  return out + markdown_definitions(definitions_of(w));
 }
 
 std::string weekly_json(const Weekly& x) {

@@ -149,7 +149,8 @@ bool Course::correct(std::uint32_t job) {
 Replay Course::finish() {
   out_.ended = now_;
   for (const CourseJob& j : jobs_) {
-    out_.jobs.push_back({j.trace_index, j.gpus, j.submitted, j.run, j.ended, j.pauses, j.failures});
+    const Time ended = j.running ? j.ends : j.ended == Time{} ? kNever : j.ended;
+    out_.jobs.push_back({j.trace_index, j.gpus, j.submitted, j.run, ended, j.pauses, j.failures});
     out_.pauses += j.pauses;
   }
   return std::move(out_);

@@ -298,14 +298,18 @@ void OnTree::repair_nodes() {
 
 Replay OnTree::run(const std::function<void(double)>& told) {
   const auto own = [&] { return std::min(next_failure_, repairs_.empty() ? kNever : repairs_.begin()->first); };
+  bool given_up = false;
   while (!c_.over() && c_.step(own())) {
     take_in();
     repair_nodes();
     if (c_.now() >= next_failure_) fail_node();
     pass();
     if (told) told(c_.done());
+    given_up = spec_.give_up > 0 && waiting_.size() > spec_.give_up;
+    if (given_up || c_.now() >= spec_.stop) break;
   }
   Replay out = c_.finish();
+  out.given_up = given_up;
   out.leaves = leaves_;
   out.leaves_min = spec_.topology ? leaves_min_ : 0;
   out.failures = failures_;

@@ -40,6 +40,10 @@ struct ReplaySpec {
   bool pauses = true;                // muster: whether long jobs step aside, as with `scheduling: pause: true` of a policy
   bool slow_far = false;             // topology only
   double failures_per_gpu_hour = 0;  // topology only
+  // On the tree, the replay ends at `stop`, or once more jobs than `give_up` wait (0: never): what runs then ends in its time;
+  // what waits, and what was still to come, has ended = kNever.
+  Time stop = kNever;
+  std::uint32_t give_up = 0;
 };
 
 struct JobOutcome {
@@ -47,7 +51,7 @@ struct JobOutcome {
   std::uint32_t gpus = 0;
   Time submitted;
   Duration run;  // true run time
-  Time ended;
+  Time ended;    // kNever: it was not followed so far
   std::uint32_t pauses = 0;
   std::uint32_t failures = 0;
 
@@ -70,6 +74,7 @@ struct Replay {
   std::vector<ReplaySample> series;
   std::uint64_t pauses = 0;
   std::uint64_t failures = 0;  // of nodes
+  bool given_up = false;
   double lost_gpu_s = 0;       // work done again, and restarts
   double useful_gpu_s = 0;
   std::uint64_t leaves = 0;      // used, over all starts

@@ -64,6 +64,7 @@ Cluster::Cluster(Config given)
   for (Node& n : nodes) n.booted = Time{0} - from_seconds(3600.0 + 40 * 86400.0 * uptime.unit());
   const auto every_s = static_cast<std::uint32_t>(config.report_every.ns / 1'000'000'000);
   make_rows();
+  if (config.truth) truth.emplace(static_cast<std::uint32_t>(nodes.size()), std::int64_t{1000} * per_node, now);
   report_slots = std::max<std::uint32_t>(1, std::min<std::uint32_t>(every_s, static_cast<std::uint32_t>(nodes.size())));
 }
 

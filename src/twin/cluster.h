@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -232,6 +233,8 @@ struct Cluster {
   std::string readings(NodeId n);  // what a probe answers, in words
   double speed_of(const Gang& g);  // of its slowest GPU, and by its size
   void refresh_load(NodeId n);
+  void set_drained(NodeId n, bool drained);
+  void told_place(NodeId n);  // to the truth
   void set_loads(NodeId n, const std::array<float, kSlotsMax>& loads);
   double gpu_load(NodeId n, int slot) const;
   double gpu_heat(NodeId n, int slot) const;
@@ -386,6 +389,7 @@ struct Cluster {
   std::int64_t allocated_milli = 0;                // thousandths of GPUs
   std::int64_t allocated_milli_ms = 0;
   Time allocated_since;
+  std::optional<Truth> truth;  // what really happened; written only
   Counters count;
 };
 

@@ -84,6 +84,7 @@ void Cluster::fork_nodes(const State& s) {
     Node& to = nodes[i];
     to.drained = from.hold != Hold::none;
     to.condition = from.condition;
+    told_place(NodeId{i});
     if (from.condition == NodeCondition::up || being_repaired(s, NodeId{i})) continue;
     if (from.condition == NodeCondition::booting) {
       set_life(NodeId{i}, Life::booting);
@@ -167,6 +168,7 @@ void Cluster::fork_orders(const State& s) {
 void Cluster::fork(const State& s) {
   now = started = s.now.steady;
   utc_offset = s.now.utc - s.now.steady;
+  if (truth) truth.emplace(static_cast<std::uint32_t>(nodes.size()), std::int64_t{1000} * per_node, now);
   allocated_since = now;
   const Duration uptime = started - Time{0};
   for (Node& n : nodes) {

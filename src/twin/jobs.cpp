@@ -49,12 +49,14 @@ std::uint32_t Cluster::add_gang(JobId id, const JobSpec& spec) {
   const auto steps_max = static_cast<std::uint64_t>(kWorkMax / x.step_ns);
   x.total_ns = static_cast<std::int64_t>(std::min(std::max<std::uint64_t>(spec.steps, 1), steps_max)) * x.step_ns;
   gang_of[id] = g;
+  if (truth) truth->arrived(id, spec.after, milli_gpus(config.site, spec), now);
   return g;
 }
 
 void Cluster::drop_gang(std::uint32_t g) {
   Gang& x = gangs[g];
   MUSTER_CHECK(x.nodes.empty());
+  if (truth) truth->gone(x.id, x.durable_ns >= x.total_ns, now);
   gang_of.erase(x.id);
   x.id = {};
   x.life = 0;
@@ -104,6 +106,7 @@ void Cluster::launch(std::uint32_t g, const Action& where, std::uint32_t order, 
   x.start_order = order;
   x.life = next_life++;
   x.since = now;
+  if (truth) truth->queued(x.id, false, now);
   occupy(g);
   // A start-up that is known exactly includes the engine's own part of it.
   const Duration delay = x.spec.init_s >= 0 ? Duration{} : from_seconds(0.8 + 1.4 * prng.unit());
@@ -115,6 +118,7 @@ void Cluster::launched(std::uint32_t g) {
   for (const NodeId n : x.nodes) {
     if (node(n).condition != NodeCondition::up) return fail_start(g, fmt::format("node {} went down", name(n)));
   }
+  if (truth) truth->launched(x.id, now);
   emit(JobStarted{x.id, x.attempt, x.nodes, x.slots});
   const std::uint32_t order = x.start_order;
   x.start_order = kNone;
@@ -137,6 +141,7 @@ void Cluster::fail_start(std::uint32_t g, const std::string& why) {
   x.start_order = kNone;
   release_nodes(g);
   x.phase = x.again ? Phase::broken : Phase::queued;
+  if (truth) truth->queued(x.id, x.phase == Phase::queued, now);
   x.attempt = x.attempt_before;
   x.life = 0;
   ++x.turn;
@@ -217,6 +222,15 @@ std::int64_t Cluster::work_now(const Gang& g) const {
 
 void Cluster::settle(Gang& g) {
   const std::int64_t elapsed = (now - g.since).ns;
+  if (truth) {
+    if (g.phase == Phase::compute) {
+      const std::int64_t work = work_now(g);
+      truth->worked(g.id, due_for(g, work - g.work_ns), work, now);
+    } else {
+      const bool writes = g.phase == Phase::writing, hung = g.phase == Phase::hung;
+      truth->did(g.id, writes ? Doing::checkpoint : hung ? Doing::lost : Doing::starting, now);
+    }
+  }
   if (g.phase == Phase::compute) {
     const std::int64_t work = work_now(g);
     g.slow_ns += elapsed - due_for(g, work - g.work_ns);
@@ -278,6 +292,7 @@ void Cluster::store_done(std::uint32_t turn) {
   const bool beside = x.writing_ns >= 0;
   x.durable_ns = beside ? x.writing_ns : x.work_ns;
   x.writing_ns = -1;
+  if (truth) truth->safe(x.id, x.durable_ns);
   ++x.checkpoints;
   emit(JobProgressed{x.id, x.attempt, progress_of(x)}, false);
   if (!beside) begin_compute(f->writer);
@@ -299,6 +314,7 @@ void Cluster::phase_over(std::uint32_t g) {
       x.work_ns = x.target_ns;
       if (x.work_ns >= x.total_ns) {
         x.durable_ns = x.total_ns;
+        if (truth) truth->safe(x.id, x.total_ns);
         end_gang(g, JobEnd::completed, {});
       } else if (x.writing_ns >= 0) {
         begin_compute(g);  // the hosts' memory holds one checkpoint at a time: this one is left out

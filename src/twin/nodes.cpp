@@ -45,6 +45,7 @@ void Cluster::set_life(NodeId n, Life life) {
   } else {
     pulse[n.v] &= static_cast<std::uint8_t>(~1u);
   }
+  told_place(n);
 }
 
 void Cluster::go_silent(NodeId n, Life life) {

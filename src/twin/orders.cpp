@@ -358,7 +358,9 @@ void Cluster::end_node_order(std::uint32_t o) {
   }
   switch (a.verb) {
     case Verb::drain_node:
-    case Verb::undrain_node: x.drained = a.verb == Verb::drain_node; return finish_order(o, Status::done, {});
+    case Verb::undrain_node:
+      set_drained(n, a.verb == Verb::drain_node);
+      return finish_order(o, Status::done, {});
     case Verb::probe_node:
       if (!answers) return finish_order(o, Status::failed, "no answer from the node");
       full_scrape(n);
@@ -437,6 +439,7 @@ void Cluster::end_job_order(std::uint32_t o) {
       if (a.attempt != 0 && a.attempt != gangs[g].attempt) return finish_order(o, Status::refused, "another attempt runs");
       if (runs) end_gang(g, JobEnd::requeued, "requeued on request");
       gangs[g].phase = Phase::queued;
+      if (truth) truth->queued(a.job, true, now);
       emit(JobRequeued{a.job});
       break;
     case Verb::pace_job:

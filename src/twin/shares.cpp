@@ -51,7 +51,9 @@ void Cluster::occupy(std::uint32_t g) {
     MUSTER_CHECK(room_for(x.nodes[i], slots_of(x, i), milli, kNone));
     node(x.nodes[i]).tenants.push_back({g, slots_of(x, i), milli, 0});
     sum += milli_of(node(x.nodes[i]).tenants.back());
+    told_place(x.nodes[i]);
   }
+  if (truth) truth->began(x.id, sum, now);
   allocated(sum);
   const std::int64_t wanted = milli_gpus(config.site, x.spec);
   x.part = x.spec.nodes_min > 0 && sum < wanted ? static_cast<double>(sum) / static_cast<double>(wanted) : 1;
@@ -68,12 +70,29 @@ void Cluster::release_nodes(std::uint32_t g) {
       here.erase(t);
       break;
     }
+    told_place(n);
     if (node(n).life == Life::up) refresh_load(n);
   }
   allocated(-sum);
+  // Whoever is still launching did nothing else.
+  if (truth) truth->ended(x.id, x.phase == Phase::launching ? Doing::starting : Doing::lost, now);
   x.had = std::move(x.nodes);
   x.nodes.clear();
   x.slots.clear();
+}
+
+void Cluster::set_drained(NodeId n, bool drained) {
+  node(n).drained = drained;
+  told_place(n);
+}
+
+void Cluster::told_place(NodeId n) {
+  if (!truth) return;
+  const Node& x = node(n);
+  std::int64_t had = 0;
+  for (const Tenant& t : x.tenants) had += milli_of(t);
+  const bool runs = x.life == Life::up;
+  truth->node(n, !runs ? Truth::Place::down : x.drained ? Truth::Place::drained : Truth::Place::free, had, now);
 }
 
 void Cluster::load_nodes(std::uint32_t g, double load) {

@@ -112,6 +112,8 @@ const std::vector<FaultTruth>& Twin::faults() const { return world_->faults; }
 
 const Counters& Twin::counters() const { return world_->count; }
 
+TruthSums Twin::truth() const { return world_->truth ? world_->truth->sums(world_->now) : TruthSums{}; }
+
 double Twin::allocated_share() const {
   const World& w = *world_;
   const std::int64_t elapsed_ms = (w.now - w.started).ns / 1'000'000;

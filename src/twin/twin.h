@@ -16,6 +16,7 @@
 #include "ports/clock.h"
 #include "ports/observatory.h"
 #include "twin/fault.h"
+#include "twin/truth.h"
 
 namespace muster::twin {
 
@@ -33,6 +34,7 @@ struct Config {
   // What is chance in an order (how long a repair takes) comes from its key. In histories to be compared it comes from what is
   // ordered, where and after which fault: then one more order under one policy leaves the luck of all others as it was.
   bool luck_by_place = false;
+  bool truth = false;             // keeps its own sums of what every GPU did: see Twin::truth
   bool job_environments = false;  // nodes tell what each job runs in, once it has begun
   std::string bad_driver;         // a version that hangs GPUs some minutes after it was installed; empty: none does
   std::string slow_version;       // one with which nodes do their work more slowly; empty: none
@@ -93,6 +95,8 @@ class Twin final : public Clock, public Observatory, public Actuator {
   const Counters& counters() const;
   // Mean share of GPUs with a job since the start, 0 to 1.
   double allocated_share() const;
+  // What every GPU did since the start, by the twin's own count; only where the config asks for it.
+  TruthSums truth() const;
 
  private:
   struct World;

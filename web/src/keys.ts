@@ -3,7 +3,8 @@ import type { PageName } from './route.js';
 
 // After `g`.
 export const kGoKeys: Record<string, PageName> = {
-  n: 'now', m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', d: 'plan', w: 'whatif', p: 'policy',
+  n: 'now', m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', a: 'account', d: 'plan', w: 'whatif',
+  p: 'policy',
 };
 
 const kGoMs = 1500; // within which the key after `g` counts

@@ -13,7 +13,8 @@ test('a view survives the way through the URL', () => {
   const view: View = {
     page: 'jobs', id: '17_3', at: '2026-11-15T02:03:04Z', node: 'node 017/&?=', job: '17', incident: '12', leaf: 'l 3',
     jobs: 'queued', form: 'model=a&gpus=8', zoom: '1,2,3',
-    colour: 'temp', q: 'a b', sort: '-gpus', from: '2026-11-14T00:00:00Z', to: '2026-11-15T00:00:00Z', theme: 'light',
+    colour: 'temp', q: 'a b', by: 'account', sort: '-gpus', theme: 'light',
+    from: '2026-11-14T00:00:00Z', to: '2026-11-15T00:00:00Z',
   };
   assert.deepEqual(again(view), view);
   assert.deepEqual(again({ ...kHome, page: 'incidents', id: 'a/b ü' }), { ...kHome, page: 'incidents', id: 'a/b ü' });
@@ -30,6 +31,14 @@ test('what a URL says in error is ignored', () => {
   assert.equal(parse_view('/', `?node=${'a'.repeat(10_000)}`).node.length, 256);
   assert.equal(parse_view('/jobs/%E0%A4%A', '').id, '');
   assert.equal(parse_view('/map/17', '').id, '', 'a map has no number');
+});
+
+test('the account is told by one of its ways, and only there', () => {
+  assert.equal(again({ ...kHome, page: 'account', by: 'gpu_type' }).by, 'gpu_type');
+  assert.equal(render_view({ ...kHome, page: 'account' }), '/account');
+  assert.equal(parse_view('/account', '?by=colour').by, 'account');
+  assert.match(read_odd('/account', '?by=colour')[0] ?? '', /^by is one of account, queue, .*, not “colour”$/);
+  assert.deepEqual(read_odd('/account', '?by=user&q=held_idle'), []);
 });
 
 test('times are UTC, and nothing else is one', () => {

@@ -1,8 +1,12 @@
 // Everything on screen is in the URL, so that a link shows a colleague the same view.
 
+import { kAccountBy, type AccountBy } from './account.js';
+
 export type Theme = 'auto' | 'dark' | 'light';
 export type JobsTab = 'running' | 'queued' | 'ended';
-export const kPages = ['now', 'map', 'fabric', 'jobs', 'incidents', 'timeline', 'goodput', 'plan', 'whatif', 'policy'] as const;
+export const kPages = [
+  'now', 'map', 'fabric', 'jobs', 'incidents', 'timeline', 'goodput', 'account', 'plan', 'whatif', 'policy',
+] as const;
 export type PageName = (typeof kPages)[number];
 // What the cells of the map are coloured by.
 export const kColours = ['state', 'job', 'temp', 'power', 'util', 'peers', 'risk', 'money'] as const;
@@ -19,6 +23,7 @@ export interface View {
   jobs: JobsTab;
   colour: Colour;
   q: string; // what a list is filtered by
+  by: AccountBy; // what the rows of the account are told by
   sort: string; // the column that a table is in the order of, with - before it falling; empty: the table's own order
   form: string; // what a page with questions was asked, as a query of its own
   zoom: string; // what part of a picture is shown, as that picture writes it
@@ -28,7 +33,7 @@ export interface View {
 }
 
 export const kHome: View = {
-  page: 'now', id: '', at: '', node: '', job: '', incident: '', leaf: '', jobs: 'running', colour: 'state', q: '',
+  page: 'now', id: '', at: '', node: '', job: '', incident: '', leaf: '', jobs: 'running', colour: 'state', q: '', by: 'account',
   sort: '', form: '', zoom: '', from: '', to: '', theme: 'auto',
 };
 
@@ -61,7 +66,7 @@ export function read_times(search: string): { wrong: string[]; rewritten: boolea
 }
 
 const kChoices: Partial<Record<string, readonly string[]>> = {
-  jobs: ['running', 'queued', 'ended'], colour: kColours, theme: ['auto', 'dark', 'light'],
+  jobs: ['running', 'queued', 'ended'], colour: kColours, theme: ['auto', 'dark', 'light'], by: kAccountBy,
 };
 const kSaidMost = 4; // of an address that is wrong all over
 
@@ -73,7 +78,8 @@ export function read_odd(path: string, search: string): string[] {
   for (const [key, value] of new URLSearchParams(search)) {
     const short = value.slice(0, kNameMax);
     const allowed = kChoices[key];
-    if (!kKeys.some((k) => k === key)) out.push(`“${key.slice(0, kNameMax)}” is nothing that can be chosen here`);
+    const known = kKeys.some((k) => k === key) && (key !== 'by' || name === 'account');
+    if (!known) out.push(`“${key.slice(0, kNameMax)}” is nothing that can be chosen here`);
     else if (allowed && !allowed.includes(value)) out.push(`${key} is one of ${allowed.join(', ')}, not “${short}”`);
   }
   return out.slice(0, kSaidMost);
@@ -105,6 +111,7 @@ export function parse_view(path: string, search: string): View {
     jobs: one_of('jobs', ['running', 'queued', 'ended'], 'running'),
     colour: one_of('colour', kColours, 'state'),
     q: text('q'),
+    by: page === 'account' ? one_of('by', kAccountBy, kHome.by) : kHome.by,
     sort: /^-?[a-z_]+$/.test(text('sort')) ? text('sort').slice(0, 40) : '',
     form: (query.get('form') ?? '').slice(0, kFormMax),
     zoom: text('zoom'),
@@ -115,7 +122,7 @@ export function parse_view(path: string, search: string): View {
 }
 
 const kKeys = [
-  'at', 'node', 'job', 'incident', 'leaf', 'jobs', 'colour', 'q', 'sort', 'form', 'zoom', 'from', 'to', 'theme',
+  'at', 'node', 'job', 'incident', 'leaf', 'jobs', 'colour', 'q', 'by', 'sort', 'form', 'zoom', 'from', 'to', 'theme',
 ] as const;
 
 export function render_view(view: View): string {

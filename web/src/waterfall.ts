@@ -37,9 +37,10 @@ export interface Waterfall {
 const kThinnest = 0.003; // of the axis: what is not nothing can be seen
 
 // `close_up`: the axis begins shortly before the lowest level, so that small losses can be told apart.
-export function waterfall(installed: number, classes: Classes, close_up: boolean): Waterfall {
+// `down`: the classes from what is installed to what is useful, in their order.
+export function waterfall(installed: number, classes: Classes, close_up: boolean, down: readonly string[] = kDown): Waterfall {
   const levels = [installed];
-  for (const name of kDown) levels.push(levels[levels.length - 1]! - of_class(classes, name));
+  for (const name of down) levels.push(levels[levels.length - 1]! - of_class(classes, name));
   const useful = of_class(classes, 'useful');
   const end_h = Math.max(installed, useful, ...levels, 0);
   const lowest = Math.min(useful, ...levels);
@@ -54,7 +55,7 @@ export function waterfall(installed: number, classes: Classes, close_up: boolean
     };
   };
   const steps = [step('installed', installed, 0, installed, installed)];
-  kDown.forEach((name, i) => {
+  down.forEach((name, i) => {
     const [before, after] = [levels[i]!, levels[i + 1]!];
     // Below 0: more was settled than came, and the level rises.
     steps.push(step(name, of_class(classes, name), Math.min(before, after), Math.max(before, after), after));

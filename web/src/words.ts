@@ -124,6 +124,22 @@ export const kWaste: { name: string; label: string; what: string }[] = [
   { name: 'idle', label: 'idle', what: 'healthy, in service, no job' },
 ];
 
+// The same of a site's account, which tells more apart: from what is owned to what is useful.
+export const kAccountWaste: { name: string; label: string; what: string }[] = [
+  { name: 'down', label: 'down', what: 'broken or booting' },
+  { name: 'drained', label: 'drained', what: 'held out of service: test, repair, or by a person' },
+  { name: 'idle_no_demand', label: 'idle', what: 'healthy, in service, no job, and nobody waited for it' },
+  { name: 'idle_fragmented', label: 'fragmented', what: 'no job, while jobs waited that could have begun and did not fit' },
+  { name: 'held_idle', label: 'held idle', what: 'jobs had it, and its GPUs were measured to do next to nothing' },
+  { name: 'starting', label: 'starting', what: 'gangs loading and initialising' },
+  { name: 'checkpoint', label: 'checkpoint', what: 'steps stopped while a checkpoint is written' },
+  { name: 'lost_restart', label: 'lost', what: 'steps after the last checkpoint, lost with an attempt' },
+  { name: 'stalled', label: 'stalled', what: 'time beyond the nominal step time: slow, or waiting' },
+  { name: 'unseen', label: 'not seen', what: 'jobs had it, and nothing says what they did' },
+  { name: 'unsettled', label: 'unsettled', what: 'steps since the last checkpoint: useful or lost, not yet known' },
+  { name: 'useful', label: 'useful', what: 'steps whose result is kept' },
+];
+
 // The phase that a list of jobs is asked for by while nothing is in it.
 export const kFirstPhase = { running: 'running', queued: 'queued', ended: 'completed' } as const;
 

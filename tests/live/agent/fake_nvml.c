@@ -1,9 +1,11 @@
 // A stand-in for NVIDIA's library: eight GPUs that answer, until the file named by FAKE_NVML_HANG exists; then a call never returns.
 // A file named by FAKE_NVML_XID, with a number in it, is an Xid of GPU 2; it is taken away when it was told of.
+// With FAKE_NVML_WAVE power is 600 W for two seconds and 100 W for the next two, and energy is counted; its value is how many percent more.
 // Where FAKE_NVML_DEV names a folder, GPU k is lost while there is no gpuk in it; FAKE_NVML_NODE makes UUIDs and serials those of one node.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct pci_info {
@@ -77,9 +79,23 @@ int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* out) {
   *out = 41;
   return presence(index_of(device));
 }
+static long long wave_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
 int nvmlDeviceGetPowerUsage(void* device, unsigned* out) {
   (void)device;
-  *out = 123456;
+  *out = getenv("FAKE_NVML_WAVE") == NULL ? 123456 : wave_ms() % 4000 < 2000 ? 600000 : 100000;
+  return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* out) {
+  const char* wave = getenv("FAKE_NVML_WAVE");
+  const long long now = wave_ms(), part = now % 4000;
+  long long mj;
+  if (wave == NULL) return 3;  // not supported
+  mj = now / 4000 * 1400000 + (part < 2000 ? part * 600 : 1200000 + (part - 2000) * 100);
+  *out = (unsigned long long)(mj + mj / 100 * atoi(wave)) + index_of(device);
   return 0;
 }
 int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned long long* out) {

@@ -22,7 +22,7 @@ let browser = null;
 // What a page must still show of the cluster while the server is away; of the others that their main part has words.
 const kKept = {
   '/': '[data-tile="gpus"]', '/map': 'canvas[data-gpus="256"]', '/jobs': 'tr[data-job]', '/timeline': 'canvas[data-nodes="32"]',
-  '/goodput': '[data-goodput]', '/policy': '[data-runbook]',
+  '/goodput': '[data-goodput]', '/account': '[data-tile="efficiency"]', '/policy': '[data-runbook]',
 };
 
 // The event streams of a page, as the browser's own network view has them: where each began, and the numbers that came.

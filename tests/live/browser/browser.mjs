@@ -12,7 +12,9 @@ export const kRoot = resolve(dirname(fileURLToPath(import.meta.url)), '../../..'
 export const kBinary = resolve(kRoot, process.env.MUSTER_BIN ?? 'build/release/muster');
 export const kChromium = process.env.MUSTER_CHROMIUM ?? '/usr/bin/chromium';
 // Every page, by its address; those of one job and one incident come with an id.
-export const kEveryPage = ['/', '/map', '/fabric', '/jobs', '/incidents', '/timeline', '/goodput', '/plan', '/whatif', '/policy'];
+export const kEveryPage = [
+  '/', '/map', '/fabric', '/jobs', '/incidents', '/timeline', '/goodput', '/account', '/plan', '/whatif', '/policy',
+];
 export const page_name = (path) => (path === '/' ? 'now' : path.split('/')[1]);
 
 // A folder for pictures; empty: none are taken.

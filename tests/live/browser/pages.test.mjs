@@ -189,7 +189,9 @@ async function filters_and_links(page) {
 async function keys_alone(page) {
   await page.goto(`${demo.origin}/`);
   await ready(page);
-  const letters = { m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', d: 'plan', w: 'whatif', p: 'policy', n: 'now' };
+  const letters = {
+    m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', a: 'account', d: 'plan', w: 'whatif', p: 'policy', n: 'now',
+  };
   for (const [letter, name] of Object.entries(letters)) {
     for (const key of `g${letter}`) await page.keyboard.press(key);
     await page.waitForSelector(`[data-page="${name}"]`);

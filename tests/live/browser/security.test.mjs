@@ -248,7 +248,8 @@ async function shows(page, words, what) {
 async function hostile_names(page, { nodes, jobs, incident }) {
   const paths = [
     ...kEveryPage, `/?node=${nodes[0]}`, `/?node=${nodes[7]}`, `/map?node=${nodes[7]}&colour=job`, '/jobs?jobs=queued',
-    `/incidents/${incident}`, '/goodput?q=by:account', '/goodput?q=by:queue', ...jobs.map((id) => `/jobs/${id}`),
+    `/incidents/${incident}`, '/goodput?q=by:account', '/goodput?q=by:queue', '/account?by=user', '/account?by=job',
+    ...jobs.map((id) => `/jobs/${id}`),
   ];
   for (const path of paths) {
     await page.goto(`${demo.origin}${path}`);

@@ -93,6 +93,7 @@ const kContent = {
   '/jobs': (page) => page.textContent('.panel-all-jobs').then((text) => text.includes('Running')),
   '/timeline': (page) => page.locator(`canvas[data-nodes="${kNodes}"]`).count(),
   '/goodput': (page) => page.locator('[data-goodput]').count(),
+  '/account': (page) => page.locator('[data-tile="efficiency"]').count(),
   '/policy': (page) => page.textContent('.panel-policy').then((text) => text.includes('careful')),
 };
 const has_words = (page) => page.innerText('main').then((text) => text.trim().length > 20);
@@ -191,7 +192,7 @@ async function the_past(page, origin, { node, before }) {
   const then = await api(page, `/api/v1/map?at=${at}`);
   const n = now.names.indexOf(node);
   check(then.node_incident[n] === 0 && now.node_incident[n] !== 0, 'before the fault the map had no incident there, now it has');
-  for (const path of ['/', '/map', '/fabric', '/jobs', '/incidents', '/timeline', '/goodput', '/policy']) {
+  for (const path of ['/', '/map', '/fabric', '/jobs', '/incidents', '/timeline', '/goodput', '/account', '/policy']) {
     await page.goto(`${origin}${path}?at=${at}`);
     await page.waitForSelector('[data-at]');
     await ready(page);
@@ -206,7 +207,8 @@ async function keys_alone(page, origin) {
   await page.goto(`${origin}/`);
   await ready(page);
   const kKeys = {
-    m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', d: 'plan', w: 'whatif', p: 'policy', n: 'now',
+    m: 'map', f: 'fabric', j: 'jobs', i: 'incidents', t: 'timeline', g: 'goodput', a: 'account', d: 'plan', w: 'whatif', p: 'policy',
+    n: 'now',
   };
   for (const [key, name] of Object.entries(kKeys)) {
     await page.keyboard.press('g');

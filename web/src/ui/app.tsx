@@ -4,6 +4,7 @@ import type { Live } from '../live.js';
 import { resolve_theme, type PageName, type Theme } from '../route.js';
 import { unknown_time, wanted_by, type Page, type Store } from '../store.js';
 import type { Trouble } from '../types.js';
+import { AccountPage } from './account_page.js';
 import { Panel, TroubleBox } from './bits.js';
 import { FabricPage } from './fabric_page.js';
 import { GoodputPage } from './goodput_page.js';
@@ -87,6 +88,7 @@ function Body({ page, theme, live }: { page: Page; theme: string; live: Live }) 
     case 'incidents': return page.view.id ? <IncidentPage page={page} live={live} /> : <IncidentsPage page={page} live={live} />;
     case 'timeline': return <TimelinePage page={page} theme={theme} live={live} />;
     case 'goodput': return <GoodputPage page={page} live={live} />;
+    case 'account': return <AccountPage page={page} live={live} />;
     case 'plan': return <PlanPage page={page} live={live} />;
     case 'whatif': return <WhatIfPage page={page} live={live} />;
     case 'policy': return <PolicyPage page={page} live={live} />;

@@ -4,14 +4,15 @@ import { clock, count, hours, integer, money, percent, span } from '../format.js
 import type { Live } from '../live.js';
 import type { Page } from '../store.js';
 import {
-  kBy, kStretches, looked_for, of_class, parse_question, render_question, stretch_before, stretch_name, waste_of, waterfall,
-  type Classes, type Question, type Step, type Waterfall,
+  kBy, looked_for, of_class, parse_question, render_question, waste_of, waterfall,
+  type Classes, type Question,
 } from '../waterfall.js';
 import { cause_words, kWaste } from '../words.js';
 import { use_tool } from './ask.js';
 import { Empty, Panel, Swatch, TroubleBox, Words } from './bits.js';
+import { ClassMix, FallRows } from './fall.js';
 import { To } from './nav.js';
-import { UtcInput } from './utc_input.js';
+import { StretchAsk } from './stretch_ask.js';
 
 const kEveryMs = 15_000; // the present is asked for again
 const kNotWaste = ['useful', 'unsettled'];
@@ -78,68 +79,15 @@ const looked_word = (most: string) => waste_word(most)?.label ?? 'not useful';
 
 // What is looked at, of a row: all waste by its classes, or the one class that was chosen. To the scale of the largest row.
 function Mix({ classes, most, largest }: { classes: Classes; most: string; largest: number }) {
-  const shown = kWaste.filter((w) => (most ? w.name === most : !kNotWaste.includes(w.name)) && of_class(classes, w.name) > 0);
-  const whole = Math.max(0, looked_for(classes, most));
-  const text = shown.map((w) => `${w.label} ${hours(of_class(classes, w.name))}`).join(', ');
-  return (
-    <span class="goodput-mix" role="img" aria-label={text || 'nothing'} title={text && `GPU-hours: ${text}`}>
-      <span class="bar" style={{ width: `${largest > 0 ? (whole / largest) * 100 : 0}%` }}>
-        {shown.map((w) => <i key={w.name} class={`waste-${w.name}`} style={{ flexGrow: of_class(classes, w.name) }} />)}
-      </span>
-    </span>
-  );
-}
-
-function figure(step: Step): string {
-  if (step.name === 'installed' || step.name === 'useful') return hours(step.gpu_h);
-  return step.gpu_h < 0 ? `+${hours(-step.gpu_h)}` : step.gpu_h === 0 ? '0' : `−${hours(step.gpu_h)}`;
-}
-
-function StepRow({ step, before, fall, price, question, ask }: {
-  step: Step; before: Step | undefined; fall: Waterfall; price: number; question: Question; ask: (q: Partial<Question>) => void;
-}) {
-  const lit = question.most === step.name;
-  const word = waste_word(step.name);
-  const at = (h: number) => 1000 * Math.min(1, Math.max(0, (h - fall.begin_h) / (fall.end_h - fall.begin_h || 1)));
-  const inside = (
-    <>
-      <span class="step-name">{word && <Swatch kind="waste" name={step.name} />}{word?.label ?? step.name}</span>
-      <svg class="step-bar" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true" focusable="false">
-        {before && <line x1={at(before.left)} x2={at(before.left)} y1="0" y2="10" />}
-        {step.name !== 'useful' && <line x1={at(step.left)} x2={at(step.left)} y1="10" y2="20" />}
-        <rect class={`fall-${step.name}`} x={step.x * 1000} width={step.width * 1000} y="3" height="14" />
-        {step.cut && <path class="step-cut" d="M6 0 L2 7 L8 13 L4 20" />}
-      </svg>
-      <span class="step-hours">{figure(step)}</span>
-      <span class="step-share">{step.share === null || step.share < 0 ? '' : percent(step.share)}</span>
-      {price > 0 && <span class="step-money">{hours(step.gpu_h * price)}</span>}
-    </>
-  );
-  if (!word) return <div class="step step-installed" data-step={step.name}>{inside}</div>;
-  return (
-    <button type="button" class={lit ? 'step lit' : 'step'} aria-pressed={lit} data-step={step.name}
-      aria-label={`${word.label}: ${figure(step)} GPU-hours, ${percent(step.share)} of what is installed`}
-      title={`${word.what}. Click: whose it was.`} onClick={() => ask({ most: lit ? '' : step.name })}>
-      {inside}
-    </button>
-  );
+  const shown = kWaste.filter((w) => (most ? w.name === most : !kNotWaste.includes(w.name)));
+  return <ClassMix classes={classes} shown={shown} whole={looked_for(classes, most)} largest={largest} />;
 }
 
 function Fall({ answer, question, ask }: { answer: Goodput; question: Question; ask: (q: Partial<Question>) => void }) {
   const fall = waterfall(answer.installed_gpu_h, answer.classes, question.close_up);
-  const { price } = answer;
   return (
-    <div class={price > 0 ? 'fall with-money' : 'fall'} role="group" aria-label="From installed GPU-hours to useful ones">
-      <div class="step step-head" aria-hidden="true">
-        <span class="step-name" />
-        <span class="step-axis"><span>{hours(fall.begin_h)}</span><span>{hours(fall.end_h)} GPU-hours</span></span>
-        <span class="step-hours">GPU-hours</span><span class="step-share">share</span>
-        {price > 0 && <span class="step-money">{answer.currency}</span>}
-      </div>
-      {fall.steps.map((step, i) => (
-        <StepRow key={step.name} step={step} before={fall.steps[i - 1]} fall={fall} price={price} question={question} ask={ask} />
-      ))}
-    </div>
+    <FallRows fall={fall} words={kWaste} price={answer.price} currency={answer.currency} first="installed" most={question.most}
+      choose={(most) => ask({ most })} />
   );
 }
 
@@ -182,34 +130,6 @@ function Meaning({ answer, question }: { answer: Goodput; question: Question }) 
       {question.close_up && <p>The scale does not begin at 0: a bar with a torn edge is longer than it is drawn.</p>}
       {answer.price === 0 && <p><Words text="No money is shown: the policy names no `gpu_hour_price`." /></p>}
       {answer.price_assumed && <p>The price of a GPU-hour is <b>assumed</b>: {answer.price_assumed}.</p>}
-    </div>
-  );
-}
-
-function Ask({ page, live }: { page: Page; live: Live }) {
-  const { view, summary } = page;
-  const to = view.at || view.to;
-  const chosen = stretch_name(view.from, to);
-  const choose = (ms: number) => {
-    const stretch = stretch_before(view.at || (summary?.now_utc ?? ''), ms);
-    if (stretch) live.go(view.at ? { from: stretch.from } : stretch);
-  };
-  return (
-    <div class="goodput-ask">
-      <div class="row" role="group" aria-label="Stretch of time">
-        {kStretches.map((s) => (
-          <button key={s.name} type="button" class="button" aria-pressed={chosen === s.name} disabled={!summary && !view.at}
-            onClick={() => choose(s.ms)}>{s.label}</button>
-        ))}
-        <button type="button" class="button" aria-pressed={!view.from && (chosen === 'all' || Boolean(view.at))}
-          onClick={() => live.go({ from: '', to: '' })}>all</button>
-      </div>
-      <div class="row">
-        <label>from <UtcInput value={view.from} empty put={(from) => live.go({ from })} /></label>
-        <label>to <UtcInput value={to} empty disabled={Boolean(view.at)} put={(until) => live.go({ to: until })}
-          title={view.at ? 'The moment that is shown' : 'Empty: now'} /></label>
-        <span class="muted">UTC{!to && ', up to now'}</span>
-      </div>
     </div>
   );
 }
@@ -360,7 +280,7 @@ export function GoodputPage({ page, live }: { page: Page; live: Live }) {
           onClick={() => ask({ close_up: !question.close_up })}
           title="Let the scale begin shortly before what is useful">close-up of losses</button>
       }>
-        <Ask page={page} live={live} />
+        <StretchAsk page={page} live={live} />
         <TroubleBox trouble={trouble ?? undefined} />
         {!shown && !trouble && <Empty>Reading the record…</Empty>}
         {shown && <Headline answer={shown.answer} />}

@@ -1,17 +1,12 @@
 import { clock, hours, integer, money, percent, shell_word } from '../format.js';
 import { cost_of, job_waterfall, losses_of, power_of, type JobGoodput } from '../job_cost.js';
-import type { Step } from '../waterfall.js';
 import { kWaste } from '../words.js';
 import { use_tool } from './ask.js';
 import { Empty, Panel, Swatch, TroubleBox, Words } from './bits.js';
+import { step_figure } from './fall.js';
 import { cause_text } from './goodput_page.js';
 
 const kEveryMs = 10_000;
-
-function figure(step: Step): string {
-  if (step.name === 'installed' || step.name === 'useful') return hours(step.gpu_h);
-  return step.gpu_h < 0 ? `+${hours(-step.gpu_h)}` : step.gpu_h === 0 ? '0' : `−${hours(step.gpu_h)}`;
-}
 
 function Fall({ answer }: { answer: JobGoodput }) {
   const fall = job_waterfall(answer);
@@ -27,7 +22,7 @@ function Fall({ answer }: { answer: JobGoodput }) {
             <svg class="step-bar" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true" focusable="false">
               <rect class={`fall-${step.name}`} x={step.x * 1000} width={step.width * 1000} y="3" height="14" />
             </svg>
-            <span class="step-hours">{figure(step)}</span>
+            <span class="step-hours">{step_figure(step)}</span>
             <span class="step-share">{step.share === null || step.share < 0 ? '' : percent(step.share)}</span>
             {price > 0 && <span class="step-money">{hours(step.gpu_h * price)}</span>}
           </div>

@@ -9,7 +9,7 @@ export const Here = createContext<{ view: View; live: Live } | null>(null);
 
 const kTitles: Record<PageName, string> = {
   now: 'Now', map: 'Map', fabric: 'Fabric', jobs: 'Jobs', incidents: 'Incidents', timeline: 'Timeline', goodput: 'Goodput',
-  plan: 'Plan', whatif: 'What if', policy: 'Policy',
+  account: 'Account', plan: 'Plan', whatif: 'What if', policy: 'Policy',
 };
 const key_of = (page: PageName) => Object.keys(kGoKeys).find((k) => kGoKeys[k] === page);
 

@@ -1,11 +1,12 @@
-// What the weekly report adds to the style sheet of every page (page_style.h): its colours, its drawings, and paper.
+// What reports made of sections (the week, the month) add to the style sheet of every page (page_style.h): their colours, their
+// drawings, and paper.
 #pragma once
 #include <string_view>
 
 namespace muster::report {
 
 // Causes are c0 to c5 and c6 for all others; each stands beside its name as well.
-constexpr std::string_view kWeeklyStyle = R"css(
+constexpr std::string_view kSectionsStyle = R"css(
 :root {
   --useful: #0072b2; --unsettled: #56b4e9; --idle: #9aa5b1; --loss: #d55e00; --all: #4d6a7a; --alarm: #b00020; --note: #8a5a00;
   --c0: #d55e00; --c1: #e69f00; --c2: #cc79a7; --c3: #7a5195; --c4: #009e73; --c5: #8c564b; --c6: #9aa5b1;
@@ -16,8 +17,9 @@ constexpr std::string_view kWeeklyStyle = R"css(
     --c0: #ee7628; --c1: #f2b134; --c2: #dd94bd; --c3: #a67fc6; --c4: #22b78c; --c5: #b98070; --c6: #65717e;
   }
 }
-.useful { fill: var(--useful); background: var(--useful); } .unsettled { fill: var(--unsettled); }
-.idle { fill: var(--idle); } .loss { fill: var(--loss); } .all { fill: var(--all); }
+.useful { fill: var(--useful); background: var(--useful); } .loss { fill: var(--loss); background: var(--loss); }
+.unsettled { fill: var(--unsettled); background: var(--unsettled); } .idle { fill: var(--idle); background: var(--idle); }
+.all { fill: var(--all); }
 .c0 { fill: var(--c0); background: var(--c0); } .c1 { fill: var(--c1); background: var(--c1); }
 .c2 { fill: var(--c2); background: var(--c2); } .c3 { fill: var(--c3); background: var(--c3); }
 .c4 { fill: var(--c4); background: var(--c4); } .c5 { fill: var(--c5); background: var(--c5); }

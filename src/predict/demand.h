@@ -1,0 +1,22 @@
+// A job trace as days: the GPU-hours that each day would have held, had every job begun when it came. That is demand; what ran is
+// that, cut to the cluster.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "model/job_trace.h"
+
+namespace muster::predict {
+
+struct DemandDays {
+  Time first;                       // when the first day begins: midnight, UTC
+  std::vector<double> gpu_hours;    // of each whole day up to the last submission
+  std::vector<std::uint64_t> jobs;  // that came on it
+};
+
+DemandDays demand_days(std::span<const TraceJob> jobs);
+
+// When the day of this number begins; the first day after the history is number gpu_hours.size().
+Time day_start(const DemandDays& demand, std::size_t day);
+
+}  // namespace muster::predict
