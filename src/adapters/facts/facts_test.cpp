@@ -210,9 +210,10 @@ TEST(FactsProbe, NcclOfAJobIsReadFromItsMapsAndTheHeaderBesideIt) {
   t.file("/sys/module/nvidia/version", "580.159.04\n").file("/proc/77/statm", "90000000 1 1 1 0 1 0\n");
   t.file("/proc/78/statm", "2000 1 1 1 0 1 0\n").file("/proc/78/maps", "1-2 r-xp 0 0:1 1 /opt/libnccl.so.2.1.1\n");
   t.file("/proc/77/maps", "7f00-7f01 r-xp 00000000 08:01 12 /venv/nvidia/nccl/lib/libnccl.so.2\n7f02-7f03 rw-p 0 0:0 0\n");
-  t.file("/proc/77/root/venv/nvidia/nccl/include/nccl.h",
+  const std::string inside = "/proc/77/root", nccl = inside + "/venv/nvidia/nccl";
+  t.file(nccl + "/include/nccl.h",
          "#define NCCL_MAJOR 2\n#define NCCL_MINOR 28\n#define NCCL_PATCH 9\n#define NCCL_SUFFIX \"\"\n");
-  t.file("/proc/77/root/venv/nvidia/nccl/lib/libnccl.so.2", "x");
+  t.file(nccl + "/lib/libnccl.so.2", "x");
   const FactTable f = t.probe();
   EXPECT_EQ(value(f, "nccl.mapped"), "2.28.9") << "the small process is no job on a GPU and not looked at";
   EXPECT_EQ(value(f, "libcuda.mapped"), "absent");
