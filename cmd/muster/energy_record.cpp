@@ -31,17 +31,6 @@ void sleep_until(Time t) {
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
 
-// A whole row or nothing, so that a reader never sees half of one.
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 std::string cell(double v) { return v < 0 ? std::string() : render_number(v); }
 
 std::string rows_of(agent::PowerMeter& meter, const std::string& node, std::uint64_t& silent) {

@@ -86,12 +86,26 @@ Result<void> replace_file(const std::string& path, std::string_view text) {
   const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   // A folder that takes no new file.
   if (fd < 0 || real.empty()) return write_file(path, text);
+  Result<void> ok;
+  errno = 0;
+  // Some file systems of networks know no such wish.
+  const bool kept = write_all(fd, text) && (::fsync(fd) == 0 || errno == EINVAL || errno == ENOSYS);
+  if (!kept) ok = tl::unexpected(file_error("write", path, errno));
   ::close(fd);
-  auto ok = write_file(beside, text);
   if (ok && there) std::filesystem::permissions(beside, now.permissions(), why);
   if (ok && ::rename(beside.c_str(), real.c_str()) != 0) ok = tl::unexpected(file_error("write", path, errno));
   if (!ok) ::unlink(beside.c_str());
   return ok;
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
 }
 
 }  // namespace muster::cmd

@@ -19,5 +19,7 @@ Result<void> check_writable(const std::string& path);
 Result<void> write_file(const std::string& path, std::string_view text);
 // Likewise, but what was there stays until all of the new text is on the disk.
 Result<void> replace_file(const std::string& path, std::string_view text);
+// Into what is open. False, with errno: not all of it.
+bool write_all(int fd, std::string_view text);
 
 }  // namespace muster::cmd

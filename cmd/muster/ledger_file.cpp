@@ -25,16 +25,6 @@ bool sync_folder(const std::string& path) {
   return synced;
 }
 
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 Result<std::string> read_all(int fd, const std::string& path) {
   std::string text;
   char piece[1 << 16];

@@ -2,20 +2,12 @@
 #include <fmt/core.h>
 
 #include "base/json_writer.h"
+#include "report/maybe.h"
 #include "report/month.h"
 #include "report/units.h"
 
 namespace muster::report {
 namespace {
-
-template <class T>
-void write_maybe(JsonWriter& w, std::string_view key, const std::optional<T>& v) {
-  w.key(key);
-  if (v)
-    w.value(*v);
-  else
-    w.null();
-}
 
 void write_sum(JsonWriter& w, const SiteSum& s) {
   w.field("installed_gpu_us", s.installed()).key("classes_gpu_us").object();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "report/maybe.h"
 #include "report/units.h"
 #include "report/weekly_parts.h"
 
@@ -11,15 +12,6 @@ namespace muster::report {
 namespace {
 
 constexpr double kHour_us = 3.6e9;
-
-template <class T>
-void write_maybe(JsonWriter& w, std::string_view key, const std::optional<T>& v) {
-  w.key(key);
-  if (v)
-    w.value(*v);
-  else
-    w.null();
-}
 
 void write_piece(JsonWriter& w, const Piece& p, double price) {
   w.object().field("from_utc", render_utc(p.from)).field("to_utc", render_utc(p.to));

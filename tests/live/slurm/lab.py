@@ -24,7 +24,8 @@ PATH = os.environ.get('PATH', '') + ':/usr/sbin:/sbin'
 PACKAGES = {'munged': 'munge', 'slurmctld': 'slurmctld', 'slurmd': 'slurmd', 'slurmrestd': 'slurmrestd', 'sbatch': 'slurm-client',
             'scontrol': 'slurm-client', 'sinfo': 'slurm-client', 'squeue': 'slurm-client', 'scancel': 'slurm-client'}
 PACKAGES_DBD = {'slurmdbd': 'slurmdbd', 'sacctmgr': 'slurm-client',
-                'mariadbd': 'mariadb-server-core', 'mariadb-install-db': 'mariadb-server-core'}
+                'mariadbd': 'mariadb-server-core', 'mariadb-install-db': 'mariadb-server-core',
+                'my_print_defaults': 'mariadb-client-core'}
 PLUGINS = {'auth_jwt.so': 'slurm-wlm-jwt-plugin', 'job_submit_lua.so': 'slurm-wlm-basic-plugins'}
 PLUGINS_DBD = {'accounting_storage_mysql.so': 'slurm-wlm-mysql-plugin'}
 AT_ONCE = 2 * (os.cpu_count() or 2)
