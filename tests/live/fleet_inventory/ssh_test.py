@@ -2,6 +2,7 @@
 who comes there; aliases in an ssh_config make it many nodes."""
 import getpass
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -129,6 +130,7 @@ def ours():
 
 def good():
     ran, nodes, failed = run('gpu[1-8]')
+    sent_s = ran.took_s
     check(ran.returncode == 0 and sorted(nodes) == [f'gpu{n}' for n in range(1, 9)] and not failed,
           f'the program is sent to eight nodes and tells of each ({ran.took_s:.1f} s)', ran.stderr)
     check(len(nodes['gpu1']['facts']) > 100 if nodes else False, 'with all that it reads')
@@ -137,18 +139,21 @@ def good():
     check(ran.returncode == 0 and sorted(nodes) == ['gpu1', 'gpu2'], 'a program that is there is run there', ran.stderr)
     ran, nodes, _ = run('noisy[1-2]')
     check(ran.returncode == 0 and sorted(nodes) == ['noisy1', 'noisy2'], 'what a login prints is passed over', ran.stderr)
+    return sent_s
 
 
-def bad():
+def bad(sent_s):
+    # On a busy machine the program alone takes seconds to reach the nodes that are well.
+    deadline = max(6, math.ceil(3 * sent_s))
     why = {'closed1': 'Connection refused', 'denied1': 'Permission denied', 'stranger1': 'Host key verification failed',
            'odd1': 'says nothing that are facts', 'breaks1': 'exit code 9: lost my disk', 'other1': 'answered as somebody',
            'hangs1': 'did not answer in time', 'hangs2': 'did not answer in time'}
-    ran, nodes, failed = run('gpu[1-2],' + ','.join(why), '--deadline', '6s')
+    ran, nodes, failed = run('gpu[1-2],' + ','.join(why), '--deadline', f'{deadline}s')
     check(sorted(nodes) == ['gpu1', 'gpu2'], 'nodes that answer are told of beside those that do not', ran.stderr)
     check(ran.returncode == 5, 'and the exit code is 5', ran)
     for name, say in why.items():
         check(say in failed.get(name, ''), f'{name} is named with the reason: {say}', failed.get(name))
-    check(ran.took_s < 12, f'nobody is waited for much longer than the deadline of 6 s ({ran.took_s:.1f} s)')
+    check(ran.took_s < 2 * deadline, f'nobody is waited for much longer than the deadline of {deadline} s ({ran.took_s:.1f} s)')
     check(until(lambda: not [w for w in ours() if w.startswith('ssh ')], 5), 'no ssh is left behind', ours())
     check(until(lambda: os.listdir(TMP) == [], 5), 'nor a file there', os.listdir(TMP))
     ran, nodes, failed = run('gpu1', '--program', '/no/such/muster')
@@ -177,8 +182,7 @@ if SSHD is None or shutil.which('ssh') is None:
 prepare()
 made_folder = start()
 try:
-    good()
-    bad()
+    bad(good())
     folder_that_runs_nothing()
 finally:
     for server in children:
