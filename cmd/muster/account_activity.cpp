@@ -79,6 +79,9 @@ void note_counts(const ActivityCounts& c, AccountRead& out) {
     out.notes.push_back(fmt::format("{} series do not say of which node they are (Hostname, instance).", many(c.without_node)));
   if (c.other > 0)
     out.notes.push_back(fmt::format("{} series are of other metrics than {}, and are not used.", many(c.other), c.metric));
+  if (c.impossible > 0)
+    out.notes.push_back(fmt::format("{} of GPUs' activity that cannot be (no number, below 0, beyond all): that time is unseen.",
+                                    report::counted(static_cast<std::int64_t>(c.impossible), "reading")));
   if (c.refused > 0)
     out.notes.push_back(fmt::format("{} series have more than {} points and are left out: ask for shorter stretches.",
                                     many(c.refused), many(kPromPointsMax)));

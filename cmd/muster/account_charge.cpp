@@ -82,7 +82,11 @@ int run_account_charge(const AccountChargeOptions& o) {
   }
   const Ledger none;
   const Ledger& ledger = file ? file->ledger() : none;
-  if (ledger.torn) say(fmt::format("note: {} ends with a line that was not written to its end; it was never charged", o.ledger));
+  if (ledger.torn)
+    say(fmt::format(
+        "note: {} ends with a line that was not written to its end, which is no charge. A head that was kept tells whether "
+        "it was one",
+        o.ledger));
   report::ChargesView v;
   v.ledger = o.ledger;
   v.before = &ledger;

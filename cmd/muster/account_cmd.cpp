@@ -23,6 +23,9 @@ int run_account(const AccountOptions& o) {
   if (!o.journal.empty()) return say_error({Code::bad_input, "--journal and --sacct are two sources", "give one of them"});
   const auto by = by_of(o.by);
   if (!by) return say_error(by.error());
+  if (!o.only_account.empty() || !o.only_partition.empty() || !o.only_user.empty())
+    return say_error({Code::bad_input, "--account, --partition and --user are for journals",
+                      "leave out --sacct; or let sacct choose: it has -A, -r and -u"});
   AccountRead read;
   if (const auto ok = read_account(o, read); !ok) return say_error(ok.error());
   const account::SiteAccount a = account_site(read.runs, read.question);

@@ -17,37 +17,52 @@ namespace {
 
 std::string many(std::uint64_t n) { return report::render_count(static_cast<std::int64_t>(n)); }
 
+std::string some(std::uint64_t n, std::string_view one) { return report::counted(static_cast<std::int64_t>(n), one); }
+
 std::string about(SacctFault f, std::uint64_t n, const std::string& place, const AccountFiles& files) {
   const std::string where = fmt::format("(first at {})", place);
   switch (f) {
     case SacctFault::cut_row:
-      return fmt::format("{} rows have too few cells and are left out {}: names with line breaks? Leave JobName out.", many(n),
-                         where);
+      return fmt::format("{} with too few cells, left out {}: names with line breaks? Leave JobName out.", some(n, "row"), where);
     case SacctFault::long_row:
-      return fmt::format("{} rows have too many cells and are left out {}: leave out columns that users write.", many(n), where);
+      return fmt::format("{} with too many cells, left out {}: leave out columns that users write.", some(n, "row"), where);
     case SacctFault::name_with_mark:
-      return fmt::format("{} names have the delimiter in them; what follows was found from the line's end {}.", many(n), where);
-    case SacctFault::no_job_number: return fmt::format("{} rows have no job number and are left out {}.", many(n), where);
-    case SacctFault::unknown_state: return fmt::format("{} rows have a state that is not known here {}.", many(n), where);
-    case SacctFault::wrong_time: return fmt::format("{} times are none {}: they count as not said.", many(n), where);
+      return fmt::format("{} with the delimiter in it; what follows was found from the line's end {}.", some(n, "name"), where);
+    case SacctFault::no_job_number: return fmt::format("{} without a job number, left out {}.", some(n, "row"), where);
+    case SacctFault::unknown_state: return fmt::format("{} with a state that is not known here {}.", some(n, "row"), where);
+    case SacctFault::wrong_time:
+      return fmt::format("{} that cannot be read {}: taken as not said. Unix seconds and 2026-11-15T02:03:04 can.",
+                         some(n, "time"), where);
     case SacctFault::ambiguous_time:
       return fmt::format(
-          "{} local times fall into the hour that comes twice when clocks are set back {}: the first is taken where the "
-          "length of the run does not tell. SLURM_TIME_FORMAT=%s writes times that are sure.",
-          many(n), where);
+          "{} in the hour that comes twice when clocks are set back {}: the first is taken where the length of the run does not "
+          "tell. SLURM_TIME_FORMAT=%s writes times that are sure.",
+          some(n, "local time"), where);
     case SacctFault::skipped_time:
-      return fmt::format("{} local times fall into the hour that clocks leap over {}: is --zone {} right?", many(n), where,
+      return fmt::format("{} in the hour that clocks leap over {}: is --zone {} right?", some(n, "local time"), where,
                          files.zone);
     case SacctFault::time_without_zone:
       return files.zone == "UTC"
-                 ? fmt::format("{} times name no zone and are taken as UTC; give --zone where sacct ran in another.", many(n))
+                 ? fmt::format("{} without a zone, taken as UTC; give --zone where sacct ran in another.", some(n, "time"))
                  : std::string();
-    case SacctFault::wrong_gpus: return fmt::format("{} counts of GPUs are none {}.", many(n), where);
+    case SacctFault::wrong_gpus:
+      return fmt::format("{} that cannot be read {}.", n == 1 ? "1 count of GPUs" : many(n) + " counts of GPUs", where);
     case SacctFault::shards:
-      return fmt::format("{} runs had shards of GPUs, whose size only the nodes' settings say {}: their GPUs are not counted.",
-                         many(n), where);
+      return fmt::format("{} with shards of GPUs, whose size only the nodes' settings say {}: their GPUs are not counted.",
+                         some(n, "run"), where);
     case SacctFault::wrong_energy:
-      return fmt::format("{} runs have no energy but a mark for none (0, 2^63 and such): not counted as measured.", many(n));
+      return fmt::format("{} without energy but a mark for none (0, 2^63 and such): not counted as measured.", some(n, "run"));
+    case SacctFault::start_from_end:
+      return fmt::format("{} that ran without a start that can be read {}: taken from the end and how long it ran.",
+                         some(n, "run"), where);
+    case SacctFault::other_length:
+      return fmt::format(
+          "{} of which Start to End is not as long as Elapsed and Suspended say {}: Start to End counts. A job was suspended "
+          "(ask "
+          "for the column Suspended), a clock was set, or --zone is not the one that sacct ran in.",
+          some(n, "run"), where);
+    case SacctFault::cut_end:
+      return fmt::format("The last line has no end {}: the file may be cut off, and that row with it.", where);
   }
   return {};
 }
@@ -80,12 +95,17 @@ Result<void> read_records(const AccountFiles& f, const ZoneOffsets& zone, Accoun
         Code::bad_input,
         fmt::format("records of two clusters, {} and {}", printable(std::string(out.runs.cluster())), printable(c.other_cluster)),
         "an account is of one: sacct -M NAME");
-  if (c.same > 0) out.notes.push_back(fmt::format("{} rows say again what others said, and count once.", many(c.same)));
+  if (c.same > 0)
+    out.notes.push_back(
+        fmt::format("{} that {} what another said: such rows count once.", some(c.same, "row"), c.same == 1 ? "says" : "say"));
   if (c.newer > 0)
-    out.notes.push_back(fmt::format("{} runs are told of twice, with and without their end: the end counts.", many(c.newer)));
+    out.notes.push_back(fmt::format("{} told of twice, with and without the end: the end counts.", some(c.newer, "run")));
   if (c.different > 0)
     out.notes.push_back(
-        fmt::format("{} rows say otherwise of a run than a row before: the later row counts.", many(c.different)));
+        fmt::format("{} with other words on a run than a row before (job {}): the later counts, and {} GPU-hours of the earlier "
+                    "do not. Two clusters in one file?",
+                    some(c.different, "row"), printable(c.some_different),
+                    report::render_decimal(account::gpu_hours(c.replaced_milli_ms), 1)));
   out.runs.doubt_zeros();
   return {};
 }
@@ -97,7 +117,10 @@ Result<void> read_installed(const AccountFiles& f, AccountRead& out) {
   auto installed = parse_installed(*text, f.nodes);
   if (!installed) return tl::unexpected(installed.error());
   if (installed->without_gpus > 0)
-    out.notes.push_back(fmt::format("{} nodes of {} have no GPU and are left out.", many(installed->without_gpus), f.nodes));
+    out.notes.push_back(fmt::format("{} of {} without a GPU, left out.", some(installed->without_gpus, "node"), f.nodes));
+  if (installed->differ > 0)
+    out.notes.push_back(fmt::format("{} of {} there again with another number of GPUs: the first counts.",
+                                    some(installed->differ, "node"), f.nodes));
   out.question.nodes = std::move(installed->nodes);
   return {};
 }
@@ -112,13 +135,13 @@ Result<void> read_events(const AccountFiles& f, const ZoneOffsets& zone, Account
   auto events = parse_outages(*text, f.events, zone);
   if (!events) return tl::unexpected(events.error());
   if (events->wrong > 0)
-    out.notes.push_back(fmt::format("{} outages have times that cannot be, and are left out (first at {}:{}).",
-                                    many(events->wrong), f.events, events->first_wrong));
+    out.notes.push_back(fmt::format("{} with times that cannot be, left out (first at {}:{}).", some(events->wrong, "outage"),
+                                    f.events, events->first_wrong));
   if (events->other_states > 0)
-    out.notes.push_back(fmt::format("{} events are of states that take no node out of service, such as {}.",
-                                    many(events->other_states), printable(clipped(events->some_state, 40))));
+    out.notes.push_back(fmt::format("{} of states that take no node out of service, such as {}.",
+                                    some(events->other_states, "event"), printable(clipped(events->some_state, 40))));
   if (events->unsure_times > 0)
-    out.notes.push_back(fmt::format("{} local times of outages come twice or not at all.", many(events->unsure_times)));
+    out.notes.push_back(fmt::format("{} of outages that come twice or not at all.", some(events->unsure_times, "local time")));
   out.question.outages = std::move(events->outages);
   return {};
 }

@@ -19,6 +19,9 @@ std::string question(const AccountOptions& o) {
   if (o.price) w.field("price", *o.price);
   if (o.cost_per_year) w.field("cost_per_year", *o.cost_per_year);
   if (!o.currency.empty()) w.field("currency", o.currency);
+  if (!o.only_account.empty()) w.field("account", o.only_account);
+  if (!o.only_partition.empty()) w.field("partition", o.only_partition);
+  if (!o.only_user.empty()) w.field("user", o.only_user);
   w.end_object();
   return w.take();
 }
@@ -38,6 +41,11 @@ Result<Value> ask(const AccountOptions& o) {
 }  // namespace
 
 int run_account_journal(const AccountOptions& o) {
+  const AccountFiles& f = o.files;
+  if (!f.nodes.empty() || !f.events.empty() || !f.activity.empty() || !f.prometheus.empty() || f.zone != "UTC")
+    return say_error(
+        {Code::bad_input, "--nodes, --events, --activity, --prometheus and --zone are for --sacct",
+         "give --sacct, or leave them out: a record of Muster knows its nodes and outages, and its days are of UTC"});
   const auto account = ask(o);
   if (!account) return say_error(account.error());
   switch (o.format) {

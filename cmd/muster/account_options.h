@@ -30,6 +30,7 @@ struct AccountOptions {
   double since_s = 0;    // back from the end; 0: from `from`
   std::string from, to;  // utc; empty: as far as is known
   std::string by = "account";
+  std::string only_account, only_partition, only_user;  // rows of these alone, of a journal
   std::uint64_t limit = 20;                       // rows of the table
   std::optional<double> price;                    // of a GPU-hour owned
   std::optional<double> cost_per_year;            // of all of it, in the same money

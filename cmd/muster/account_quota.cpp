@@ -7,6 +7,7 @@
 #include "account_files.h"
 #include "account_tool.h"
 #include "charge_options.h"
+#include "client.h"
 #include "commands.h"
 #include "files.h"
 #include "ingest/charge_files.h"
@@ -34,6 +35,14 @@ Result<Known> known_of_runs(const AccountQuotaOptions& o, std::optional<Time> at
   std::int64_t last_ms = 0;
   for (const account::SiteRun& r : read.runs.runs()) last_ms = std::max({last_ms, r.submitted_ms, r.started_ms, r.ended_ms});
   const Time last{last_ms * 1'000'000};
+  const account::UseUnknown u = account::unknown_use(read.runs);
+  const auto left_out = [](std::uint64_t n, std::string_view why) {
+    if (n > 0) say(fmt::format("{} in nobody's use: {}", report::counted(static_cast<std::int64_t>(n), "run"), why));
+  };
+  left_out(u.gpus, "nothing says how many GPUs");
+  left_out(u.start, "no start that can be read");
+  left_out(u.end, "over, without an end that can be read");
+  left_out(u.backwards, "the end is before the start");
   return Known{account::use_of(read.runs, at.value_or(last)), last};
 }
 
@@ -45,19 +54,39 @@ Result<Known> known_of_ledger(const AccountQuotaOptions& o) {
   return k;
 }
 
-Result<Known> known_of_journal(const AccountQuotaOptions& o) {
-  const auto read = read_flow(o.journal, nullptr, {});
-  if (!read) return tl::unexpected(read.error());
-  return Known{account::use_of(read->flow), read->flow.to};
+// What accounts had by the record of a Muster: of one that runs, or of its journal.
+Result<Known> known_of_record(const AccountQuotaOptions& o) {
+  constexpr const char* kQuestion = R"({"uses":true})";
+  Result<Value> told = Value{};
+  if (o.journal.empty()) {
+    const auto client = Client::open(o.connection);
+    if (!client) return tl::unexpected(client.error());
+    told = client->post("/api/v1/tools/account", kQuestion);
+  } else {
+    AccountTool tool(o.journal);
+    const auto text = tool.call(parse_json(kQuestion).value());
+    if (!text) return tl::unexpected(text.error());
+    told = parse_json(*text);
+  }
+  if (!told) return tl::unexpected(told.error());
+  const auto whole = [](const Value& v, std::string_view key) {
+    const Value* n = v.find(key);
+    return n == nullptr || n->integer() == nullptr ? std::int64_t{0} : *n->integer();
+  };
+  Known k{{}, Time{whole(*told, "to_ns")}};
+  for (const Value& u : report::list_of(*told, "uses"))
+    k.uses.push_back({report::text_of(u, "account"), Time{whole(u, "from_ns")}, Time{whole(u, "to_ns")}, whole(u, "milli_gpu_ms"),
+                      whole(u, "money_micro"), report::text_of(u, "currency")});
+  return k;
 }
 
 Result<Known> known_of(const AccountQuotaOptions& o, std::optional<Time> at) {
   const int sources = (o.files.sacct.empty() ? 0 : 1) + (o.journal.empty() ? 0 : 1) + (o.ledger.empty() ? 0 : 1);
-  if (sources != 1)
-    return fail(Code::bad_input, sources == 0 ? "nothing says what was used" : "what was used has more than one source",
-                "give one of --sacct FILE, --ledger FILE and --journal FILE");
+  if (sources > 1)
+    return fail(Code::bad_input, "what was used has more than one source",
+                "give one of --sacct FILE, --ledger FILE and --journal FILE, or none to ask a running Muster");
   if (!o.ledger.empty()) return known_of_ledger(o);
-  return o.journal.empty() ? known_of_runs(o, at) : known_of_journal(o);
+  return o.files.sacct.empty() ? known_of_record(o) : known_of_runs(o, at);
 }
 
 bool wants_a_look(const account::Quotas& q) {

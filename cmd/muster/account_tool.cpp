@@ -4,16 +4,20 @@
 
 #include <algorithm>
 
+#include "account/quota.h"
 #include "adapters/sqlite/journal.h"
+#include "base/json_writer.h"
+#include "ingest/json.h"
 #include "tool_input.h"
 
 namespace muster::cmd {
-namespace {
 
-// Reads a journal once, and keeps what is asked for of it.
+// Reads along a journal, and keeps what is asked for of it.
 class FlowReader {
  public:
   FlowReader(Time from, Time to, bool faults) : from_(from), to_(to), faults_(faults), flow_(from, to) {}
+
+  bool answers(Time from, Time to, bool faults) const { return from == from_ && to == to_ && (faults_ || !faults); }
 
   void take(const Event& e) {
     if (faults_) mark(e);
@@ -24,16 +28,15 @@ class FlowReader {
   }
   const State& state() const { return state_; }
 
-  report::FlowAccount close(Time mono, Time utc) {
+  report::FlowAccount close(Time mono, Time utc) const {
     report::FlowAccount out;
     out.cluster = state_.site.name;
     out.simulation = simulation_;
     out.flow = flow_.close(state_, mono, utc);
-    if (faults_) {
-      if (!begun_) before_ = account::JobSums{};
-      if (!ended_) stretch_to(mono);
-      out.faults = std::move(stretches_);
-    }
+    if (!faults_) return out;
+    out.faults = stretches_;
+    if (!ended_)
+      out.faults.push_back({tariff_, account::difference(begun_ ? before_ : account::JobSums{}, books_.close(state_, mono))});
     return out;
   }
 
@@ -80,6 +83,10 @@ class FlowReader {
   std::vector<report::FaultStretch> stretches_;
 };
 
+namespace {
+
+constexpr std::size_t kKeptMax = 4;
+
 Result<Time> end_of(Journal& journal, const View* view) {
   if (const auto now = view == nullptr ? nullptr : view->latest()) return now->state.now.utc;
   Time last;
@@ -99,30 +106,65 @@ Error nothing_there(const FlowReader& r, Time from, Time to) {
           fmt::format("the record ends at {}", render_utc(r.state().now.utc))};
 }
 
+// A name as it is shown: "(none)" is that of those without one.
+void only_of(ToolInput& in, std::string_view key, std::optional<std::string>& to) {
+  const std::string name = in.text(key);
+  if (!name.empty()) to = name == "(none)" ? std::string() : name;
+}
+
+std::string uses_json(const account::Flow& f) {
+  JsonWriter w;
+  w.object().field("to_ns", f.to.ns).key("uses").array();
+  for (const account::Use& u : account::use_of(f)) {
+    w.object().field("account", u.account).field("from_ns", u.from.ns).field("to_ns", u.to.ns);
+    w.field("milli_gpu_ms", u.milli_ms).field("money_micro", u.money_micro).field("currency", u.currency).end_object();
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
 }  // namespace
 
-Result<report::FlowAccount> read_flow(const std::string& path, const View* view, const FlowQuestion& q) {
-  auto journal = sqlite::open({.path = path, .read_only = true});
+AccountTool::AccountTool(std::string journal, const View* view) : journal_(std::move(journal)), view_(view) {}
+AccountTool::~AccountTool() = default;
+
+FlowReader& AccountTool::reader_of(Time from, Time to, bool faults) {
+  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& r) { return r->answers(from, to, faults); });
+  if (known != kept_.end()) {
+    std::rotate(kept_.begin(), known, known + 1);
+  } else {
+    kept_.push_front(std::make_unique<FlowReader>(from, to, faults));
+    if (kept_.size() > kKeptMax) kept_.pop_back();
+  }
+  return *kept_.front();
+}
+
+Result<report::FlowAccount> AccountTool::read(const FlowQuestion& q) {
+  const std::lock_guard hold(lock_);
+  auto journal = sqlite::open({.path = journal_, .read_only = true});
   if (!journal) return tl::unexpected(journal.error());
   const Time to = q.to.value_or(kNever);
   Time from = q.from.value_or(Time{INT64_MIN});
   if (q.since_s > 0) {
-    const auto end = end_of(**journal, view);
+    const auto end = end_of(**journal, view_);
     if (!end) return tl::unexpected(end.error());
     from = std::min(*end, to) - from_seconds(q.since_s);
   }
   if (from >= to)
     return fail(Code::bad_input, fmt::format("from {} is not before to {}", render_utc(from), render_utc(to)),
                 "a stretch begins before it ends");
-  FlowReader reader(from, to, q.faults);
+  // Back from an end that moves is another stretch each time, and would drive out those that are asked for again.
+  std::unique_ptr<FlowReader> once;
+  if (q.since_s > 0) once = std::make_unique<FlowReader>(from, to, q.faults);
+  FlowReader& reader = once ? *once : reader_of(from, to, q.faults);
   // To the end of the record, also where less is asked for: what was not settled then may be by now.
-  const auto read = (*journal)->read(1, [&](const Event& e) {
+  const auto read = (*journal)->read(reader.state().seq + 1, [&](const Event& e) {
     reader.take(e);
     return true;
   });
   if (!read) return tl::unexpected(read.error());
   const State& s = reader.state();
-  const auto now = view == nullptr ? nullptr : view->latest();
+  const auto now = view_ == nullptr ? nullptr : view_->latest();
   const Duration past = now ? std::max(Duration{}, now->state.mono() - s.mono()) : Duration{};
   report::FlowAccount out = reader.close(s.mono() + past, s.now.utc + past);
   if (out.flow.sum().installed() == 0) return tl::unexpected(nothing_there(reader, from, to));
@@ -142,16 +184,31 @@ Result<std::string> AccountTool::call(const Value& input) {
   in.quantity("cost_per_year", year, 0, 1e12);
   in.quantity("target_pct", target_pct, 0, 100);
   const std::string currency = in.text("currency");
+  report::FlowOnly only;
+  only_of(in, "account", only.account);
+  only_of(in, "partition", only.partition);
+  only_of(in, "user", only.user);
+  const bool csv = in.yes("csv"), uses = in.yes("uses");
   if (in.wrong()) return tl::unexpected(*in.wrong());
   q.faults = by == report::FlowBy::fault;
-  auto a = read_flow(journal_, view_, q);
+  if (q.faults && only.any())
+    return fail(Code::bad_input, "what faults cost is told of the whole cluster", "leave out account, partition and user");
+  auto a = read(q);
   if (!a) return tl::unexpected(a.error());
+  if (uses) return uses_json(a->flow);
   constexpr double kHoursOfYear = 365.0 * 24;
   if (year > 0) price = year / kHoursOfYear / (static_cast<double>(a->flow.milli_gpus) / 1000);
   if (price > 0) a->price = price;
   a->currency = currency;
   a->target = target_pct / 100;
-  return report::flow_account_json(*a, by);
+  a->only = std::move(only);
+  std::string json = report::flow_account_json(*a, by);
+  if (!csv) return json;
+  const auto read = parse_json(json);
+  if (!read) return tl::unexpected(read.error());
+  JsonWriter w;
+  w.object().field("csv", report::render_flow_account_csv(*read)).end_object();
+  return w.take();
 }
 
 }  // namespace muster::cmd

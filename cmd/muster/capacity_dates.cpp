@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "report/units.h"
+#include "say.h"
 
 namespace muster::cmd {
 
@@ -32,8 +33,8 @@ std::vector<RunOutDate> run_out_dates(const predict::DemandDays& demand, predict
         now + more);
   }
   if (l.gpus > 0 && l.kw_free) {
-    const double more = std::floor(*l.kw_free / l.kw_per_node + 1e-9) * l.gpus_per_node;
-    add("power", fmt::format("{:g} kW free, {:g} a node: {} GPUs in all", *l.kw_free, l.kw_per_node, count(now + more)),
+    const double more = std::floor(*l.kw_free / l.node_kw() + 1e-9) * l.gpus_per_node;
+    add("power", fmt::format("{:g} kW free, {:g} a node: {} GPUs in all", *l.kw_free, l.node_kw(), count(now + more)),
         now + more);
   }
   if (l.quota_gpu_hours) {
@@ -43,6 +44,16 @@ std::vector<RunOutDate> run_out_dates(const predict::DemandDays& demand, predict
                    predict::run_out(totals, *l.quota_gpu_hours)});
   }
   return out;
+}
+
+void warn_of_units(const predict::DemandDays& demand, std::uint64_t gpus) {
+  constexpr double kOverfull = 5;
+  double sum = 0;
+  for (const double h : demand.gpu_hours) sum += h;
+  const double there = 24.0 * static_cast<double>(gpus) * static_cast<double>(demand.gpu_hours.size());
+  if (there <= 0 || sum < kOverfull * there) return;
+  say(fmt::format("the record asks for {:.0f} times what {} GPUs are: is duration in seconds, and are these all the GPUs?",
+                  sum / there, report::render_count(static_cast<std::int64_t>(gpus))));
 }
 
 Time time_of_lead(const predict::DemandDays& demand, std::size_t lead) {

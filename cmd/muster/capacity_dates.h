@@ -20,6 +20,9 @@ struct RunOutDate {
 std::vector<RunOutDate> run_out_dates(const predict::DemandDays& demand, predict::ForecastMethod method,
                                       const CapacityLimits& limits, std::size_t horizon, double growth);
 
+// Says on stderr where a record asks for many times what there is: rarely the site, mostly durations in milliseconds.
+void warn_of_units(const predict::DemandDays& demand, std::uint64_t gpus);
+
 // The day of this lead, "2017-12-24"; "not within N days".
 std::string date_of(const predict::DemandDays& demand, const std::optional<std::size_t>& lead, std::size_t horizon);
 Time time_of_lead(const predict::DemandDays& demand, std::size_t lead);

@@ -234,6 +234,7 @@ int run_capacity_forecast(const CapacityForecastOptions& o) {
   a.scores = predict::score_forecasts(a.demand.gpu_hours, kHorizons);
   a.ahead = predict::roll(a.demand.gpu_hours, a.scores.shown, predict::LeadSpan::day, horizon).ahead;
   predict::grow(a.ahead, o.growth);
+  warn_of_units(a.demand, o.limits.gpus);
   if (!a.ahead.empty()) a.dates = run_out_dates(a.demand, a.scores.shown, o.limits, horizon, o.growth);
   if (!o.svg.empty()) {
     if (auto ok = write_file(o.svg, report::render_svg(chart_of(a))); !ok) return say_error(ok.error());

@@ -25,8 +25,8 @@ std::vector<trial::ClassMonth> recorded(const trial::TraceWeeks& weeks, const tr
   for (std::size_t i = 0; i < trace.waits.size(); ++i) {
     const TraceJob& j = trace.trace.jobs[i];
     if (!trace.waits[i] || j.submitted < begin || j.submitted >= end) continue;
-    std::size_t c = 0;
-    while (c + 1 < spec.targets.size() && j.gpus > spec.targets[c].gpus_max) ++c;
+    const std::size_t c = trial::class_of(spec.targets, j.gpus);
+    if (c == out.size()) continue;
     ++out[c].jobs;
     out[c].in_time += *trace.waits[i] <= spec.targets[c].wait ? 1 : 0;
   }
@@ -113,13 +113,14 @@ std::string render_json(const trial::HeldOut& h, const trial::CapacitySpec& spec
 }  // namespace
 
 std::string class_name(const std::vector<trial::WaitTarget>& targets, std::size_t c) {
-  if (c == 0) return targets.size() == 1 ? "ALL SIZES" : fmt::format("TO {}", targets[0].gpus_max);
-  if (c + 1 == targets.size()) return fmt::format("OVER {}", targets[c - 1].gpus_max);
+  const bool any = targets[c].gpus_max == kAnyGpus;
+  if (c == 0) return any ? "ALL SIZES" : fmt::format("TO {}", targets[0].gpus_max);
+  if (any) return fmt::format("OVER {}", targets[c - 1].gpus_max);
   return fmt::format("{}-{}", targets[c - 1].gpus_max + 1, targets[c].gpus_max);
 }
 
 std::string class_key(const std::vector<trial::WaitTarget>& targets, std::size_t c) {
-  return c + 1 == targets.size() ? std::string("any") : fmt::format("le_{}", targets[c].gpus_max);
+  return targets[c].gpus_max == kAnyGpus ? std::string("any") : fmt::format("le_{}", targets[c].gpus_max);
 }
 
 std::string targets_text(const std::vector<trial::WaitTarget>& targets) {
@@ -131,6 +132,7 @@ std::string targets_text(const std::vector<trial::WaitTarget>& targets) {
     s += fmt::format("{}{}: {:g} % of a week's jobs begin within {}", c == 0 ? "targets, by GPUs: " : "; ", name,
                      100 * targets[c].share, report::render_span(targets[c].wait));
   }
+  if (const std::uint32_t most = targets.back().gpus_max; most != kAnyGpus) s += fmt::format("; larger than {}: no target", most);
   return s + "\n";
 }
 

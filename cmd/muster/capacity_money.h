@@ -8,13 +8,13 @@
 namespace muster::cmd {
 
 struct NodePrice {
-  double usd_year = 0;
+  std::optional<double> usd_year;  // none: no price of its GPUs is known
   std::string from;  // in words, with where the price is from
 };
 
 constexpr double kNodeYears = 4;  // over which a node is written off
-// `given`: said by a flag.
-Result<NodePrice> node_price(const std::optional<double>& given, const std::string& gpu, std::uint32_t gpus_per_node,
-                             double kw_per_node);
+// `given` and `gpu`: said by a flag; `model` is the cluster's own, for where no GPU was said.
+Result<NodePrice> node_price(const std::optional<double>& given, const std::string& gpu, const std::string& model,
+                             std::uint32_t gpus_per_node, double kw_per_node);
 
 }  // namespace muster::cmd

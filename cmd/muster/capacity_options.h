@@ -13,6 +13,9 @@ namespace muster::cmd {
 
 enum class ProgressMode;
 
+// A server of eight H200 draws 10.2 kW.
+constexpr double kKwOfGpu = 10.2 / 8;
+
 // Where capacity ends.
 struct CapacityLimits {
   std::uint64_t gpus = 0;  // there now; 0: not said
@@ -21,7 +24,8 @@ struct CapacityLimits {
   std::optional<std::uint64_t> racks_free;
   std::uint32_t nodes_per_rack = 4;
   std::optional<double> kw_free;
-  double kw_per_node = 10.2;
+  std::optional<double> kw_per_node;  // none: as eight H200 draw, by the GPUs
+  double node_kw() const { return kw_per_node.value_or(kKwOfGpu * gpus_per_node); }
   std::optional<double> quota_gpu_hours;  // left
 };
 
@@ -45,7 +49,8 @@ struct CapacityReplayOptions {
   std::string trace;
   std::uint32_t gpus = 0;  // or a cluster
   std::string cluster;
-  std::vector<TargetWish> targets;       // empty: the usual ones
+  std::vector<TargetWish> targets;  // empty: those of the file, else the usual ones
+  std::string targets_file;
   std::vector<double> growths = {1};     // 0: drift
   std::vector<std::uint32_t> nodes_add;  // shown besides those that the search tries
   std::uint32_t nodes_max = 0;           // 0: as many as there are
@@ -55,7 +60,7 @@ struct CapacityReplayOptions {
   double sigma = 1;
   bool counts = false, pauses = false, held_out = false;
   std::optional<double> node_usd_year;
-  std::string gpu = "h200";  // whose price it is, where none is given
+  std::string gpu;  // whose price it is, where none is given; empty: the cluster's, else h200
   std::string svg;
   report::Format format = report::Format::table;  // table, json or csv
   ProgressMode progress{};

@@ -10,8 +10,10 @@
 #include "capacity_options.h"
 #include "capacity_trace.h"
 #include "files.h"
+#include "ingest/wait_targets_file.h"
 #include "progress.h"
 #include "report/chart.h"
+#include "report/maybe.h"
 #include "report/table.h"
 #include "report/units.h"
 #include "run_report.h"
@@ -26,13 +28,13 @@ using trial::CapacityCurve;
 using trial::CapacityPoint;
 using trial::Chance;
 
-constexpr double kKwPerNode = 10.2;
-
 struct Answer {
   trial::TraceWeeks weeks;
   trial::CapacitySpec spec;
   NodePrice price;
   std::vector<CapacityCurve> curves;  // by growth
+  std::uint64_t too_large = 0;        // jobs of the record that no size that was tried can hold
+  std::uint32_t largest = 0;          // GPUs of its largest job
   std::uint64_t replays = 0;
   double cpu_s = 0;
 };
@@ -41,11 +43,15 @@ std::string growth_name(double growth) { return growth == trial::kDrift ? std::s
 std::string whole_pct(double p) { return fmt::format("{:.0f} %", 100 * p); }
 std::string ci(const Chance& c) { return fmt::format("{:.0f}-{:.0f} %", 100 * c.low, 100 * c.high); }
 
+std::optional<double> usd_of(const NodePrice& price, std::uint32_t nodes) {
+  return price.usd_year ? std::optional(*price.usd_year * nodes) : std::nullopt;
+}
+
 // Yearly cost of each point by which the chance rises over that of no nodes. None where it does not rise.
 std::optional<double> usd_per_point(const CapacityCurve& curve, const CapacityPoint& p, const NodePrice& price) {
   const double gained = 100 * (p.all.p - curve.points.front().all.p);
-  if (p.nodes_added == 0 || gained < 0.5) return std::nullopt;
-  return price.usd_year * p.nodes_added / gained;
+  if (p.nodes_added == 0 || gained < 0.5 || !price.usd_year) return std::nullopt;
+  return *price.usd_year * p.nodes_added / gained;
 }
 
 report::Table points_table(const Answer& a) {
@@ -82,8 +88,9 @@ report::Table points_table(const Answer& a) {
       row.back().raw = fmt::format("{:.4f}", p.all.p);
       row.emplace_back(ci(p.all));
       row.back().raw = fmt::format("{:.4f} {:.4f}", p.all.low, p.all.high);
-      row.emplace_back(p.nodes_added == 0 ? "-" : report::render_count(std::llround(a.price.usd_year * p.nodes_added)));
-      row.back().raw = fmt::format("{:.0f}", a.price.usd_year * p.nodes_added);
+      const auto usd = usd_of(a.price, p.nodes_added);
+      row.emplace_back(p.nodes_added == 0 || !usd ? "-" : report::render_count(std::llround(*usd)));
+      row.back().raw = usd ? fmt::format("{:.0f}", *usd) : "";
       const auto each = usd_per_point(curve, p, a.price);
       row.emplace_back(each ? report::render_count(std::llround(*each)) : "-");
       row.back().raw = each ? fmt::format("{:.0f}", *each) : "";
@@ -141,11 +148,32 @@ std::string least_text(const Answer& a, const CapacityReplayOptions& o) {
                        whole_pct(at->all.p), ci(at->all));
       continue;
     }
-    s += fmt::format("Demand {}: +{} node{} ({} a year) keep{} every target in {} of weeks; the draws allow {}.\n", demand,
-                     *curve.least, *curve.least == 1 ? "" : "s", report::render_money(a.price.usd_year * *curve.least, "USD"),
+    const auto usd = usd_of(a.price, *curve.least);
+    s += fmt::format("Demand {}: +{} node{}{} keep{} every target in {} of weeks; the draws allow {}.\n", demand, *curve.least,
+                     *curve.least == 1 ? "" : "s",
+                     usd ? fmt::format(" ({} a year)", report::render_money(*usd, "USD")) : std::string(),
                      *curve.least == 1 ? "s" : "", whole_pct(at->all.p), ci(at->all));
   }
   return s;
+}
+
+// Jobs that never fit make a target that no week can keep, however short the other waits are.
+std::string too_large_text(const Answer& a) {
+  if (a.too_large == 0) return "";
+  return fmt::format(
+      "{} of the record ask{} for more GPUs than the largest size that was tried has (the largest for {}): they wait "
+      "for ever.\n",
+      report::counted(static_cast<std::int64_t>(a.too_large), "job"), a.too_large == 1 ? "s" : "",
+      report::render_count(a.largest));
+}
+
+// Asked for many times over, it is rarely the site: durations in milliseconds, or a cluster of the wrong size.
+std::string overfull_text(const Answer& a) {
+  constexpr double kOverfull = 5;
+  const double asked = a.curves.front().points.front().offered;
+  if (asked < kOverfull) return "";
+  return fmt::format("The record asks for {:.0f} times what {} GPUs are: is duration in seconds, and are these all the GPUs?\n",
+                     asked, report::render_count(a.spec.replay.gpus));
 }
 
 std::string render_text(const Answer& a, const CapacityReplayOptions& o) {
@@ -159,8 +187,10 @@ std::string render_text(const Answer& a, const CapacityReplayOptions& o) {
   s += targets_text(a.spec.targets);
   s += "\nChance that a week meets its targets; asked: GPU-hours over what there are; * the fewest nodes\n";
   s += report::render_table(points_table(a), {true, false, colour_wanted() && stdout_is_terminal()}) + "\n";
-  s += least_text(a, o) + "\n" + report::render_terminal(chart_of(a), {78, 5, stdout_is_terminal()});
-  s += fmt::format("\nA node a year: {} ({}).\n", report::render_money(a.price.usd_year, "USD"), a.price.from);
+  s += least_text(a, o) + too_large_text(a) + overfull_text(a) + "\n" +
+       report::render_terminal(chart_of(a), {78, 5, stdout_is_terminal()});
+  s += a.price.usd_year ? fmt::format("\nA node a year: {} ({}).\n", report::render_money(*a.price.usd_year, "USD"), a.price.from)
+                        : fmt::format("\nWhat a node costs a year is not known: {}.\n", a.price.from);
   s += fmt::format("{} replays in {:.0f} s of CPU: {:.1f} a second.\n", a.replays, a.cpu_s,
                    static_cast<double>(a.replays) / std::max(a.cpu_s, 1e-9));
   return s +
@@ -182,7 +212,8 @@ std::string render_json(const Answer& a) {
   w.object().field("apiVersion", "v1").field("kind", "CapacityReplay").field("weeks", std::uint64_t{a.weeks.jobs.size()});
   w.field("first_week", render_utc(a.weeks.first).substr(0, 10)).field("gpus", a.spec.replay.gpus);
   w.field("draws", a.spec.draws).field("weeks_measured", a.spec.weeks).field("seed", a.spec.seed);
-  w.field("node_usd_year", a.price.usd_year).field("node_usd_year_from", a.price.from);
+  report::write_maybe(w, "node_usd_year", a.price.usd_year);
+  w.field("node_usd_year_from", a.price.from).field("jobs_too_large", a.too_large).field("largest_job_gpus", a.largest);
   w.field("replays", a.replays).field("cpu_s", a.cpu_s);
   w.key("targets").array();
   for (std::size_t c = 0; c < a.spec.targets.size(); ++c) {
@@ -204,11 +235,8 @@ std::string render_json(const Answer& a) {
     for (const CapacityPoint& p : curve.points) {
       w.object().field("nodes_added", p.nodes_added).field("offered", p.offered).field("given_up", p.given_up);
       write_chance(w, "all", p.all);
-      w.field("usd_year", a.price.usd_year * p.nodes_added).key("usd_year_per_point");
-      if (const auto each = usd_per_point(curve, p, a.price))
-        w.value(*each);
-      else
-        w.null();
+      report::write_maybe(w, "usd_year", usd_of(a.price, p.nodes_added));
+      report::write_maybe(w, "usd_year_per_point", usd_per_point(curve, p, a.price));
       w.key("classes").array();
       for (std::size_t c = 0; c < p.classes.size(); ++c) {
         w.object().field("class", class_key(a.spec.targets, c));
@@ -242,11 +270,29 @@ Result<trial::CapacitySpec> spec_of(const CapacityReplayOptions& o) {
     s.targets.clear();
     for (const TargetWish& t : o.targets) s.targets.push_back({t.gpus_max, from_seconds(t.wait_s), t.pct / 100});
   }
+  if (!o.targets_file.empty()) {
+    const auto text = read_file(o.targets_file);
+    if (!text) return tl::unexpected(text.error());
+    auto read = parse_wait_targets(*text, o.targets_file);
+    if (!read) return tl::unexpected(read.error());
+    s.targets = std::move(read->classes);
+  }
   s.draws = o.draws;
   s.weeks = o.weeks;
   s.seed = o.seed;
   s.threads = std::max(1U, std::thread::hardware_concurrency());
   return s;
+}
+
+void count_too_large(Answer& a) {
+  std::uint32_t most = 0;
+  for (const CapacityCurve& curve : a.curves) most = std::max(most, curve.points.back().nodes_added);
+  for (const auto& week : a.weeks.jobs) {
+    for (const TraceJob& j : week) {
+      a.largest = std::max(a.largest, j.gpus);
+      a.too_large += j.gpus > a.spec.replay.gpus + most * a.spec.gpus_per_node ? 1 : 0;
+    }
+  }
 }
 
 }  // namespace
@@ -256,7 +302,9 @@ int run_capacity_replay(const CapacityReplayOptions& o) {
   if (!spec) return say_error(spec.error());
   Answer a;
   a.spec = std::move(*spec);
-  const auto price = node_price(o.node_usd_year, o.gpu, a.spec.gpus_per_node, kKwPerNode);
+  const std::string& model = a.spec.replay.site.gpu_model;
+  const auto price =
+      node_price(o.node_usd_year, o.gpu, model.empty() ? "h200" : model, a.spec.gpus_per_node, kKwOfGpu * a.spec.gpus_per_node);
   if (!price) return say_error(price.error());
   a.price = *price;
   if (!o.svg.empty()) {
@@ -291,6 +339,7 @@ int run_capacity_replay(const CapacityReplayOptions& o) {
     a.replays += a.curves.back().points.size() * a.spec.draws;
   }
   a.cpu_s = usage().cpu_s - before;
+  count_too_large(a);
   if (!o.svg.empty()) {
     if (auto ok = write_file(o.svg, report::render_svg(chart_of(a))); !ok) return say_error(ok.error());
     say("wrote " + o.svg);

@@ -20,7 +20,8 @@ struct AccountChargeOptions {
 
 struct AccountQuotaOptions {
   AccountFiles files;
-  std::string journal, ledger;  // or one of these
+  std::string journal, ledger;  // or one of these; none: a running Muster is asked
+  Connection connection;        // to that
   std::string allocations;
   std::string at;                                 // utc; empty: the last that is known
   report::Format format = report::Format::table;  // table, json or csv

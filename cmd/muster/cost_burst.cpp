@@ -27,6 +27,7 @@ int run_cost_burst(const CostBurstOptions& o) {
       view.ask.own_usd_per_gpu_hour = power / cost.gpu_hours[0];
     }
   }
+  view.own_free = view.ask.own_gpus > 0 && view.ask.own_usd_per_gpu_hour == 0;
   if (!o.from.empty()) view.from = report::parse_utc(o.from);
   auto answer = predict::burst(view.ask);
   if (!answer) return say_error(answer.error());

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/civil.h"
 #include "base/text.h"
@@ -28,7 +29,11 @@ Result<std::vector<RentalRow>> read_rows(const CostCompareOptions& o, std::int64
     if (!prices->flags.empty())
       say(fmt::format("{}: {}; muster cost import --from names each", path, report::price_summary(*prices)));
     newest = std::max(newest, prices->newest);
-    all.insert(all.end(), prices->rows.begin(), prices->rows.end());
+    for (RentalRow r : prices->rows) {
+      // A quotation without a machine is told by how many GPUs it was for: eight at once cost another price than one.
+      if (r.instance.empty() && r.gpus > 0) r.instance = fmt::format("{} x {}", render_number(r.gpus), r.gpu);
+      all.push_back(std::move(r));
+    }
   }
   std::stable_sort(all.begin(), all.end(), [](const RentalRow& x, const RentalRow& y) {
     return std::tie(x.cloud, x.gpu, x.instance, x.day) < std::tie(y.cloud, y.gpu, y.instance, y.day);
@@ -59,6 +64,8 @@ Error nothing(const CostCompareOptions& o, const std::string& gpu, const std::ve
     if (std::find(gpus.begin(), gpus.end(), r.gpu) == gpus.end()) gpus.push_back(r.gpu);
     if (same_gpu(r.gpu, gpu) && std::find(clouds.begin(), clouds.end(), r.cloud) == clouds.end()) clouds.push_back(r.cloud);
   }
+  if (rows.empty())
+    return {Code::not_found, "every row of these files is left out", "muster cost import --from FILE names each with its reason"};
   if (clouds.empty())
     return {Code::not_found, fmt::format("no price of {} is in these files", printable(gpu)),
             "--gpu: there are " + join(gpus, ", ")};
@@ -85,7 +92,9 @@ Result<void> add_dated(const CostCompareOptions& o, report::RentOrOwnView& view)
   std::int64_t newest = 0;
   const auto rows = read_rows(o, newest);
   if (!rows) return tl::unexpected(rows.error());
-  const auto series = series_of(*rows, view.gpu, o.mix);
+  predict::TermMix paid = o.mix;
+  for (std::size_t t = 0; t < kRentTerms; ++t) paid[t] *= 1 - o.off[t];
+  const auto series = series_of(*rows, view.gpu, paid);
   predict::PriceMoves moves = predict::moves_of(series);
   const bool enough = predict::months_of(moves) >= kMonthsLeast;
   if (enough) {
@@ -100,8 +109,8 @@ Result<void> add_dated(const CostCompareOptions& o, report::RentOrOwnView& view)
     auto answer = predict::rent_or_own(ask);
     if (!answer) return tl::unexpected(answer.error());
     const bool stale = static_cast<double>(newest - s.last_day) > o.ask.stale_days;
-    view.cases.push_back(
-        {std::string(s.cloud), std::string(s.instance), render_day(s.last_day), s.now(), stale, std::move(*answer)});
+    view.cases.push_back({std::string(s.cloud), std::string(s.instance), render_day(s.last_day), s.now(), stale,
+                          std::move(*answer), std::string(s.flags)});
   }
   if (view.cases.empty()) return tl::unexpected(nothing(o, view.gpu, *rows));
   std::stable_sort(view.cases.begin(), view.cases.end(),
@@ -109,11 +118,20 @@ Result<void> add_dated(const CostCompareOptions& o, report::RentOrOwnView& view)
   return {};
 }
 
+std::string discounts_of(const CostCompareOptions& o) {
+  std::string s;
+  if (!o.discounts.empty()) s = fmt::format("{} % of renting", o.discounts);
+  if (o.own_off > 0)
+    s += fmt::format("{}{} % of what is bought", s.empty() ? "" : ", ", render_number(std::round(o.own_off * 1e6) / 1e4));
+  return s;
+}
+
 }  // namespace
 
 int run_cost_compare(const CostCompareOptions& o) {
-  const auto site = chosen_site(o.site);
+  auto site = chosen_site(o.site);
   if (!site) return say_error(site.error());
+  *site = predict::at_discount(std::move(*site), o.own_off);
   report::RentOrOwnView view;
   view.site = *site;
   view.gpu = o.gpu.empty() ? site->gpu : o.gpu;
@@ -121,10 +139,13 @@ int run_cost_compare(const CostCompareOptions& o) {
   view.drift = o.drift;
   view.resale = o.resale;
   view.seed = o.seed;
+  view.discounts = discounts_of(o);
+  view.asked_gpu_hours = o.gpu_hours_a_month;
   if (o.price) {
-    auto answer = predict::rent_or_own(ask_of(o, *site, *o.price));
+    const double paid = *o.price * (1 - o.off[0]);
+    auto answer = predict::rent_or_own(ask_of(o, *site, paid));
     if (!answer) return say_error(answer.error());
-    view.cases.push_back({"", "", "", *o.price, false, std::move(*answer)});
+    view.cases.push_back({"", "", "", paid, false, std::move(*answer), ""});
   }
   if (!o.prices.empty()) {
     if (view.gpu.empty()) return say_error({Code::bad_input, "the site does not say which GPU it has", "--gpu h100"});

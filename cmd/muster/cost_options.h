@@ -41,6 +41,9 @@ struct CostCompareOptions {
   std::string gpu, cloud;       // empty: the site's; all
   std::string term = "ondemand";
   predict::TermMix mix{1, 0, 0, 0};
+  predict::TermMix off{};                    // shares off the list prices of each term
+  std::string discounts;                     // as they were asked for
+  double own_off = 0;                        // off what is bought
   double gpu_hours_a_month = 0, months = 0;  // 0: the site's
   predict::Resale resale = predict::Resale::none;
   bool drift = true;

@@ -1,6 +1,8 @@
 // muster energy: the report of what jobs drew, and which of its other commands.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "energy_read.h"
 #include "files.h"
 #include "ingest/power_tables.h"
@@ -65,6 +67,9 @@ Result<report::EnergyReport> make_energy_report(const EnergyOptions& o) {
   r.notes = std::move(input->notes);
   r.notes.insert(r.notes.end(), rates->notes.begin(), rates->notes.end());
   r.books = account::energy_of(r.runs, input->readings, how);
+  const bool held =
+      std::any_of(r.books.runs.begin(), r.books.runs.end(), [](const account::RunEnergy& e) { return e.gpu_ms > 0; });
+  if (!held && r.books.nobody.total().it() == 0) r.notes.emplace_back("no run and no reading lies between --from and --to");
   r.bills = account::bill_energy(r.books, r.rates);
   return r;
 }

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "base/json_writer.h"
 #include "decide/energy/hours.h"
@@ -33,9 +35,12 @@ struct Measure {
 Result<Measure> read_measure(const EnergyHoursOptions& o, const std::string& by, const std::string& file) {
   const auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
-  auto series = parse_prices(*text, file);
+  auto series = parse_prices(*text, file, by == "cost" ? Hourly::price : Hourly::carbon);
   if (!series) return tl::unexpected(series.error());
   if (const std::string missing = about_missing(*series); !missing.empty()) say(file + ": " + missing);
+  if (!o.market && std::all_of(series->forecast.begin(), series->forecast.end(), [](double f) { return std::isnan(f); }))
+    say(file + ": it has no forecasts (column " + (by == "cost" ? "forecast_per_mwh" : "forecast_24h_g_per_kwh") +
+        "): what is known is the hour that runs and how days before went");
   if (series->hours() < o.within)
     return fail(Code::bad_input, fmt::format("{} has {} hours, fewer than --within {}", file, series->hours(), o.within));
   Measure m{by, file, std::move(*series), 1e-3, by == "cost" ? o.currency : "kg CO2", {}, {}, {}, {}};
@@ -93,7 +98,13 @@ std::string hours_of(const Measure& m, const decide::Choice& c) {
 
 double sum_of(const EnergyHoursOptions& o, const Measure& m, double mean) { return mean * m.scale * o.kw * o.hours; }
 
-double saved(double of, double by) { return of != 0 ? 1 - by / of : 0; }
+// The share of what running at once costs; of a gain, where prices are below 0, the share of that. None of nothing.
+std::optional<double> saved(double of, double by) {
+  if (of == by) return 0;
+  return of != 0 ? std::optional((of - by) / std::abs(of)) : std::nullopt;
+}
+
+std::string in_percent(const std::optional<double>& share) { return share ? fmt::format("{:.1f} %", 100 * *share) : "-"; }
 
 const trial::PriceTable* daily_table(const Measure& m) {
   if (!m.daily) return nullptr;
@@ -110,7 +121,7 @@ std::string text_of(const EnergyHoursOptions& o, const Measure& m) {
   const auto row = [&](const char* name, const decide::Choice& c) {
     t.rows.push_back({Cell(name), Cell(hours_of(m, c)), Cell(report::render_decimal(c.mean, 2)),
                       Cell(report::render_decimal(sum_of(o, m, c.mean), 2) + " " + m.unit),
-                      Cell(fmt::format("{:.1f} %", 100 * saved(now, c.mean)))});
+                      Cell(in_percent(saved(now, c.mean)))});
   };
   row("at once", m.choices.at_once);
   row(o.market ? "by published prices" : "by forecast", m.choices.forecast);
@@ -121,11 +132,10 @@ std::string text_of(const EnergyHoursOptions& o, const Measure& m) {
   out += report::render_table(t, {.colour = colour_wanted()});
   if (m.replay) {
     out += fmt::format(
-        "\nAsked in each of {} hours: running at once {:.2f}, by forecast {:.2f} (saves {:.1f} %), knowing the future {:.2f} "
-        "({:.1f} %); "
+        "\nAsked in each of {} hours: running at once {:.2f}, by forecast {:.2f} (saves {}), knowing the future {:.2f} ({}); "
         "the forecast chose worse than at once in {:.1f} %.\n",
-        m.replay->times, m.replay->at_once, m.replay->forecast, 100 * saved(m.replay->at_once, m.replay->forecast),
-        m.replay->foresight, 100 * saved(m.replay->at_once, m.replay->foresight),
+        m.replay->times, m.replay->at_once, m.replay->forecast, in_percent(saved(m.replay->at_once, m.replay->forecast)),
+        m.replay->foresight, in_percent(saved(m.replay->at_once, m.replay->foresight)),
         100 * static_cast<double>(m.replay->worse) / std::max<double>(1, static_cast<double>(m.replay->times)));
   }
   if (const trial::PriceTable* d = daily_table(m)) {
@@ -142,7 +152,7 @@ std::string text_of(const EnergyHoursOptions& o, const Measure& m) {
 void write_choice(JsonWriter& w, const EnergyHoursOptions& o, const Measure& m, std::string_view key, const decide::Choice& c) {
   w.key(key).object().field("mean_per_mwh", c.mean).field("expected_per_mwh", c.expected);
   w.field(m.by == "cost" ? "cost" : "carbon_kg", sum_of(o, m, c.mean))
-      .field("saved_share", saved(m.choices.at_once.mean, c.mean));
+      .field("saved_share", saved(m.choices.at_once.mean, c.mean).value_or(std::nan("")));
   w.key("hours_utc").array();
   for (const std::uint32_t h : c.hours) w.value(render_utc(m.series.begins + hours(static_cast<std::int64_t>(m.wait.now + h))));
   w.end_array().end_object();

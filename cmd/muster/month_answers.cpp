@@ -18,6 +18,7 @@
 #include "say.h"
 #include "week_tool.h"
 #include "weekly_gather.h"
+#include "zones.h"
 
 namespace muster::cmd {
 namespace {
@@ -82,6 +83,19 @@ void take_days(report::Month& m, const Value& a) {
   }
 }
 
+// The tool tells of days in UTC: those of another calendar are asked for one by one.
+Result<void> ask_days(report::Month& m, Answers& q, Time first, Time last) {
+  const std::vector<Time> starts = day_starts(m.all.from, m.all.to, m.offsets);
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const Time from = std::max(starts[i], m.all.from), to = std::min(starts[i + 1], m.all.to);
+    if (from >= to) continue;
+    const auto a = q.account(from, to, "account");
+    if (!a) return tl::unexpected(a.error());
+    m.days.push_back({from, to, sum_of(*a), starts[i] >= first && starts[i + 1] <= last});
+  }
+  return {};
+}
+
 // At the prices that held.
 void take_cost(report::Month& m, const Value& a, const Value* before) {
   const Value* rates = a.find("rates");
@@ -135,7 +149,8 @@ Result<void> take_failures(report::Month& m, Answers& q) {
     f.words = std::string(report::cause_words(f.cause));
     f.attempts_lost = count_of(row, "attempts_lost");
     f.out_us = us_of(number_of(row, "out_gpu_hours"));
-    f.lost_us = us_of(number_of(row, "lost_gpu_hours")) + us_of(number_of(row, "vain_gpu_hours"));
+    f.lost_us = us_of(number_of(row, "lost_gpu_hours")) + us_of(number_of(row, "vain_gpu_hours")) +
+                us_of(number_of(row, "slowed_gpu_hours"));
     f.incidents = incidents[f.cause];
     m.failures.push_back(std::move(f));
   }
@@ -185,19 +200,24 @@ void note_unseen(report::Month& m, const Value& a) {
 
 Result<GatheredMonth> gather(const MonthOptions& o, const AskTool& ask, const std::string& simulation, const std::string& source,
                              const std::function<void(double)>& told) {
-  Answers q(ask, told, o.allocations.empty() ? 9 : 12);
+  const auto zone = zone_offsets("--tz", o.zone);
+  if (!zone) return tl::unexpected(zone.error());
+  constexpr double kQuestions = 9, kDays = 31, kOfGrants = 3;
+  Answers q(ask, told, kQuestions + (zone->empty() ? 0 : kDays) + (o.allocations.empty() ? 0 : kOfGrants));
   const auto whole = q.put("goodput", "{}");
   if (!whole) return tl::unexpected(whole.error());
   const auto first = report::time_of(*whole, "from_utc"), last = report::time_of(*whole, "to_utc");
   if (!first || !last) return fail(Code::internal, "the answer about goodput has no times");
-  const report::MonthBounds b = month_asked(o, *first, *last);
+  const report::MonthBounds b = month_asked(o, *zone, *first, *last);
   if (*last <= b.begin || *first >= b.end)
-    return fail(Code::not_found, fmt::format("nothing is recorded of {}", report::month_name(b.begin)),
+    return fail(Code::not_found, fmt::format("nothing is recorded of {}", report::month_name(report::wall_of(b.begin, *zone))),
                 fmt::format("the record reaches from {} to {}", render_utc(*first), render_utc(*last)));
   GatheredMonth g;
   report::Month& m = g.month;
   m.begin = b.begin;
   m.end = b.end;
+  m.zone = o.zone;
+  m.offsets = *zone;
   m.simulation = simulation;
   m.source = source;
   const auto a = q.account(b.begin, b.end, "account");
@@ -206,8 +226,12 @@ Result<GatheredMonth> gather(const MonthOptions& o, const AskTool& ask, const st
   m.gpus = count_of(*a, "gpus");
   m.all = {std::max(b.begin, report::time_of(*a, "from_utc").value_or(b.begin)),
            std::min(b.end, report::time_of(*a, "to_utc").value_or(b.end)), sum_of(*a), true};
-  take_days(m, *a);
-  const report::MonthBounds then = report::month_of(b.begin - nanoseconds(1));
+  if (zone->empty()) {
+    take_days(m, *a);
+  } else if (auto ok = ask_days(m, q, *first, *last); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  const report::MonthBounds then = report::month_of(b.begin - nanoseconds(1), *zone);
   std::optional<Value> before;
   if (*first <= then.begin) {
     auto x = q.account(then.begin, then.end, "account");
@@ -215,8 +239,8 @@ Result<GatheredMonth> gather(const MonthOptions& o, const AskTool& ask, const st
     before = std::move(*x);
     m.before = report::MonthPiece{then.begin, then.end, sum_of(*before), true};
   } else {
-    m.unseen.push_back(
-        fmt::format("{} is not compared with: the record begins at {}", report::month_name(then.begin), render_utc(*first)));
+    m.unseen.push_back(fmt::format("{} is not compared with: the record begins at {}", report::month_name(m.wall(then.begin)),
+                                   render_utc(*first)));
   }
   take_cost(m, *a, before ? &*before : nullptr);
   take_table(m, *a, "account");

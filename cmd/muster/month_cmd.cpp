@@ -44,6 +44,13 @@ std::string shell_word(const std::string& word) {
   return out + "'";
 }
 
+std::string energy_numbers(const EnergyOptions& o) {
+  std::string out;
+  if (o.pue) out += fmt::format(" --pue {}", *o.pue);
+  if (o.gap_s > 0) out += fmt::format(" --gap {}s", o.gap_s);
+  return out;
+}
+
 std::string rendered(const report::Month& m, MonthFormat format) {
   switch (format) {
     case MonthFormat::json: return report::render_json(parse_json(report::month_json(m)).value());
@@ -55,11 +62,12 @@ std::string rendered(const report::Month& m, MonthFormat format) {
 
 }  // namespace
 
-report::MonthBounds month_asked(const MonthOptions& o, Time first, Time last) {
-  if (!o.month.empty()) return report::month_of(report::parse_utc(o.month + "-01T00:00:00Z").value_or(last));
-  const report::MonthBounds now = report::month_of(last);
+report::MonthBounds month_asked(const MonthOptions& o, const ZoneOffsets& zone, Time first, Time last) {
+  // Its middle is in that month on every clock.
+  if (!o.month.empty()) return report::month_of(report::parse_utc(o.month + "-15T12:00:00Z").value_or(last), zone);
+  const report::MonthBounds now = report::month_of(last, zone);
   if (last >= now.end) return now;
-  const report::MonthBounds before = report::month_of(now.begin - nanoseconds(1));
+  const report::MonthBounds before = report::month_of(now.begin - nanoseconds(1), zone);
   return first <= before.begin ? before : now;
 }
 
@@ -78,7 +86,7 @@ void add_month_commands(report::Month& m, const MonthOptions& o) {
   const std::string stretch = fmt::format(" --from {} --to {}", render_utc(m.begin), render_utc(m.end));
   const auto add = [&](const char* part, std::string command) { m.commands.push_back({part, std::move(command)}); };
   add("from owned to useful", "muster account" + from + stretch);
-  add("day by day", "muster account" + from + stretch + " --by day");
+  if (o.zone == "UTC") add("day by day", "muster account" + from + stretch + " --by day");
   for (const report::MonthTable& t : m.tables)
     m.commands.push_back(
         {t.by == "gpu_type" ? "by GPU type" : "by " + t.by, fmt::format("muster account{}{} --by {}", from, stretch, t.by)});
@@ -91,9 +99,29 @@ void add_month_commands(report::Month& m, const MonthOptions& o) {
     flag(files, "--tariff", o.energy.rates.tariff);
     flag(files, "--carbon", o.energy.rates.carbon);
     flag(files, "--gpu", o.energy.gpu);
+    if (o.files.zone != "UTC") flag(files, "--zone", o.files.zone);
+    files += energy_numbers(o.energy);
     add("energy and carbon", "muster energy" + files + stretch + " --by account");
   }
-  add("this report", fmt::format("muster report month{} --month {} -o csv", from, render_utc(m.begin).substr(0, 7)));
+  std::string more;
+  if (o.zone != "UTC") flag(more, "--tz", o.zone);
+  for (const auto& [name, value] : {std::pair{"--site", &o.site},
+                                    {"--currency", &o.currency},
+                                    {"--rates", &o.rates},
+                                    {"--ledger", &o.ledger},
+                                    {"--allocations", &o.allocations},
+                                    {"--capacity", &o.capacity},
+                                    {"--tariff", &o.energy.rates.tariff},
+                                    {"--carbon", &o.energy.rates.carbon},
+                                    {"--gpu", &o.energy.gpu}})
+    flag(more, name, *value);
+  for (const std::string& f : o.energy.power) flag(more, "--power", f);
+  if (o.price) more += fmt::format(" --price {}", *o.price);
+  if (o.cost_per_year) more += fmt::format(" --cost-per-year {}", *o.cost_per_year);
+  more += energy_numbers(o.energy);
+  if (m.target != account::kEfficiencyTarget) more += fmt::format(" --target {}", o.target_pct);
+  add("this report",
+      fmt::format("muster report month{} --month {}{} -o csv", from, render_utc(m.wall(m.begin)).substr(0, 7), more));
 }
 
 int run_report_month(const MonthOptions& o) {
@@ -104,18 +132,18 @@ int run_report_month(const MonthOptions& o) {
   if (!m) return say_error(m.error());
   const std::string text = rendered(*m, o.format);
   const std::string usual =
-      fmt::format("muster-report-{}-{}.html", report::file_word(m->cluster), render_utc(m->begin).substr(0, 7));
+      fmt::format("muster-report-{}-{}.html", report::file_word(m->cluster), render_utc(m->wall(m->begin)).substr(0, 7));
   const std::string file = !o.file.empty() ? o.file : o.format == MonthFormat::html ? usual : "-";
   if (file == "-") {
     put(text);
   } else {
     const bool there = ::access(file.c_str(), F_OK) == 0;
     if (const auto ok = write_file(file, text); !ok) return say_error(ok.error());
-    say(fmt::format("{} {}: {}", there ? "replaced" : "wrote", file, report::month_name(m->begin)));
+    say(fmt::format("{} {}: {}", there ? "replaced" : "wrote", file, report::month_name(m->wall(m->begin))));
   }
   if (!m->is_whole())
-    say(fmt::format("not the whole of {}: it is known from {} to {}", report::month_name(m->begin), render_utc(m->all.from),
-                    render_utc(m->all.to)));
+    say(fmt::format("not the whole of {}: it is known from {} to {}", report::month_name(m->wall(m->begin)),
+                    render_utc(m->all.from), render_utc(m->all.to)));
   return finish_output();
 }
 

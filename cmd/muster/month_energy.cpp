@@ -13,6 +13,22 @@ namespace {
 
 constexpr std::size_t kOwnersTold = 12;
 
+// What is not measured is a line drawn between readings far apart, or what that model of GPU usually draws: two things.
+std::string how_known(const report::EnergyRow& all) {
+  const double measured = all.measured(), gpu_mj = all.gpu_kwh() * 3.6e9;
+  if (measured < 0 || gpu_mj <= 0) return "no energy of a GPU is known";
+  const double model = std::min(1.0, static_cast<double>(all.estimate_mj) / gpu_mj);
+  const double between = std::max(0.0, 1 - measured - model);
+  constexpr double kSaid = 0.0005;
+  if (model > 1 - kSaid) return "no energy was measured: it is estimated from what that model of GPU usually draws";
+  std::string out = fmt::format("{} of the GPUs' energy was measured", report::render_percent(measured));
+  if (between > kSaid)
+    out += fmt::format(", {} is a straight line between readings too far apart to count as measured (--gap)",
+                       report::render_percent(between));
+  if (model > kSaid) out += fmt::format(", {} is estimated from what their model usually draws", report::render_percent(model));
+  return out;
+}
+
 report::MonthEnergy energy_in(const report::EnergyReport& r) {
   report::MonthEnergy e;
   const auto rows = report::energy_rows(r);
@@ -23,15 +39,16 @@ report::MonthEnergy energy_in(const report::EnergyReport& r) {
   if (r.bills.has_money) e.money = all.bill.energy_cost + all.bill.demand_cost;
   if (r.bills.has_carbon) e.co2_kg = all.bill.carbon_kg + all.bill.embodied_kg;
   e.currency = r.currency;
-  const double measured = all.measured();
-  e.basis = "no energy of a GPU is known";
-  if (measured == 0) e.basis = "no energy was measured: it is estimated from what that model of GPU usually draws";
-  if (measured > 0)
-    e.basis = fmt::format("{} of the GPUs' energy was measured, the rest is estimated from what their model usually draws",
-                          report::render_percent(measured));
+  e.basis = how_known(all);
   e.basis += fmt::format("; hosts at {} W for each GPU{}, the site at {} of its computers{}", report::render_decimal(r.host_w, 0),
                          r.host_assumed ? " (assumed) where no meter says" : " where no meter says",
                          report::render_decimal(r.rates.pue, 2), r.pue_assumed ? " (assumed)" : "");
+  if (const auto& t = r.rates.tariff; t && e.money)
+    e.basis +=
+        fmt::format("; electricity by the tariff {}{}", t->name, t->synthetic ? ", which is MADE UP and no supplier's" : "");
+  if (all.unknown_ms > 0)
+    e.basis += fmt::format("; what GPUs drew in {} GPU-hours nobody knows, and it is in no sum",
+                           report::render_decimal(static_cast<double>(all.unknown_ms) / 3.6e6, 0));
   for (std::size_t i = 0; i + 1 < rows.size() && i < kOwnersTold; ++i) e.owner_kwh.emplace_back(rows[i].name, rows[i].bill.kwh);
   return e;
 }

@@ -8,6 +8,7 @@
 #include "month_gather.h"
 #include "report/site_account.h"
 #include "report/units.h"
+#include "zones.h"
 
 namespace muster::cmd {
 namespace {
@@ -26,11 +27,11 @@ Stretch within(const report::MonthBounds& b, Time first, Time last) {
           last >= b.end - kCloseEnough ? b.end : std::max(last, b.begin)};
 }
 
-account::SiteAccount account_in(const AccountRead& read, Stretch s) {
+account::SiteAccount account_in(const AccountRead& read, Stretch s, const ZoneOffsets& zone) {
   account::SiteQuestion q = read.question;
   q.from = s.from;
   q.to = s.to;
-  q.days = day_starts(s.from, s.to, {});
+  q.days = day_starts(s.from, s.to, zone);
   return account::account_site(read.runs, q);
 }
 
@@ -56,20 +57,33 @@ std::string source_of(const MonthOptions& o) {
   return out;
 }
 
+// Records that do not quite reach the month's ends: what lies between is told as idle, and that is said.
+void note_ends(report::Month& m, Time first, Time last) {
+  constexpr Duration kWorthSaying = hours(1);
+  if (first - m.all.from > kWorthSaying)
+    m.unseen.push_back(fmt::format("The records begin at {}, {} after the month does: till then all GPUs are told as idle.",
+                                   render_utc(first), report::render_span(first - m.all.from)));
+  if (m.all.to - last > kWorthSaying)
+    m.unseen.push_back(fmt::format("The records end at {}, {} before the month does: from then on all GPUs are told as idle.",
+                                   render_utc(last), report::render_span(m.all.to - last)));
+}
+
 }  // namespace
 
 Result<GatheredMonth> gather_month_files(const MonthOptions& o) {
+  const auto zone = zone_offsets("--tz", o.zone);
+  if (!zone) return tl::unexpected(zone.error());
   AccountOptions ask;
   ask.files = o.files;
   AccountRead read;
   if (const auto ok = read_account(ask, read); !ok) return tl::unexpected(ok.error());
   const Time first = read.question.from, last = read.question.to;
-  const report::MonthBounds b = month_asked(o, first, last);
+  const report::MonthBounds b = month_asked(o, *zone, first, last);
   const Stretch now = within(b, first, last);
   if (last <= b.begin || first >= b.end || now.empty())
-    return fail(Code::not_found, fmt::format("nothing is recorded of {}", report::month_name(b.begin)),
+    return fail(Code::not_found, fmt::format("nothing is recorded of {}", report::month_name(report::wall_of(b.begin, *zone))),
                 fmt::format("the records reach from {} to {}", render_utc(first), render_utc(last)));
-  const account::SiteAccount a = account_in(read, now);
+  const account::SiteAccount a = account_in(read, now, *zone);
   if (a.gpus_milli == 0)
     return fail(
         Code::not_found, "no run in these files says that it had GPUs, and nothing says what is installed",
@@ -78,18 +92,21 @@ Result<GatheredMonth> gather_month_files(const MonthOptions& o) {
   report::Month& m = g.month;
   m.begin = b.begin;
   m.end = b.end;
+  m.zone = o.zone;
+  m.offsets = *zone;
   m.cluster = std::string(read.runs.cluster());
   m.gpus = static_cast<std::uint64_t>(a.gpus_milli / kGpuThousandths);
   m.source = source_of(o);
   m.all = {now.from, now.to, a.sum, true};
+  note_ends(m, first, last);
   for (const account::DaySum& d : a.days) m.days.push_back({d.from, d.to, d.sum, d.whole});
-  const report::MonthBounds then = report::month_of(b.begin - nanoseconds(1));
+  const report::MonthBounds then = report::month_of(b.begin - nanoseconds(1), *zone);
   const Stretch before = within(then, first, last);
   if (before.from <= then.begin && before.to >= then.end) {
-    m.before = report::MonthPiece{then.begin, then.end, account_in(read, before).sum, true};
+    m.before = report::MonthPiece{then.begin, then.end, account_in(read, before, *zone).sum, true};
   } else {
-    m.unseen.push_back(
-        fmt::format("{} is not compared with: the records begin at {}.", report::month_name(then.begin), render_utc(first)));
+    m.unseen.push_back(fmt::format("{} is not compared with: the records begin at {}.", report::month_name(m.wall(then.begin)),
+                                   render_utc(first)));
   }
   for (const auto by : {account::SiteBy::account, account::SiteBy::partition, account::SiteBy::user, account::SiteBy::gpu_type})
     take_table(m, read, a, by);
@@ -102,6 +119,8 @@ Result<GatheredMonth> gather_month_files(const MonthOptions& o) {
   v.metric = read.metric;
   v.notes = std::move(read.notes);
   for (std::string& note : report::site_account_notes(v)) m.unseen.push_back(std::move(note));
+  if (o.zone == "UTC" && o.files.zone != "UTC")
+    m.gaps.push_back({"months and days of " + o.files.zone, "they are of the calendar in UTC", "--tz " + o.files.zone});
   m.gaps.push_back({"what failures cost", "files of a site do not say why a node was down or an attempt ended",
                     "--journal of a Muster that watches the cluster (muster up)"});
   return g;

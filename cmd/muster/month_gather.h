@@ -31,6 +31,6 @@ void add_month_commands(report::Month& m, const MonthOptions& options);
 
 // The bounds of the month that is asked for, or of the last whole one of what is known from `first` to `last`; else of the one
 // that `last` is in.
-report::MonthBounds month_asked(const MonthOptions& options, Time first, Time last);
+report::MonthBounds month_asked(const MonthOptions& options, const ZoneOffsets& zone, Time first, Time last);
 
 }  // namespace muster::cmd

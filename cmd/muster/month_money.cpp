@@ -17,6 +17,8 @@
 namespace muster::cmd {
 namespace {
 
+__extension__ using Wide = __int128;
+
 constexpr double kDifferent = 0.01;  // of GPUs, from which on it is said
 
 double hours_of(const report::MonthPiece& p) { return (p.to - p.from).seconds() / 3600; }
@@ -25,16 +27,20 @@ Result<report::MonthCost> cost_of_site(const report::Month& m, const std::string
   const auto site = named_site(file);
   if (!site) return tl::unexpected(site.error());
   const predict::YearlyCost year = predict::yearly_cost(*site);
+  // In the money of the file: what was converted when it was read is converted back at the same rate.
+  const ExchangeRate& money = site->file;
+  const double a_year = year.usd_a_year / money.usd;
   const double part = hours_of(m.all) / predict::kHoursAYear;
   report::MonthCost c;
-  c.total = year.usd_a_year * part;
-  if (m.before) c.total_before = year.usd_a_year * hours_of(*m.before) / predict::kHoursAYear;
+  c.currency = money.currency;
+  c.total = a_year * part;
+  if (m.before) c.total_before = a_year * hours_of(*m.before) / predict::kHoursAYear;
   c.basis = fmt::format("{}: {} a year{}, {} of it", site->name.empty() ? file : site->name,
-                        report::render_money(year.usd_a_year, "USD"),
+                        report::render_money(a_year, money.currency),
                         site->as_of.empty() ? "" : ", with prices of " + site->as_of, report::render_span(m.all.to - m.all.from));
   for (std::size_t i = 0; i < kCostClasses; ++i) {
     const auto of = static_cast<CostClass>(i);
-    if (year.of(of) > 0) c.parts.emplace_back(std::string(names(CostClass{})[i]), year.of(of) * part);
+    if (year.of(of) > 0) c.parts.emplace_back(std::string(names(CostClass{})[i]), year.of(of) / money.usd * part);
   }
   std::stable_sort(c.parts.begin(), c.parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   const double gpus = site->gpus.likely, here = report::gpu_hours_of(m.all.sum.installed()) / std::max(1e-9, hours_of(m.all));
@@ -48,21 +54,49 @@ std::string ways_to_a_cost() {
   return "--site COST.yaml (docs/cost.md), --price MONEY of a GPU-hour owned, or --cost-per-year MONEY";
 }
 
-using ByName = std::map<std::string, double>;
+// What of charges lies in the month. A piece over one of its ends counts by its part, rounded so that the parts of all months sum
+// to the piece.
+std::vector<Charge> charges_in(const report::Month& m, const std::vector<Charge>& charges) {
+  std::vector<Charge> out;
+  for (const Charge& c : charges) {
+    if (c.from >= m.end || c.to <= m.begin || c.to <= c.from) continue;
+    const auto until = [&](Time at) {
+      return static_cast<std::int64_t>(static_cast<Wide>(c.amount_micro) * (at - c.from).ns / (c.to - c.from).ns);
+    };
+    Charge part = c;
+    part.from = std::max(c.from, m.begin);
+    part.to = std::min(c.to, m.end);
+    part.amount_micro = until(part.to) - until(part.from);
+    out.push_back(std::move(part));
+  }
+  return out;
+}
 
+// Those who are charged and had nothing in the month's records get a row too: money is not dropped.
 void put_charges(report::Month& m, const std::vector<Charge>& charges) {
   for (report::MonthTable& t : m.tables) {
     const auto ways = account::names(account::ChargesBy{});
     const auto by = std::find(ways.begin(), ways.end(), t.by);
     if (by == ways.end()) continue;
-    std::map<std::string, double> sums;
-    for (const account::ChargeSum& s :
-         account::totals(charges, static_cast<account::ChargesBy>(by - ways.begin()), m.begin, m.end))
-      sums[s.name] += static_cast<double>(s.amount_micro) / static_cast<double>(kMicro);
-    for (report::MonthRow& r : t.rows) {
-      if (const auto it = sums.find(r.name); it != sums.end()) r.charged = it->second;
+    const auto way = static_cast<account::ChargesBy>(by - ways.begin());
+    for (const account::ChargeSum& s : account::totals(charges, way, m.begin, m.end)) {
+      auto row = std::find_if(t.rows.begin(), t.rows.end(), [&](const report::MonthRow& r) { return r.name == s.name; });
+      if (row == t.rows.end()) row = t.rows.insert(t.rows.end(), {s.name, 0, {}, {}});
+      row->charged[s.currency] += static_cast<double>(s.amount_micro) / static_cast<double>(kMicro);
     }
   }
+}
+
+// What the ledger has of the time that jobs had GPUs: what is missing was not charged yet, or is another cluster's.
+void compare_hours(report::Month& m, const std::vector<Charge>& charges) {
+  std::int64_t charged = 0;
+  for (const Charge& c : charges) charged += c.milli_ms();
+  const std::int64_t had = m.all.sum.allocated();
+  if (std::abs(charged - had) <= had / 1000) return;
+  m.unseen.push_back(fmt::format("The ledger has {} GPU-hours of the month, and jobs had {}: {}.",
+                                 report::render_gpu_hours(charged), report::render_gpu_hours(had),
+                                 charged < had ? "the others are not charged yet (muster account charge), or by nobody's rate"
+                                               : "is it another cluster's too, or of another month?"));
 }
 
 // "EUR", "EUR and USD".
@@ -132,8 +166,17 @@ Result<void> add_month_charges(GatheredMonth& g, const MonthOptions& o) {
     if (!text) return tl::unexpected(text.error());
     const auto ledger = parse_ledger(*text, o.ledger);
     if (!ledger) return tl::unexpected(ledger.error());
-    put_charges(m, ledger->charges);
-    m.charged_by = fmt::format("what the ledger {} has of the month, in {}", o.ledger, currencies_of(ledger->charges));
+    const std::vector<Charge> now = charges_in(m, ledger->charges);
+    put_charges(m, now);
+    m.charged_by = now.empty() ? fmt::format("the ledger {} has nothing of the month", o.ledger)
+                               : fmt::format(
+                                     "what the ledger {} has of the month, in {}; pieces over its ends by their part, where "
+                                     "muster account charge --by month tells them with the month they begin in",
+                                     o.ledger, currencies_of(now));
+    compare_hours(m, now);
+    if (ledger->torn)
+      m.unseen.push_back(
+          fmt::format("What stands behind the last whole line of {} was not written to its end: it is not counted.", o.ledger));
     g.uses = account::use_of(ledger->charges);
   } else if (!o.rates.empty()) {
     const auto text = read_file(o.rates);

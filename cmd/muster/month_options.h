@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 3> names(MonthFormat) { return {"html", "
 
 struct MonthOptions {
   Connection connection;
+  std::string zone = "UTC";                          // whose calendar the month and its days follow
   std::string month;                                 // "2026-10"; empty: the last one that is whole
   std::string journal;                               // a file to read instead of asking
   AccountFiles files;                                // instead of both

@@ -50,6 +50,9 @@ void Parser::add_account() {
   const Words ways{"account", "partition", "user", "gpu_type", "job", "day", "fault"};
   choice(sub, "--by", "WAY", "Rows by " + join(ways, ", ") + " (of a journal) [account]", ways,
          [&o, ways](std::size_t i) { o.by = ways[i]; });
+  words(sub, "--account", "NAME", "Rows of this account alone (of a journal); \"(none)\": without one", o.only_account, {}, 256);
+  words(sub, "--partition", "NAME", "Rows of this partition or queue alone (of a journal)", o.only_partition, {}, 256);
+  words(sub, "--user", "NAME", "Rows of this user alone (of a journal)", o.only_user, {}, 256);
   value(sub, "--limit", "N", "Rows of the table; JSON and CSV have all [20]",
         [&o](const std::string& s) { o.limit = checked(parse_count("--limit", s, 1, 1'000'000)); });
   value(sub, "--price", "MONEY", "Of a GPU-hour owned",

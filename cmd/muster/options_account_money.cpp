@@ -37,7 +37,8 @@ void Parser::add_account_quota(CLI::App& account) {
   auto* sub = command(account, "quota", "What accounts were granted, what is left of it, and when that runs out", nullptr,
                       "  muster account quota --sacct jobs.txt --allocations allocations.csv\n"
                       "  muster account quota --ledger ledger.jsonl --allocations allocations.csv   grants of money\n"
-                      "  muster account quota --journal muster.db --allocations allocations.csv -o json");
+                      "  muster account quota --journal muster.db --allocations allocations.csv -o json\n"
+                      "  muster account quota --allocations allocations.csv   asks a running Muster");
   AccountQuotaOptions& o = account_quota_;
   words(sub, "--allocations", "FILE", "What was granted: CSV with account, from, to, and gpu_hours, or money and currency",
         o.allocations, {WordKind::file, {}}, 4095);
@@ -50,6 +51,7 @@ void Parser::add_account_quota(CLI::App& account) {
   value(sub, "--at", "UTC", "As it stood then, such as 2026-12-01 [the last moment that is known]",
         [&o](const std::string& s) { o.at = checked(parse_moment("--at", s)); });
   add_format(sub, o.format, {Format::table, Format::json, Format::csv});
+  add_connection(sub, o.connection);
   chosen(sub, o);
 }
 

@@ -50,7 +50,7 @@ void Parser::add_capacity_limits(CLI::App* sub, CapacityLimits& l) {
   });
   value(sub, "--kw-free", "KW", "Power with room",
         [&l](const std::string& s) { l.kw_free = checked(parse_quantity("--kw-free", s, 0, 1e7, "kW")); });
-  value(sub, "--kw-per-node", "KW", "[10.2, eight H200]",
+  value(sub, "--kw-per-node", "KW", "[1.275 for each GPU, as eight H200]",
         [&l](const std::string& s) { l.kw_per_node = checked(parse_quantity("--kw-per-node", s, 0.1, 1000, "kW")); });
 }
 
@@ -94,6 +94,7 @@ void Parser::add_capacity_replay(CLI::App& capacity) {
                       "With what chance waits keep their targets, by nodes added: weeks of your jobs, rescheduled", nullptr,
                       "  muster capacity replay jobs.csv.gz --gpus 800\n"
                       "  muster capacity replay jobs.csv.gz --gpus 800 --growth 1,1.2,1.5 --target 8:1h --target any:12h:80\n"
+                      "  muster capacity replay jobs.csv.gz --cluster ours.yaml --targets promised.yaml\n"
                       "  muster capacity replay jobs.csv.gz --gpus 800 --held-out     how far such a prediction was off");
   words(sub, "FILE", "FILE",
         "Jobs: CSV with timestamp, duration and num_gpus, or what `sacct -a -X -P` or `sacct --json` printed", o.trace,
@@ -113,6 +114,9 @@ void Parser::add_capacity_replay(CLI::App& capacity) {
         })
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  words(sub, "--targets", "FILE", "Instead: the targets of this file (docs/capacity.md)", o.targets_file, {WordKind::file, {}},
+        4095);
+  sub->get_option("--targets")->excludes(sub->get_option("--target"));
   value(sub, "--growth", "X,...", "Demand over that of the record, or drift: its level moves as it did before, either way [1]",
         [&o](const std::string& s) {
           o.growths.clear();
@@ -142,10 +146,14 @@ void Parser::add_capacity_replay(CLI::App& capacity) {
   flag(sub, "--counts", o.counts, "Count GPUs only: no nodes and leaves");
   flag(sub, "--pauses", o.pauses, "Long jobs step aside at checkpoints, as with `scheduling: pause: true` of a policy");
   flag(sub, "--held-out", o.held_out, "Hold the last weeks out instead, and show what was predicted of them and what came");
+  for (const char* of_sizes : {"--growth", "--nodes-add", "--nodes-max", "--chance"})
+    sub->get_option("--held-out")->excludes(sub->get_option(of_sizes));
   value(sub, "--node-usd-year", "USD", "A node's cost a year [from the prices that ship]",
         [&o](const std::string& s) { o.node_usd_year = checked(parse_quantity("--node-usd-year", s, 0, 1e9)); });
-  words(sub, "--gpu", "NAME", "GPU whose price is taken [h200]", o.gpu, {WordKind::choice, gpu_names()}, 100);
+  words(sub, "--gpu", "NAME", "GPU whose price is taken [the cluster's, else h200]", o.gpu, {WordKind::choice, gpu_names()}, 100);
   words(sub, "--svg", "FILE", "Draw the chances into this file", o.svg, {WordKind::file, {}});
+  for (const char* of_sizes : {"--node-usd-year", "--gpu", "--svg"})
+    sub->get_option("--held-out")->excludes(sub->get_option(of_sizes));
   add_format(sub, o.format, {Format::table, Format::json, Format::csv});
   add_progress(sub, o.progress);
   capacity_chosen(sub, o);
@@ -169,6 +177,9 @@ void Parser::add_capacity_procure(CLI::App& capacity) {
   value(sub, "--today", "DAY", "From which day on it is looked [the end of --trace]",
         [&o](const std::string& s) { o.today = checked(parse_day("--today", s)); });
   add_capacity_limits(sub, o.limits);
+  value(sub, "--quota-gpu-hours", "N", "GPU-hours that are left of a quota: when it ends, with --trace",
+        [&o](const std::string& s) { o.limits.quota_gpu_hours = checked(parse_quantity("--quota-gpu-hours", s, 1, 1e12)); })
+      ->needs(sub->get_option("--trace"));
   value(sub, "--horizon", "DAYS", "How far the forecast looks [365]",
         [&o](const std::string& s) { o.horizon_days = checked(parse_count("--horizon", s, 1, 1095)); });
   value(sub, "--growth", "PCT", "Assume so much more demand a year [0]",

@@ -1,4 +1,6 @@
 // muster cost.
+#include <set>
+
 #include "ingest/cost_file.h"
 #include "options_parser.h"
 
@@ -16,11 +18,55 @@ void read_settings(const std::string& text, std::vector<std::pair<std::string, s
   }
 }
 
+// "25", of every term, or "ondemand=20,reserved_1y=40": shares off list prices.
+predict::TermMix discounts_of(const std::string& text) {
+  const auto percent = [](std::string_view s) { return checked(parse_quantity("--discount", s, 0, 95, "percent")) / 100; };
+  predict::TermMix off{};
+  if (text.find('=') == std::string::npos) {
+    off.fill(percent(text));
+    return off;
+  }
+  std::set<RentTerm> named;
+  for (const std::string_view one : split(text, ',')) {
+    const std::size_t at = one.find('=');
+    RentTerm term{};
+    if (at == std::string_view::npos || !parse_name(trim(one.substr(0, at)), term) || !named.insert(term).second)
+      throw BadValue{{Code::bad_input,
+                      "--discount must be a number of percent, or one for each term, is \"" + printable(text) + "\"",
+                      "such as --discount 25, or --discount ondemand=20,reserved_1y=40"}};
+    off[static_cast<std::size_t>(term)] = percent(one.substr(at + 1));
+  }
+  return off;
+}
+
+// "EUR=1.08@2026-10-30".
+ExchangeRate rate_of(const std::string& text) {
+  ExchangeRate out;
+  const std::size_t is = text.find('='), on = text.find('@');
+  if (is != 3 || on == std::string::npos || on < is || !is_currency(text.substr(0, is)) || text.starts_with("USD"))
+    throw BadValue{{Code::bad_input, "--rate must be CURRENCY=USD@DAY, is \"" + printable(text) + "\"",
+                    "such as --rate EUR=1.08@2026-10-30: what one was worth in USD on a day that you know of"}};
+  out.currency = text.substr(0, is);
+  out.usd = checked(parse_quantity("--rate", text.substr(is + 1, on - is - 1), 1e-6, 1e3));
+  out.day = text.substr(on + 1);
+  checked(parse_day("--rate", out.day));
+  return out;
+}
+
+// Flags that would be read and then not used.
+void needs(CLI::App* sub, std::initializer_list<const char*> flags, bool there, const char* why, const char* next) {
+  if (there) return;
+  for (const char* flag : flags) {
+    if (sub->get_option(flag)->count() > 0) throw BadValue{{Code::bad_input, std::string(flag) + " " + why, next}};
+  }
+}
+
 // "ondemand", or shares: "ondemand=50,reserved_1y=30,spot=20".
 predict::TermMix mix_of(const std::string& text) {
   predict::TermMix mix{};
   const Words known = as_words(names(RentTerm{}));
   double sum = 0;
+  std::set<RentTerm> named;
   for (const std::string_view one : split(text, ',')) {
     const std::size_t at = one.find('=');
     const std::string name(trim(one.substr(0, at)));
@@ -33,6 +79,8 @@ predict::TermMix mix_of(const std::string& text) {
     }
     const double share =
         at == std::string_view::npos ? 100 : checked(parse_quantity("--term", one.substr(at + 1), 0, 100, "percent"));
+    if (!named.insert(term).second)
+      throw BadValue{{Code::bad_input, "--term: " + name + " is there twice", "such as --term ondemand=70,spot=30"}};
     mix[static_cast<std::size_t>(term)] += share / 100;
     sum += share;
   }
@@ -42,8 +90,14 @@ predict::TermMix mix_of(const std::string& text) {
   return mix;
 }
 
-// "20TB", "500GB": in TB.
-double terabytes(const char* flag, const std::string& text) { return text == "0" ? 0 : checked(parse_bytes(flag, text)) / 1e12; }
+// "20TB", "500GB": in TB. A bare number would be bytes, which nobody means who speaks of a peak's data.
+double terabytes(const char* flag, const std::string& text) {
+  if (text == "0") return 0;
+  if (parse_double(text))
+    throw BadValue{{Code::bad_input, std::string(flag) + " must say of what it is a number, is \"" + printable(text) + "\"",
+                    std::string(flag) + " 20TB, 500GB or 3TiB"}};
+  return checked(parse_bytes(flag, text)) / 1e12;
+}
 
 // "10Gbit/s", "400Mbit/s", "10": in Gbit/s.
 double gigabits(const std::string& text) {
@@ -132,12 +186,14 @@ void Parser::add_cost_list(CLI::App* sub, CatalogueAsk& ask) {
   value(sub, "--stale", "DAYS", "Rows so much older than the newest of the file are stale [90]",
         [&ask](const std::string& s) { number("--stale", s, ask.stale_days, 0, 36'500); });
   flag(sub, "--keep-stale", ask.keep_stale, "Keep them, with a flag");
+  value(sub, "--rate", "CUR=USD@DAY", "Of a list in another currency, as EUR=1.08@2026-10-30; none is known here",
+        [&ask](const std::string& s) { ask.rate = rate_of(s); });
 }
 
 void Parser::add_cost_compare(CLI::App& cost) {
   auto* sub = command(cost, "compare", "From when on owning has cost less than renting, along dated prices", nullptr,
                       "  muster cost compare --site mine.yaml --price 3.99\n"
-                      "  muster cost compare --site mine.yaml --prices prices.csv\n"
+                      "  muster cost compare --site mine.yaml --prices prices.csv --discount 20 --own-discount 12\n"
                       "  muster cost compare --site mine.yaml --prices prices.csv --gpu h100 --cloud aws --term spot\n"
                       "  muster cost compare --site mine.yaml --prices prices.csv --term ondemand=60,spot=40 --resale straight");
   CostCompareOptions& o = cost_.compare;
@@ -154,13 +210,21 @@ void Parser::add_cost_compare(CLI::App& cost) {
   });
   add_cost_list(sub, o.ask);
   words(sub, "--gpu", "NAME", "As h100 [the site's]", o.gpu, {WordKind::none, gpu_names()}, 80);
-  words(sub, "--cloud", "NAME", "One alone, with its course [each]", o.cloud, {}, 80);
+  value(sub, "--cloud", "NAME", "One alone, with its course [each]",
+        [&o](const std::string& s) { o.cloud = lower(checked(parse_words("--cloud", s, 80))); });
   value(sub, "--term", "TERM", "ondemand, spot, reserved_1y, reserved_3y, or shares: ondemand=50,spot=50 [ondemand]",
         [&o](const std::string& s) {
           o.mix = mix_of(s);
           o.term = s;
         },
         {WordKind::choice, as_words(names(RentTerm{}))});
+  value(sub, "--discount", "PCT", "Off what clouds list: of every term, or ondemand=20,reserved_1y=40 [0]",
+        [&o](const std::string& s) {
+          o.off = discounts_of(s);
+          o.discounts = s;
+        });
+  value(sub, "--own-discount", "PCT", "Off what the site's file pays at once, for GPUs and the rest [0]",
+        [&o](const std::string& s) { o.own_off = checked(parse_quantity("--own-discount", s, 0, 95, "percent")) / 100; });
   value(sub, "--gpu-hours", "N", "A month that would be rented [those the site says are allocated]",
         [&o](const std::string& s) { number("--gpu-hours", s, o.gpu_hours_a_month, 0.001, 1e10); });
   value(sub, "--months", "N", "To look ahead, 1 to 360 [the life of the site's GPUs]",
@@ -174,12 +238,16 @@ void Parser::add_cost_compare(CLI::App& cost) {
   add_cost_draws(sub, o.seed, o.draws);
   words(sub, "--svg", "FILE", "Write the course of the first one there", o.svg, {WordKind::file, {}}, 4095);
   add_format(sub, o.format, {Format::table, Format::json, Format::csv});
-  sub->callback([this] {
+  sub->callback([this, sub] {
     const CostCompareOptions& c = cost_.compare;
     if (c.prices.empty() && !c.price)
       throw BadValue{{Code::bad_input, "there is nothing to compare with", "--prices FILE, or --price USD"}};
     if (c.prices.empty() && (!c.cloud.empty() || !c.gpu.empty()))
       throw BadValue{{Code::bad_input, "--cloud and --gpu choose among --prices", "--prices FILE"}};
+    needs(sub, {"--term", "--as-of", "--stale", "--keep-stale", "--no-drift", "--rate"}, !c.prices.empty(),
+          "says how --prices are read, and there are none", "--prices FILE");
+    if (c.price && c.discounts.find('=') != std::string::npos)
+      throw BadValue{{Code::bad_input, "--price has no term, and --discount names some", "--discount 25"}};
     command_ = CostCommand(c);
   });
 }
@@ -226,7 +294,17 @@ void Parser::add_cost_burst(CLI::App& cost) {
   value(sub, "--from", "UTC", "When it begins, to tell days instead of hours",
         [&o](const std::string& s) { o.from = checked(parse_moment("--from", s)); });
   add_format(sub, o.format, {Format::table, Format::json});
-  sub->callback([this] { command_ = CostCommand(cost_.burst); });
+  sub->callback([this, sub] {
+    const predict::BurstAsk& b = cost_.burst.ask;
+    const auto given = [&](const char* flag) { return sub->get_option(flag)->count() > 0; };
+    needs(sub, {"--queue", "--own-price"}, b.own_gpus > 0, "is of waiting for GPUs of one's own", "--own-gpus N");
+    needs(sub, {"--lead-days", "--peaks-a-year"}, given("--site"), "is of buying, which the site's costs decide", "--site FILE");
+    needs(sub, {"--link", "--rtt-ms", "--streams", "--window", "--storage-usd-per-gb-month"},
+          given("--data") || given("--results"), "is of data, and there are none", "--data 20TB");
+    needs(sub, {"--leaving-usd-per-gb"}, given("--data"), "is of the data that go there", "--data 20TB");
+    needs(sub, {"--egress-usd-per-gb"}, given("--results"), "is of the results that come back", "--results 1TB");
+    command_ = CostCommand(cost_.burst);
+  });
 }
 
 }  // namespace muster::cmd

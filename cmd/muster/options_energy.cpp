@@ -41,7 +41,7 @@ void Parser::add_energy_sources(CLI::App* sub, EnergyOptions& o) {
   add_many(sub, "--power", "FILE",
            "Readings: what nvidia-smi --query-gpu=timestamp,uuid,power.draw --format=csv -lms or muster energy record wrote, or "
            "an answer of "
-           "Prometheus to query_range; may be given again",
+           "Prometheus to query_range; NODE=FILE where it names no node; may be given again",
            o.power, {WordKind::file, {}});
   value(sub, "--prometheus", "URL", "Ask this Prometheus for them, e.g. http://head:9090",
         [&o](const std::string& s) { o.prometheus = checked(parse_server("--prometheus", s, false)); });

@@ -66,8 +66,8 @@ void Parser::add_month_money(CLI::App* sub, MonthOptions& o) {
       ->group(kMoney)
       ->excludes(sub->get_option("--site"))
       ->excludes(sub->get_option("--price"));
-  words(sub, "--currency", "WORD", "Of that money [the policy's, else USD]", o.currency, {}, 8);
-  sub->get_option("--currency")->group(kMoney);
+  words(sub, "--currency", "WORD", "Of that money [the policy's, else USD]; a cost file names its own", o.currency, {}, 8);
+  sub->get_option("--currency")->group(kMoney)->excludes(sub->get_option("--site"));
   file("--rates", "Charge by these rates: CSV (with --sacct)", o.rates);
   file("--ledger", "What was charged already, of `muster account charge`", o.ledger);
   sub->get_option("--ledger")->excludes(sub->get_option("--rates"));
@@ -76,6 +76,8 @@ void Parser::add_month_money(CLI::App* sub, MonthOptions& o) {
   EnergyOptions& e = o.energy;
   add_many(sub, "--power", "FILE", "Readings of power, as `muster energy --power` takes them; may be given again", e.power,
            {WordKind::file, {}});
+  value(sub, "--gap", "TIME", "Readings of power further apart are a gap [three times the usual, 1s to 10m]",
+        [&e](const std::string& s) { e.gap_s = checked(parse_some_time("--gap", s, 86400)); });
   words(sub, "--tariff", "FILE|example", "Electricity tariff (docs/formats/tariff.md)", e.rates.tariff,
         {WordKind::file, {"example"}}, 4095);
   words(sub, "--carbon", "G|FILE", "Of the grid: g/kWh, or hourly", e.rates.carbon, {WordKind::file, {}}, 4095);
@@ -83,7 +85,7 @@ void Parser::add_month_money(CLI::App* sub, MonthOptions& o) {
         [&e](const std::string& s) { e.pue = checked(parse_quantity("--pue", s, 1, 5)); });
   words(sub, "--gpu", "NAME", "Model of GPU of jobs that do not say, to estimate energy that was not measured", e.gpu,
         {WordKind::choice, gpu_names()}, 60);
-  for (const char* name : {"--power", "--tariff", "--carbon", "--pue", "--gpu"}) sub->get_option(name)->group(kMoney);
+  for (const char* name : {"--power", "--gap", "--tariff", "--carbon", "--pue", "--gpu"}) sub->get_option(name)->group(kMoney);
 }
 
 void Parser::add_report_month(CLI::App& report) {
@@ -100,6 +102,7 @@ void Parser::add_report_month(CLI::App& report) {
           if (!first) throw BadValue{{Code::bad_input, "--month must be a month, is \"" + s + "\"", "such as 2026-10"}};
           o.month = render_utc(*first).substr(0, 7);
         });
+  words(sub, "--tz", "ZONE", "Whose calendar the month and its days follow, e.g. Europe/Berlin [UTC]", o.zone, {}, 100);
   words(sub, "--journal", "FILE", "Read a journal file instead of asking a running Muster", o.journal, {WordKind::file, {}},
         4095);
   add_account_files(sub, o.files);

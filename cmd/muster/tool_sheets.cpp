@@ -40,6 +40,11 @@ constexpr std::array kAccount = {
     ToolField{"cost_per_year", Kind::number, "instead of price: what all of it costs in a year of 365 days"},
     ToolField{"currency", Kind::text, "of that money"},
     ToolField{"target_pct", Kind::number, "efficiency to reach; left out: 94"},
+    ToolField{"account", Kind::text, "rows of this account alone; \"(none)\": of jobs without one"},
+    ToolField{"partition", Kind::text, "rows of this partition or queue alone"},
+    ToolField{"user", Kind::text, "rows of this user alone"},
+    ToolField{"csv", Kind::yes, "true: the rows as CSV, in {\"csv\": ...}"},
+    ToolField{"uses", Kind::yes, "true: instead of all that, what each account had, day by day, as quotas take it"},
 };
 constexpr std::array kTimeline = {
     ToolField{"from", Kind::time, "its begin, in UTC; left out: six hours before the end"},

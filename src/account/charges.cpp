@@ -121,6 +121,7 @@ struct Charger {
     const Time from{r.started_ms * kNsOfMs}, end{over ? r.ended_ms * kNsOfMs : until.ns};
     const Time to = std::min(end, until);
     if (over && end < from) return refuse(r, NotCharged::sooner, {from, end});
+    if (is_over(r.state) && !over) return refuse(r, NotCharged::no_end, {from, from});
     if (!over && until == kNever) return refuse(r, NotCharged::runs, {from, from});
     if (r.gpus_milli < 0) return refuse(r, NotCharged::gpus_unknown, {from, std::max(to, from)});
     if (r.gpus_milli == 0) {
@@ -161,6 +162,11 @@ Charging charge(const SiteRuns& runs, const std::vector<Rate>& rates, const Ledg
   Charger c{runs, rates, now, ledger.charges.size(), {}};
   const std::vector<Piece> none;
   for (const SiteRun& r : runs.runs()) {
+    if (began_unknown(r) && r.gpus_milli != 0) {
+      ++c.out.runs;
+      c.refuse(r, NotCharged::no_start, {});
+      c.out.not_charged.back().milli_ms = std::max<std::int64_t>(r.gpus_milli, 0) * r.ran_s * 1000;
+    }
     if (r.started_ms == kNoTime) continue;  // it has had nothing yet
     ++c.out.runs;
     const std::string job = render_job(r);

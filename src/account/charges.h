@@ -18,8 +18,12 @@ enum class NotCharged : std::uint8_t {
   runs,          // it had not ended, and no --until says how far it may be charged
   shrank,        // it was charged for longer than its record says now: that stays
   sooner,        // it ends before it begins
+  no_start,      // it had GPUs, and nothing says from when on
+  no_end,        // it is over, and nothing says since when
 };
-constexpr std::array<std::string_view, 5> names(NotCharged) { return {"no_rate", "gpus_unknown", "runs", "shrank", "sooner"}; }
+constexpr std::array<std::string_view, 7> names(NotCharged) {
+  return {"no_rate", "gpus_unknown", "runs", "shrank", "sooner", "no_start", "no_end"};
+}
 
 struct Uncharged {
   NotCharged why = NotCharged::no_rate;

@@ -169,6 +169,22 @@ TEST(Charges, RunsOfWhichTooLittleIsKnownAreNamed) {
   EXPECT_EQ(c.runs_without_gpus, 1U);
 }
 
+TEST(Charges, WhatHasNoStartOrNoEndIsNotChargedUpToAnyMoment) {
+  std::vector<JobRecord> jobs = {run(1, kBegin, kBegin + hours(1)), run(2, kBegin, kBegin + hours(1))};
+  jobs[0].ended = Time{};
+  jobs[1].started = jobs[1].ended = Time{};
+  jobs[1].ran = hours(2);
+  Ledger l;
+  SiteRuns runs;
+  for (const JobRecord& j : jobs) runs.take(j);
+  const Charging c = charge(runs, {price("a", kBegin, 1'000'000)}, l, kBegin + days(30), kBegin + days(30));
+  EXPECT_TRUE(c.charges.empty()) << "a job that is over does not go on";
+  ASSERT_EQ(c.not_charged.size(), 2U);
+  EXPECT_EQ(c.not_charged[0].why, NotCharged::no_end);
+  EXPECT_EQ(c.not_charged[1].why, NotCharged::no_start);
+  EXPECT_EQ(c.not_charged[1].milli_ms, *jobs[1].gpus_milli * 7'200'000);
+}
+
 TEST(Charges, ARunThatIsShorterNowKeepsItsChargeAndIsNamed) {
   Ledger l;
   add(l, {run(1, kBegin, kBegin + hours(9))}, {price("a", kBegin, 1'000'000)});

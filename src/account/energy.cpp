@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kWhole = 1000;  // of one GPU
 constexpr double kNodeWattsMax = 40'000;
+constexpr double kApartMax = 2;              // times as much, or as little: then a counter is not of its GPU, or of another unit
+constexpr Duration kApartOver = minutes(5);  // judged over so long at least
 
 // One run's part in one meter.
 struct Claim {
@@ -61,12 +63,13 @@ class Attribution {
   void mark_shared_nodes();
   void unmeasured(std::size_t run);
   // `ns` of the stretch have no reading; less than all of it only within one quarter of an hour.
-  void estimate(std::size_t run, Time from, Time to, std::int64_t ns, std::int64_t milli);
+  // `model`: what the readings say of the GPU, where the run does not.
+  void estimate(std::size_t run, Time from, Time to, std::int64_t ns, std::int64_t milli, std::string_view model = {});
   void engine_says(std::size_t run, double joules);
   void hosts();
   void host_of(std::size_t run, const HeldPlace& place, std::map<std::string, std::vector<QuarterEnergy>>& told);
   QuarterEnergy host_between(const Node& node, Time from, Time to);
-  const GpuWatts* watts_of(std::size_t run);
+  std::string type_of(std::size_t run, std::string_view model = {}) const;
 
   Time begin_of(const GpuHold& r) const { return std::max(r.started, books_.begins); }
   Time end_of(const GpuHold& r) const { return std::min(r.ended, books_.ends); }
@@ -103,6 +106,21 @@ void make_room(RunEnergy& r, Time from, Time to) {
   if (to > from) r.quarters.resize(static_cast<std::size_t>(quarter_of(Time{to.ns - 1}) - r.first + 1));
 }
 
+// Over the stretches that both tell of, and no others: what one of them lacks is no difference between them.
+Agreement compare(const PowerCurve& counter, const PowerCurve& sampled) {
+  Agreement a;
+  for (const PowerCurve::Piece& p : counter.pieces()) {
+    const PowerCurve::Until from = sampled.until(p.from), to = sampled.until(p.to);
+    constexpr auto kSampled = static_cast<std::size_t>(EnergySource::sampled);
+    const std::int64_t mj = to.mj[kSampled] - from.mj[kSampled];
+    if (to.covered_ns - from.covered_ns < (p.to - p.from).ns || sum(to.mj) - sum(from.mj) != mj) continue;
+    a.counter_j += static_cast<double>(p.mj) / 1e3;
+    a.sampled_j += static_cast<double>(mj) / 1e3;
+    a.over = a.over + (p.to - p.from);
+  }
+  return a;
+}
+
 void Attribution::make_curves() {
   std::optional<Time> first, last;
   const auto cover = [&](Time from, Time to) {
@@ -119,10 +137,14 @@ void Attribution::make_curves() {
     one.meter = Meter::sampled;
     const PowerCurve sampled = PowerCurve::make(t, one, aside);
     if (counter.empty() || sampled.empty()) continue;
-    const Time from = std::max(counter.begins(), sampled.begins()), to = std::min(counter.ends(), sampled.ends());
-    if (to <= from) continue;
-    const auto over = [&](const PowerCurve& c) { return static_cast<double>(sum(c.until(to).mj) - sum(c.until(from).mj)) / 1e3; };
-    books_.agreements.push_back({t.node, t.gpu, over(counter), over(sampled), to - from});
+    Agreement a = compare(counter, sampled);
+    if (a.over.ns <= 0) continue;
+    a.node = t.node;
+    a.gpu = t.gpu;
+    const bool apart = a.counter_j > kApartMax * a.sampled_j || a.sampled_j > kApartMax * a.counter_j;
+    a.counter_refused = apart && a.over >= kApartOver && o_.curve.meter == Meter::best;
+    if (a.counter_refused) curves_.back() = sampled;
+    books_.agreements.push_back(std::move(a));
   }
   for (const GpuHold& r : runs_) cover(r.started, r.ended);
   books_.begins = o_.from.ns > 0 ? o_.from : first.value_or(Time{});
@@ -237,7 +259,7 @@ void Attribution::share_piece(std::size_t track, Time from, Time to, const std::
       left[s] -= mine;
       if (c->milli != kWhole || holders.size() > 1) r.apportioned_mj += mine;
     }
-    if (uncovered > 0) estimate(c->run, from, to, uncovered, c->milli);
+    if (uncovered > 0) estimate(c->run, from, to, uncovered, c->milli, readings_.tracks[track].model);
   }
   QuarterEnergy& nobody = books_.nobody.at(quarter);
   for (std::size_t s = 0; s < kEnergySources; ++s) nobody.gpu[s] += left[s];
@@ -268,17 +290,20 @@ void Attribution::mark_shared_nodes() {
   }
 }
 
-const GpuWatts* Attribution::watts_of(std::size_t i) {
-  const std::string& type = runs_[i].gpu_type.empty() ? o_.gpu_type : runs_[i].gpu_type;
-  const GpuWatts* w = find_watts(o_.watts, type);
-  if (w == nullptr) unknown_.insert(type.empty() ? "not said" : type);
-  return w;
+std::string Attribution::type_of(std::size_t i, std::string_view model) const {
+  return !runs_[i].gpu_type.empty() ? runs_[i].gpu_type : model.empty() ? o_.gpu_type : std::string(model);
 }
 
-void Attribution::estimate(std::size_t i, Time from, Time to, std::int64_t ns, std::int64_t milli) {
-  const GpuWatts* w = watts_of(i);
-  if (w == nullptr || milli <= 0) return;
+void Attribution::estimate(std::size_t i, Time from, Time to, std::int64_t ns, std::int64_t milli, std::string_view model) {
+  if (milli <= 0) return;
+  const std::string type = type_of(i, model);
+  const GpuWatts* w = find_watts(o_.watts, type);
   RunEnergy& r = books_.runs[i];
+  if (w == nullptr) {
+    unknown_.insert(type.empty() ? "not said" : type);
+    r.unknown_ms += ns / 1'000'000 * milli / kWhole;
+    return;
+  }
   const auto slot = static_cast<std::size_t>(EnergySource::estimated);
   by_quarters(from, to, [&](Time a, Time b) {
     const std::int64_t part = std::min(ns, (b - a).ns);
@@ -307,7 +332,7 @@ void Attribution::unmeasured(std::size_t i) {
   const GpuHold& r = runs_[i];
   if (missing_milli_[i] <= 0 || end_of(r) <= begin_of(r)) return;
   if (missing_milli_[i] >= r.gpus_milli() && r.engine_j) {
-    const GpuWatts* w = watts_of(i);
+    const GpuWatts* w = find_watts(o_.watts, type_of(i));
     std::string why = doubt_engine(*r.engine_j, r, w == nullptr ? 0 : w->idle_w);
     if (why.empty() && shared_[i]) why = "another job was on its nodes at the same time, and Slurm counts whole nodes";
     if (why.empty()) return engine_says(i, *r.engine_j);
@@ -430,12 +455,6 @@ const GpuWatts* find_watts(std::span<const GpuWatts> watts, std::string_view gpu
     if (best == nullptr || w.gpu.size() > best->gpu.size()) best = &w;
   }
   return best;
-}
-
-std::string short_node(std::string_view node) {
-  const bool address = !node.empty() && (node.front() == '[' || node.find_first_not_of("0123456789.:") == std::string_view::npos);
-  if (address) return lower(node.substr(0, node.front() == '[' ? node.find(']') + 1 : node.find(':')));
-  return lower(node.substr(0, node.find_first_of(".:")));
 }
 
 }  // namespace muster::account

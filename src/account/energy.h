@@ -41,7 +41,8 @@ struct RunEnergy {
   double estimate_low_mj = 0;           // what is estimated by the model of GPU, if they had idled all the time
   double estimate_high_mj = 0;          // and if they had run at their limit
   std::int64_t estimate_mj = 0;
-  std::string engine_refused;  // why the engine's figure was not believed; empty: it was, or there was none
+  std::int64_t unknown_ms = 0;  // of gpu_ms: not measured, of models that nothing is known of; their energy is not in here
+  std::string engine_refused;   // why the engine's figure was not believed; empty: it was, or there was none
   QuarterEnergy total() const;
   QuarterEnergy& at(std::int64_t quarter);
 };
@@ -52,6 +53,7 @@ struct Agreement {
   double counter_j = 0;
   double sampled_j = 0;
   Duration over;
+  bool counter_refused = false;  // they are so far apart that one of them must be wrong: its samples were taken
 };
 
 struct EnergyBooks {
@@ -71,7 +73,6 @@ EnergyBooks energy_of(std::span<const GpuHold> runs, const PowerReadings& readin
 std::string doubt_engine(double joules, const GpuHold& run, double idle_w);
 // "NVIDIA H200", "h200", "H200 SXM": the row of `watts` that is meant.
 const GpuWatts* find_watts(std::span<const GpuWatts> watts, std::string_view gpu);
-// Without a domain and a port, in small letters: "GPU01.site.org:9400" is gpu01.
-std::string short_node(std::string_view node);
+using muster::short_node;
 
 }  // namespace muster::account

@@ -44,11 +44,26 @@ double quarter_kwh(const RunEnergy& r, std::int64_t quarter, double pue) {
   return static_cast<double>(r.quarters[static_cast<std::size_t>(quarter - r.first)].it()) * pue / kMjPerKwh;
 }
 
-// Quarters of an hour of a month by the zone's own clocks; months with a change of the clocks are an hour shorter or longer.
-double quarters_in(std::int32_t month_key) {
+// Quarters of an hour of a month by the zone's own clocks: a month in which they change is an hour shorter or longer.
+double quarters_in(const Tariff& t, std::int32_t month_key) {
   using namespace std::chrono;
   const year_month m{year{month_key / 12}, month{static_cast<unsigned>(month_key % 12 + 1)}};
-  return static_cast<double>(unsigned{year_month_day_last{m / last}.day()}) * 24 / kQuarterHours;
+  const auto midnight = [&](sys_days day) {  // of the zone; months begin at no change of the clocks
+    const Time utc = Time{0} + seconds(std::chrono::seconds{day.time_since_epoch()}.count());
+    return utc - seconds(offset_at(t, utc - seconds(offset_at(t, utc))));
+  };
+  const Duration length = midnight(sys_days{(m + months{1}) / 1}) - midnight(sys_days{m / 1});
+  return static_cast<double>(length.ns / kQuarter.ns);
+}
+
+// The highest of the months that a ratchet looks back upon; `begin` is the first that is told of.
+double peak_before(const std::map<std::int32_t, DemandPeak>& months, std::int32_t begin, const TariffRule& rule,
+                   std::int32_t month) {
+  double kw = month - rule.ratchet_months < begin ? rule.earlier_peak_kw : 0;
+  for (const auto& [key, p] : months) {
+    if (key < month && key >= month - rule.ratchet_months) kw = std::max(kw, p.kw);
+  }
+  return kw;
 }
 
 void split_demand(const EnergyBooks& books, const EnergyRates& rates, EnergyBills& out) {
@@ -70,12 +85,13 @@ void split_demand(const EnergyBooks& books, const EnergyRates& rates, EnergyBill
       if (!holds(rule, h)) continue;
       DemandPeak& p = months[h.month_key()];
       const double kw = all[i] / kQuarterHours;
-      if (kw > p.kw) p = {h.month_key(), rule.name, at, kw, rule.price, 0, 0, 0};
+      if (kw > p.kw) p = {h.month_key(), rule.name, at, kw, kw, rule.price, 0, 0, 0};
     }
+    std::erase_if(months, [](const auto& m) { return m.second.kw <= 0; });
     for (auto& [month, p] : months) {
-      if (p.kw <= 0) continue;
-      p.seen = std::min(1.0, seen[month] / quarters_in(month));
-      p.charge = p.kw * p.price * p.seen;
+      p.billed_kw = std::max(p.kw, rule.ratchet * peak_before(months, seen.begin()->first, rule, month));
+      p.seen = std::min(1.0, seen[month] / quarters_in(*rates.tariff, month));
+      p.charge = p.billed_kw * p.price * p.seen;
       const std::int64_t q = quarter_of(p.at);
       const double whole = p.kw * kQuarterHours;
       for (std::size_t i = 0; i < books.runs.size(); ++i)

@@ -37,9 +37,10 @@ struct DemandPeak {
   std::string rule;
   Time at;
   double kw = 0;
-  double price = 0;   // per kW and month
-  double charge = 0;  // kw times price, times how much of the month was seen
-  double seen = 0;    // share of the month
+  double billed_kw = 0;  // kw, or more where a ratchet holds
+  double price = 0;      // per kW and month
+  double charge = 0;     // billed_kw times price, times how much of the month was seen
+  double seen = 0;       // share of the month
   double nobody_share = 0;
 };
 

@@ -105,5 +105,48 @@ TEST(EnergyMoney, EmbodiedCarbonGoesByGpuHours) {
   EXPECT_NEAR(b.runs[0].embodied_kg, 0.05, 1e-12);
 }
 
+TEST(EnergyMoney, AMonthInWhichTheClocksChangeIsChargedWhole) {
+  // Berlin: an hour ahead of UTC until 2027-03-28T01:00Z, two after. March 2027 has 743 hours there, October 745.
+  const Time march{1'803'855'600'000'000'000};  // 2027-02-28T23:00Z
+  EnergyRates r;
+  r.tariff = two_prices();
+  r.tariff->offsets = {{Time{0}, 3600}, {Time{1'806'195'600'000'000'000}, 7200}};
+  r.tariff->demand = {{"any time", 10}};
+  EnergyBooks b = books({{0, 743}});
+  const std::int64_t later = quarter_of(march) - b.nobody.first;
+  b.nobody.first += later;
+  b.runs[0].first += later;
+  const EnergyBills bills = bill_energy(b, r);
+  ASSERT_EQ(bills.peaks.size(), 1u);
+  EXPECT_DOUBLE_EQ(bills.peaks[0].seen, 1);
+  EXPECT_NEAR(bills.peaks[0].charge, 10, 1e-9);
+}
+
+TEST(EnergyMoney, ARatchetChargesForTheHighestOfTheMonthsBefore) {
+  EnergyRates r;
+  r.tariff = two_prices();
+  TariffRule rule{"", 10};
+  rule.ratchet = 0.8;
+  rule.ratchet_months = 2;
+  r.tariff->demand = {rule};
+  // November, December, January, February: 3 kW at their highest, then 1 kW.
+  const EnergyBooks b = books({{0, 2880}, {10, 12}, {10, 12}});
+  const EnergyBills bills = bill_energy(b, r);
+  ASSERT_EQ(bills.peaks.size(), 4u);
+  const double billed[] = {3, 2.4, 2.4, 1};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(bills.peaks[i].billed_kw, billed[i], 1e-9) << i;
+    EXPECT_NEAR(bills.peaks[i].charge, billed[i] * 10 * bills.peaks[i].seen, 1e-9) << i;
+  }
+  r.tariff->demand[0].earlier_peak_kw = 10;  // of the months before: two months long
+  const EnergyBills after = bill_energy(b, r);
+  const double with_earlier[] = {8, 8, 2.4, 1};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(after.peaks[i].billed_kw, with_earlier[i], 1e-9) << i;
+  double charged = after.nobody.demand_cost, all = 0;
+  for (const EnergyBill& bill : after.runs) charged += bill.demand_cost;
+  for (const DemandPeak& p : after.peaks) all += p.charge;
+  EXPECT_NEAR(charged, all, 1e-9);
+}
+
 }  // namespace
 }  // namespace muster::account

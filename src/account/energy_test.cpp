@@ -167,5 +167,64 @@ RC_GTEST_PROP(Energy, NothingIsLostAndNothingIsInvented, ()) {
   RC_ASSERT(given == read);
 }
 
+TEST(Energy, ACounterOfAnotherUnitIsNotBelievedWhereSamplesSayOtherwise) {
+  PowerReadings all;
+  all.tracks = {steady("n1", 0, 5000, 0, 3600)};
+  for (std::size_t i = 0; i < all.tracks[0].points.size(); ++i) {
+    all.tracks[0].points[i].power_w = 500;
+    all.tracks[0].points[i].energy_mj = static_cast<std::int64_t>(i) * 60 * 5'000;  // a hundredth of it
+  }
+  EnergyOptions o = options();
+  EnergyBooks b = energy_of(std::vector<GpuHold>{hold("1", "n1", 1, 0, 3600)}, all, o);
+  EXPECT_DOUBLE_EQ(gpu_kj(b.runs[0]), 500 * 3.6);
+  ASSERT_EQ(b.agreements.size(), 1u);
+  EXPECT_TRUE(b.agreements[0].counter_refused);
+  o.curve.meter = Meter::counter;  // asked for by name
+  b = energy_of(std::vector<GpuHold>{hold("1", "n1", 1, 0, 3600)}, all, o);
+  EXPECT_DOUBLE_EQ(gpu_kj(b.runs[0]), 5 * 3.6);
+}
+
+TEST(Energy, ACounterInJoulesAloneIsNoEnergy) {
+  PowerReadings all;
+  all.tracks = {steady("n1", 0, -1, 0, 3600)};
+  for (std::size_t i = 0; i < all.tracks[0].points.size(); ++i)
+    all.tracks[0].points[i].energy_mj = static_cast<std::int64_t>(i) * 60 * 700;  // 700 W in joules
+  const EnergyBooks b = energy_of(std::vector<GpuHold>{hold("1", "n1", 1, 0, 3600)}, all, options());
+  EXPECT_EQ(b.notes.jumps, 60u);
+  EXPECT_DOUBLE_EQ(gpu_kj(b.runs[0]), 525 * 3.6);  // estimated
+}
+
+TEST(Energy, MetersAreComparedOverWhatBothSawAndNoMore) {
+  PowerReadings all;
+  all.tracks = {steady("n1", 0, 500, 0, 7200)};
+  for (std::size_t i = 90; i < all.tracks[0].points.size(); ++i)  // its last half hour alone has a counter
+    all.tracks[0].points[i].energy_mj = static_cast<std::int64_t>(i) * 60 * 500'000;
+  const EnergyBooks b = energy_of(std::vector<GpuHold>{hold("1", "n1", 1, 0, 7200)}, all, options());
+  ASSERT_EQ(b.agreements.size(), 1u);
+  EXPECT_EQ(b.agreements[0].over, minutes(30));
+  EXPECT_DOUBLE_EQ(b.agreements[0].counter_j, b.agreements[0].sampled_j);
+}
+
+TEST(Energy, TheModelThatReadingsNameIsWhatARunWithoutOneIsEstimatedBy) {
+  PowerReadings all;
+  all.tracks = {steady("n1", 0, 300, 0, 1800)};
+  all.tracks[0].model = "NVIDIA H200";
+  std::vector<GpuHold> runs = {hold("1", "n1", 1, 0, 3600)};
+  runs[0].gpu_type.clear();
+  const EnergyBooks b = energy_of(runs, all, options());
+  EXPECT_EQ(b.runs[0].total().gpu[static_cast<std::size_t>(EnergySource::estimated)], 525 * 1'800'000);
+  EXPECT_TRUE(b.unknown_gpus.empty());
+}
+
+TEST(Energy, GpuHoursWhoseEnergyNobodyKnowsAreCounted) {
+  std::vector<GpuHold> runs = {hold("1", "n1", 8, 0, 3600)};
+  runs[0].gpu_type = "x9000";
+  EXPECT_EQ(energy_of(runs, {}, options()).runs[0].unknown_ms, 8 * 3'600'000);
+  runs[0].engine_j = 6'000.0 * 3600;  // the engine measured it: then its model need not be known
+  const EnergyBooks b = energy_of(runs, {}, options());
+  EXPECT_EQ(b.runs[0].unknown_ms, 0);
+  EXPECT_TRUE(b.unknown_gpus.empty());
+}
+
 }  // namespace
 }  // namespace muster::account

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "account/finding_cost.h"
+
 namespace muster::account {
 namespace {
 
@@ -54,6 +56,28 @@ Cause of_finding_on(const State& s, NodeId n, Time stopped) {
     const Finding& f = it->second;
     if (f.node != n || !ends_gangs(f.kind) || stopped - f.opened > kFoundLate) continue;
     if (f.cleared.ns == 0) return of_finding(f.kind);
+  }
+  return {};
+}
+
+// Of slow storage and a sick fabric all of a gang's steps tell, whichever node is named.
+bool may_slow(FindingKind k) {
+  return slows_gangs(k) || k == FindingKind::storage_stall || k == FindingKind::mount_stalled || k == FindingKind::fabric_fault;
+}
+
+// What slows a gang, by what is found on its nodes, or was shortly before it told of its progress; none: nothing.
+Cause of_slowness(const State& s, const Event& e, JobId id) {
+  const Job* j = find_job(s, id);
+  if (j == nullptr) return {};
+  for (const NodeId n : j->nodes) {
+    const Incident* i = n.v < s.nodes.size() ? find_incident(s, s.nodes[n.v].incident) : nullptr;
+    if (i != nullptr && may_slow(i->cause)) return of_incident(*i);
+  }
+  for (auto it = s.findings.rbegin(); it != s.findings.rend(); ++it) {
+    const Finding& f = it->second;
+    const bool over = f.cleared.ns != 0 && e.utc - f.cleared > kFoundLate;
+    const bool there = !f.node.some() || std::find(j->nodes.begin(), j->nodes.end(), f.node) != j->nodes.end();
+    if (!over && there && may_slow(f.kind) && (f.node.some() || f.kind == FindingKind::storage_stall)) return of_finding(f.kind);
   }
   return {};
 }
@@ -257,6 +281,10 @@ void JobBooks::take(const Event& e, const State& s) {
       return;
     }
     if (x.waste == Waste::starting) started += x.amount;
+    if (x.waste == Waste::slow && x.amount != 0) {
+      const Cause by = of_slowness(s, e, x.job);
+      if (by.why != Why::unknown) sums_.slowed[by] += x.amount;
+    }
     if (!x.node.some()) {
       add(sums_, s, x, of_job(x.waste));
       return;
@@ -524,6 +552,9 @@ Stretch difference(const JobSums& earlier, const JobSums& to) {
   }
   for (const auto& [cause, x] : from.vain) add_vain(out.vain, by_final_name(to, cause), x, -1);
   for (const auto& [cause, x] : to.vain) add_vain(out.vain, by_final_name(to, cause), x, 1);
+  for (const auto& [cause, x] : from.slowed) out.slowed[by_final_name(to, cause)] -= x;
+  for (const auto& [cause, x] : to.slowed) out.slowed[by_final_name(to, cause)] += x;
+  std::erase_if(out.slowed, [](const auto& x) { return x.second == 0; });
   for (const auto& [owner, x] : from.owners) out.owners[owner].amount = Classes{} - x;
   for (const auto& [owner, x] : to.owners) out.owners[owner].amount += x;
   const auto nothing = [](const auto& x) { return x.second.amount == Classes{}; };

@@ -123,6 +123,9 @@ struct JobSums {
   std::map<Owner, Classes> owners;
   std::map<Cause, CauseSum> causes;
   std::map<Cause, VainSum> vain;
+  // By what was found on a gang's nodes while it was slower than it should be. Of the class slow, and put down to that in the
+  // causes. What was found only afterwards is in none of these.
+  std::map<Cause, std::int64_t> slowed;
   std::vector<Moved> moved;  // in their order
   // What incidents are called by now, where it is not what they were called at first: a silent node that turns out to have
   // rebooted. All that was ever put down to one goes by this name in a Stretch.
@@ -190,6 +193,7 @@ struct Stretch {
   std::map<Owner, OwnerSum> owners;
   std::map<Cause, CauseSum> causes;
   std::map<Cause, VainSum> vain;
+  std::map<Cause, std::int64_t> slowed;
   std::vector<JobSum> jobs;          // that had any time, by id
   std::uint64_t jobs_forgotten = 0;  // ended, and no longer known one by one
 };

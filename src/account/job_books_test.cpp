@@ -104,6 +104,27 @@ TEST(JobBooks, EveryJobHasItsOwnTimeAndNobodyTheRest) {
   expect_exact(k);
 }
 
+TEST(JobBooks, AGangThatAFaultSlowedIsPutDownToWhatWasFoundOnItsNodes) {
+  Kept k;
+  const JobId hot = k.t.running({kN0, kN1}), other = k.t.running({kN2});
+  const JobSums before = k.now();
+  k.t.open(k.t.find(FindingKind::thermal_throttle, kN1));
+  k.t.find(FindingKind::gpu_suspect, kN2);  // slows nobody
+  k.t.pass(minutes(10));
+  k.t.tell(JobProgressed{hot, 1, {100, 100, 0, 0, 3 * kMinute}});
+  k.t.tell(JobProgressed{other, 1, {100, 100, 0, 0, 2 * kMinute}});
+  const JobSums now = k.now();
+  ASSERT_EQ(now.slowed.size(), 1U);
+  EXPECT_EQ(name_of(now.slowed.begin()->first), "thermal_throttle");
+  EXPECT_EQ(now.slowed.begin()->second, 16 * 3 * kMinute * 1000);
+  EXPECT_EQ(now.causes.at({Why::slow}).amount[at(Waste::slow)], (16 * 3 + 8 * 2) * kMinute * 1000) << "no class has more by it";
+  const Stretch s = difference(before, now);
+  EXPECT_EQ(s.slowed.size(), 1U);
+  EXPECT_FALSE(s.slowed.begin()->first.incident.some());
+  EXPECT_TRUE(difference(now, now).slowed.empty());
+  expect_exact(k);
+}
+
 TEST(JobBooks, TimeCountsForTheAccountThatTheJobHadWhenItWasBooked) {
   Kept k;
   const JobId j = submit(k.t, 1, "vision", "batch");

@@ -8,7 +8,7 @@ namespace muster::account {
 namespace {
 
 constexpr std::int64_t kWrap = std::int64_t{1} << 32;
-constexpr double kWattsMin = 0.5;               // a GPU that draws less than that does not answer
+constexpr double kWattsMin = 2;                 // a GPU that draws less does not answer, or counts joules for millijoules
 constexpr std::size_t kJudgeBy = 5;             // samples at least, to doubt a counter by them
 constexpr double kDoubt = 2;                    // times as much, or as little
 constexpr std::int64_t kNsPerMj_W = 1'000'000;  // one watt for so many nanoseconds is a millijoule

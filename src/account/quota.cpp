@@ -92,7 +92,7 @@ std::vector<Use> use_of(const SiteRuns& runs, Time at) {
   std::vector<Use> out;
   for (const SiteRun& r : runs.runs()) {
     if (r.started_ms == kNoTime || r.gpus_milli <= 0 || (is_over(r.state) && r.ended_ms == kNoTime)) continue;
-    const std::int64_t at_ms = at.ns / kNsOfMs, to_ms = is_over(r.state) ? std::min(r.ended_ms, at_ms) : at_ms;
+    const std::int64_t at_ms = at.ns / kNsOfMs, to_ms = r.ended_ms != kNoTime ? std::min(r.ended_ms, at_ms) : at_ms;
     if (to_ms <= r.started_ms) continue;
     out.push_back({std::string(runs.text(r.account)),
                    Time{r.started_ms * kNsOfMs},
@@ -100,6 +100,23 @@ std::vector<Use> use_of(const SiteRuns& runs, Time at) {
                    r.gpus_milli * (to_ms - r.started_ms),
                    0,
                    {}});
+  }
+  return out;
+}
+
+UseUnknown unknown_use(const SiteRuns& runs) {
+  UseUnknown out;
+  for (const SiteRun& r : runs.runs()) {
+    if (r.gpus_milli == 0) continue;
+    if (r.started_ms == kNoTime) {
+      out.start += began_unknown(r) ? 1 : 0;
+    } else if (r.gpus_milli < 0) {
+      ++out.gpus;
+    } else if (r.ended_ms == kNoTime) {
+      out.end += is_over(r.state) ? 1 : 0;
+    } else {
+      out.backwards += r.ended_ms < r.started_ms ? 1 : 0;
+    }
   }
   return out;
 }

@@ -22,6 +22,11 @@ struct Use {
 };
 // Of runs, up to `at`; those of which nothing says how many GPUs they had, or that did not begin, are left out.
 std::vector<Use> use_of(const SiteRuns& runs, Time at);
+// Those runs: in no account's use, though they had GPUs or may have.
+struct UseUnknown {
+  std::uint64_t gpus = 0, start = 0, end = 0, backwards = 0;
+};
+UseUnknown unknown_use(const SiteRuns& runs);
 std::vector<Use> use_of(const std::vector<Charge>& charges);
 // Of a journal: what jobs had, day by day, at the prices that held.
 std::vector<Use> use_of(const Flow& flow);

@@ -110,5 +110,33 @@ TEST(Quota, MoneyBurnsByWhatWasCharged) {
   EXPECT_EQ(q.burns[0].used, 300 * kMicro) << "half of its time is gone, and dollars are no euros";
 }
 
+TEST(Quota, RunsThatAreInNoUseAreCounted) {
+  JobRecord whole;
+  whole.id.number = 1;
+  whole.account = "phys";
+  whole.gpus_milli = 8000;
+  whole.node_list = "n1";
+  whole.state = RecordState::completed;
+  whole.started = kBegin;
+  whole.ended = kBegin + hours(1);
+  std::vector<JobRecord> jobs(6, whole);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id.number = i + 1;
+  jobs[1].gpus_milli.reset();
+  jobs[2].started = Time{};
+  jobs[3].ended = Time{};
+  jobs[4].ended = kBegin - hours(1);
+  jobs[5].state = RecordState::running;  // and yet its row has an end
+  SiteRuns runs;
+  for (const JobRecord& j : jobs) runs.take(j);
+  const UseUnknown u = unknown_use(runs);
+  EXPECT_EQ(u.gpus, 1U);
+  EXPECT_EQ(u.start, 1U);
+  EXPECT_EQ(u.end, 1U);
+  EXPECT_EQ(u.backwards, 1U);
+  const std::vector<Use> known = use_of(runs, kBegin + days(1));
+  ASSERT_EQ(known.size(), 2U);
+  EXPECT_EQ(known[1].to, kBegin + hours(1)) << "it is believed";
+}
+
 }  // namespace
 }  // namespace muster::account

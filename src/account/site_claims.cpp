@@ -71,8 +71,13 @@ class Lists {
 
 // The part of a run that lies within the time looked at; nothing where it has none.
 bool within(const SiteRuns& runs, const SiteRun& r, const SiteQuestion& q, SiteAccount& out, Span& s) {
-  if (r.started_ms == kNoTime) return false;
   const std::int64_t from = q.from.ms(), to = q.to.ms();
+  if (r.started_ms == kNoTime) {
+    const bool over = r.ended_ms != kNoTime && r.ended_ms <= from;
+    if (!over && r.gpus_milli != 0 && began_unknown(r))
+      note_run(out, SiteFault::start_unknown, runs, r, r.gpus_milli > 0 ? amount(r.gpus_milli, std::int64_t{r.ran_s} * 1000) : 0);
+    return false;
+  }
   if (r.ended_ms == kNoTime && is_over(r.state)) {
     if (r.started_ms < to && r.gpus_milli != 0) note_run(out, SiteFault::end_unknown, runs, r);
     return false;
@@ -150,8 +155,13 @@ std::vector<Placed> place(const SiteRuns& runs, const SiteQuestion& q, SiteAccou
       note_run(out, none ? SiteFault::no_nodes : SiteFault::bad_node_list, runs, r, unsaid ? 0 : amount(r.gpus_milli, span));
       continue;
     }
+    if (r.nodes_said != 0 && r.nodes_said != n)
+      note_run(out, SiteFault::nodes_differ, runs, r, unsaid ? 0 : amount(r.gpus_milli, span));
     claims += n;
-    if (claims > kClaimsMax) break;
+    if (claims > kClaimsMax) {
+      out.too_large = true;
+      break;
+    }
     for (std::size_t k = 0; k < n; ++k) {
       if (nodes[k] >= count.size()) count.resize(nodes[k] + 1, 0);
       ++count[nodes[k]];

@@ -114,7 +114,7 @@ SiteAccount account_site(const SiteRuns& runs, const SiteQuestion& q) {
     capacity.push_back(n.shown ? sweep.most(n) : n.milli);
     if (__builtin_add_overflow(out.gpus_milli, capacity.back(), &out.gpus_milli)) out.gpus_milli = INT64_MAX;
   }
-  out.too_large = !fits(out.gpus_milli, q.from, q.to);
+  out.too_large = out.too_large || !fits(out.gpus_milli, q.from, q.to);
   if (out.too_large) return out;
   std::map<std::string, std::uint32_t, std::less<>> types;
   for (std::size_t n = 0; n < claims.nodes.size(); ++n) {

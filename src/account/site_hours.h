@@ -37,12 +37,15 @@ enum class SiteFault : std::uint8_t {
   unknown_activity,    // likewise a measurement
   bad_node_list,       // its node list is none: no GPUs are counted for it
   busy_unallocated,    // GPUs were measured to be at work that no job had
+  start_unknown,       // it ran, and nothing says from when on: it is left out
+  nodes_differ,        // its node list names another number of nodes than it had: its GPUs count on those that are named
   shared_measured,     // several jobs were on a node that was measured: what was idle is parted by the GPUs that they had
 };
-constexpr std::array<std::string_view, 15> names(SiteFault) {
+constexpr std::array<std::string_view, 17> names(SiteFault) {
   return {"gpus_unsaid",    "no_nodes",         "ends_before_start",  "end_unknown",      "open_ended",
           "cut_at_edges",   "over_capacity",    "claimed_while_down", "uneven",           "unknown_node",
-          "unknown_outage", "unknown_activity", "bad_node_list",      "busy_unallocated", "shared_measured"};
+          "unknown_outage", "unknown_activity", "bad_node_list",      "busy_unallocated", "start_unknown",
+          "nodes_differ",   "shared_measured"};
 }
 constexpr std::size_t kSiteFaults = names(SiteFault{}).size();
 constexpr std::size_t kFaultsNamed = 3;

@@ -355,5 +355,43 @@ TEST(SiteHours, are_those_of_looking_at_every_second) {
   }
 }
 
+TEST(SiteHours, a_run_without_a_start_is_named_with_what_it_had) {
+  JobRecord lost = job(1, 0, 0, 8, "n1"), waited = lost, before = lost;
+  lost.started = lost.ended = Time{};
+  lost.ran = hours(3);
+  waited.id.number = 2;
+  waited.started = Time{};
+  waited.ended = at_h(2);
+  waited.state = RecordState::cancelled;
+  before.id.number = 3;
+  before.started = Time{};
+  before.ended = kStart - hours(1);
+  const SiteAccount a = account({lost, waited, before}, one_day(1, 8));
+  EXPECT_EQ(a.of(SiteFault::start_unknown).count, 1U) << "who left the queue had nothing, and who ended before has nothing here";
+  EXPECT_EQ(a.of(SiteFault::start_unknown).milli_ms, 24 * kHourOfGpu);
+  EXPECT_EQ(a.sum.allocated(), 0);
+  EXPECT_EQ(a.sum.installed(), 8 * 24 * kHourOfGpu);
+}
+
+TEST(SiteHours, a_node_list_that_names_other_nodes_than_were_had_is_named) {
+  JobRecord j = job(1, 1, 3, 8, "n1");
+  j.nodes = 4;
+  const SiteAccount a = account({j, job(2, 3, 4, 8, "n1")}, one_day(2, 8));
+  EXPECT_EQ(a.of(SiteFault::nodes_differ).count, 1U);
+  EXPECT_EQ(a.of(SiteFault::nodes_differ).milli_ms, 16 * kHourOfGpu);
+  EXPECT_EQ(a.sum.allocated(), 24 * kHourOfGpu) << "it counts all the same";
+}
+
+TEST(SiteRuns, what_a_row_that_does_not_count_said_is_kept) {
+  SiteRuns runs;
+  JobRecord j = job(1, 1, 3, 8, "n1");
+  runs.take(j);
+  j.node_list = "n2";
+  runs.take(j);
+  EXPECT_EQ(runs.counts().different, 1U);
+  EXPECT_EQ(runs.counts().replaced_milli_ms, 16 * kHourOfGpu);
+  EXPECT_EQ(runs.counts().some_different, "1");
+}
+
 }  // namespace
 }  // namespace muster::account

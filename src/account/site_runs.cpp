@@ -30,7 +30,22 @@ bool says_the_same(const SiteRun& a, const SiteRun& b) {
          a.user == b.user && a.nodes == b.nodes && a.state == b.state && a.eligible_ms == b.eligible_ms;
 }
 
+// What such a row said that its run had; 0 where it does not say.
+std::int64_t had_of(const SiteRun& r) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 55;
+  if (r.gpus_milli <= 0 || r.started_ms == kNoTime || r.ended_ms == kNoTime || r.ended_ms <= r.started_ms) return 0;
+  std::int64_t out = 0;
+  return __builtin_mul_overflow(r.gpus_milli, r.ended_ms - r.started_ms, &out) ? kMost : std::min(out, kMost);
+}
+
 }  // namespace
+
+bool began_unknown(const SiteRun& r) {
+  if (r.started_ms != kNoTime) return false;
+  const bool may_end_waiting = r.state == RecordState::cancelled || r.state == RecordState::revoked ||
+                               r.state == RecordState::deadline || r.state == RecordState::boot_fail;
+  return r.ran_s > 0 || (r.placed && !may_end_waiting && r.state != RecordState::pending);
+}
 
 std::uint32_t TextPool::put(std::string_view text) {
   const auto it = known_.find(text);
@@ -85,6 +100,9 @@ void SiteRuns::take(const JobRecord& j) {
   r.energy_j = j.energy_j.value_or(-1);
   r.line = j.line;
   r.state = j.state;
+  r.placed = !j.node_list.empty();
+  r.nodes_said = j.nodes;
+  r.ran_s = static_cast<std::int32_t>(std::clamp<std::int64_t>(j.ran.ns / 1'000'000'000, 0, INT32_MAX));
   const auto put = [&](int i, std::string_view text) {
     if (texts_.size() == 0 || texts_.at(last_[i]) != text) last_[i] = texts_.put(text);
     return last_[i];
@@ -111,6 +129,8 @@ void SiteRuns::take(const JobRecord& j) {
     if (is_over(r.state)) known = r;
   } else {
     ++counts_.different;
+    if (counts_.some_different.empty()) counts_.some_different = render_job(r);
+    counts_.replaced_milli_ms += had_of(known);
     known = r;
   }
 }

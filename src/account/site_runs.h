@@ -37,16 +37,23 @@ struct SiteRun {
   std::int32_t het = -1;
   std::uint32_t members = 1;  // that wait, of an array
   std::uint32_t account = 0, partition = 0, user = 0, type = 0, nodes = 0, file = 0;
+  std::uint32_t nodes_said = 0;  // how many; 0: not said
+  std::int32_t ran_s = 0;        // as its record says; 0: not said
   RecordState state = RecordState::unknown;
+  bool placed = false;  // on nodes
 };
+// It had GPUs for a time, and nothing says from when on.
+bool began_unknown(const SiteRun& r);
 // "1234", "1234_7", "1234+1".
 std::string render_job(const SiteRun& r);
 
 struct RunCounts {
   std::uint64_t records = 0;
-  std::uint64_t same = 0;       // rows that say of a run what another said
-  std::uint64_t newer = 0;      // of runs that an earlier row had not seen the end of
-  std::uint64_t different = 0;  // rows that say otherwise of a run than another: the later one counts
+  std::uint64_t same = 0;              // rows that say of a run what another said
+  std::uint64_t newer = 0;             // of runs that an earlier row had not seen the end of
+  std::uint64_t different = 0;         // rows that say otherwise of a run than another: the later one counts
+  std::int64_t replaced_milli_ms = 0;  // of GPUs, that the rows had that do not count
+  std::string some_different;          // the first such run
   std::uint64_t with_gpus = 0;
   std::string other_cluster;  // a second cluster that records are of; empty: they are all of one
 };

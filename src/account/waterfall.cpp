@@ -68,7 +68,9 @@ SiteSum Flow::sum() const {
 Waterfall::Waterfall(Time from, Time to) : from_(from), to_(to) {}
 
 void Waterfall::begin(const Event& e, const State& s) {
+  const Time before = flow_.before.ns != 0 ? flow_.before : flow_.from;
   *this = Waterfall(from_, to_);
+  flow_.before = before;
   last_ms_ = s.mono().ms();
   last_utc_ = e.utc;
   flow_.milli_gpus = std::int64_t{1000} * s.site.gpus();
@@ -97,7 +99,8 @@ void Waterfall::cut(std::int64_t at_ms, Time utc) {
 }
 
 // Time goes on, with what is idle and who waits as they were.
-void Waterfall::pass(std::int64_t to_ms, Time utc) {
+void Waterfall::pass(Time mono, Time utc) {
+  const std::int64_t to_ms = mono.ms();
   std::vector<Time> borders;
   const std::int64_t last = day_of(utc);
   for (std::int64_t d = std::max(day_of(last_utc_) + 1, last - kDaysCutMax); d <= last; ++d) borders.push_back(begin_of(d));
@@ -107,7 +110,8 @@ void Waterfall::pass(std::int64_t to_ms, Time utc) {
   std::sort(borders.begin(), borders.end());
   std::int64_t done = last_ms_;
   for (const Time b : borders) {
-    const std::int64_t at = std::clamp(to_ms - (utc - b).ns / 1'000'000, done, to_ms);
+    // From the clocks as they are: of rounded ones a border would lie a millisecond sooner or later, as the moment has it.
+    const std::int64_t at = std::clamp((mono - (utc - b)).ms(), done, to_ms);
     spend(done, at);
     cut(at, b);
     done = at;
@@ -180,18 +184,19 @@ void Waterfall::add(const Cut& at, SiteClass c, std::int64_t amount, const FlowO
   j.by_tariff[at.cell.tariff][c] += amount;
 }
 
-// An amount that came about evenly between two moments.
-void Waterfall::lay(SiteClass c, std::int64_t amount, std::int64_t from_ms, std::int64_t to_ms, const FlowOwner& owner,
-                    JobId job) {
-  if (amount == 0) return;
+void Waterfall::lay(SiteClass c, const Part& part, const FlowOwner& owner, JobId job) {
+  if (part.amount == 0) return;
+  const auto& [amount, before, from_ms, to_ms] = part;
   auto at = std::upper_bound(cuts_.begin(), cuts_.end(), from_ms, [](std::int64_t ms, const Cut& x) { return ms < x.from_ms; });
   if (at != cuts_.begin()) --at;
   std::int64_t laid = 0;
-  for (; laid != amount && at != cuts_.end(); ++at) {
+  for (; at != cuts_.end() && (at->from_ms < to_ms || laid != amount); ++at) {
     const auto next = at + 1;
     const std::int64_t end = next == cuts_.end() || to_ms <= from_ms ? to_ms : std::min(next->from_ms, to_ms);
-    const std::int64_t by_then =
-        end >= to_ms ? amount : static_cast<std::int64_t>(static_cast<Wide>(amount) * (end - from_ms) / (to_ms - from_ms));
+    const auto share = [&](std::int64_t of) {
+      return static_cast<std::int64_t>(static_cast<Wide>(of) * (end - from_ms) / (to_ms - from_ms));
+    };
+    const std::int64_t by_then = end >= to_ms ? amount : share(before + amount) - share(before);
     add(*at, c, by_then - laid, owner, job);
     laid = by_then;
   }
@@ -201,8 +206,8 @@ void Waterfall::book(Entry x, std::int64_t to_ms, const State& s, const Event* e
   if (!x.job.some()) {
     const FlowOwner nobody{false, {}, {}, {}, types_[type_of_[x.node.v]]};
     const std::int64_t since_ms = accounts_.nodes[x.node.v].since_ms, silent = silence_of(x, to_ms);
-    lay(SiteClass::down, silent, since_ms, to_ms, nobody);
-    lay(class_of(x.waste), x.amount - silent, since_ms, to_ms, nobody);
+    lay(SiteClass::down, {silent, 0, since_ms, to_ms}, nobody);
+    lay(class_of(x.waste), {x.amount - silent, silent, since_ms, to_ms}, nobody);
     return;
   }
   const auto clock = accounts_.jobs.find(x.job);
@@ -214,12 +219,15 @@ void Waterfall::book(Entry x, std::int64_t to_ms, const State& s, const Event* e
   if (const auto h = held_.find(x.job); work && h != held_.end()) {
     const auto* b = e == nullptr ? nullptr : std::get_if<JobProgressed>(&e->body);
     if (b == nullptr || b->progress.durable_steps >= h->second.steps) {
-      lay(c, h->second.amount, h->second.from_ms, h->second.to_ms, who_[x.job], x.job);
+      for (const Part& p : h->second.parts) lay(c, p, who_[x.job], x.job);
       held_.erase(h);
     }
   }
-  if (e != nullptr && c == SiteClass::useful) hold_back(*e, s, from_ms, to_ms, x);
-  lay(c, x.amount, from_ms, to_ms, who_[x.job], x.job);
+  std::int64_t& before = laid_[x.job];
+  Part all{x.amount, before, from_ms, to_ms};
+  before += x.amount;
+  if (e != nullptr && c == SiteClass::useful) hold_back(*e, s, x.job, all);
+  lay(c, all, who_[x.job], x.job);
 }
 
 // A node that is held, and does not answer: its engine has not noticed yet, and nobody chose that.
@@ -256,23 +264,31 @@ std::int64_t Waterfall::silence_of(const Entry& x, std::int64_t to_ms) {
 }
 
 // What is not safe yet of work that was told of: done after the checkpoint was begun, or after it was told that it is written.
-void Waterfall::hold_back(const Event& e, const State& s, std::int64_t from_ms, std::int64_t to_ms, Entry& x) {
+void Waterfall::hold_back(const Event& e, const State& s, JobId job, Part& all) {
   const auto* b = std::get_if<JobProgressed>(&e.body);
-  if (b == nullptr || x.amount == 0) return;
-  const std::int64_t late_ms = std::clamp<std::int64_t>((s.now.utc - e.utc).ns / 1'000'000, 0, to_ms - from_ms);
-  const std::int64_t late = std::min(x.amount, x.amount / (to_ms - from_ms) * late_ms);
-  const std::uint64_t before = std::exchange(steps_[x.job], b->progress.steps);
+  if (b == nullptr || all.amount == 0) return;
+  const std::int64_t lasted_ms = all.to_ms - all.from_ms;
+  const std::int64_t late_ms = std::clamp<std::int64_t>((s.now.utc - e.utc).ns / 1'000'000, 0, lasted_ms);
+  const std::int64_t late = std::min(all.amount, all.amount / lasted_ms * late_ms);
+  const std::uint64_t before = std::exchange(steps_[job], b->progress.steps);
   const std::uint64_t done = b->progress.steps > before ? b->progress.steps - before : 0;
   const std::uint64_t open = b->progress.steps - std::min(b->progress.steps, b->progress.durable_steps);
   const std::int64_t unsafe =
-      done == 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(x.amount - late) * std::min(open, done) / done);
+      done == 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(all.amount - late) * std::min(open, done) / done);
   if (late + unsafe == 0) return;
-  Held& h = held_[x.job];
-  h.from_ms = h.amount == 0 ? std::max(from_ms, to_ms - late_ms) : h.from_ms;
-  h.to_ms = to_ms;
-  h.amount += late + unsafe;
+  all.amount -= late + unsafe;
+  const Part part{late + unsafe, all.before + all.amount, all.from_ms, all.to_ms};
+  Held& h = held_[job];
   h.steps = b->progress.steps;
-  x.amount -= late + unsafe;
+  // Parts of one day and price are laid there whatever their shares of it: a job that writes no checkpoint must not keep them
+  // all.
+  const std::int64_t day_ms = cuts_.back().from_ms;
+  if (!h.parts.empty() && h.parts.back().from_ms >= day_ms) {
+    h.parts.back().amount += part.amount;
+    h.parts.back().to_ms = part.to_ms;
+  } else {
+    h.parts.push_back(part);
+  }
 }
 
 void Waterfall::turned(NodeId n, const State& s) {
@@ -363,7 +379,8 @@ void Waterfall::take(const Event& e, const State& s) {
   if (std::holds_alternative<SiteDeclared>(e.body)) begin(e, s);
   if (flow_.tariffs.empty()) return;  // there is no site yet
   const std::int64_t now = s.mono().ms();
-  if (now != last_ms_ || s.now.utc != last_utc_) pass(now, s.now.utc);
+  if (now != last_ms_ || s.now.utc != last_utc_) pass(s.mono(), s.now.utc);
+  laid_.clear();
   if (std::holds_alternative<PolicyApplied>(e.body)) {
     const Tariff t = tariff_of(s);
     Tariff& last = flow_.tariffs.back();
@@ -395,9 +412,12 @@ void Waterfall::take(const Event& e, const State& s) {
 Flow Waterfall::close(const State& s, Time mono, Time utc) const {
   Waterfall w = *this;
   if (w.flow_.tariffs.empty()) return {};
-  w.pass(std::max(mono.ms(), last_ms_), utc);
+  w.pass(mono.ms() < last_ms_ ? s.mono() : mono, utc);
+  w.laid_.clear();
   (void)balance(accounts_, s, mono, [&](const Entry& x) { w.book(x, mono.ms(), s, nullptr); });
-  for (const auto& [id, h] : w.held_) w.lay(SiteClass::unsettled, h.amount, h.from_ms, h.to_ms, w.who_[id], id);
+  for (const auto& [id, h] : w.held_) {
+    for (const Part& p : h.parts) w.lay(SiteClass::unsettled, p, w.who_[id], id);
+  }
   w.flow_.to = std::min(utc, to_);
   for (auto it = w.flow_.jobs.begin(); it != w.flow_.jobs.end();) {
     it = it->second.by_tariff.empty() ? w.flow_.jobs.erase(it) : std::next(it);

@@ -44,6 +44,7 @@ constexpr std::size_t kFlowJobsMax = 200'000;
 
 struct Flow {
   Time from, to;  // utc, of what is in it
+  Time before;    // since when there was a record of another declaration of the site, which is not in it; 0: of none
   std::vector<Tariff> tariffs;
   std::map<std::pair<FlowOwner, FlowCell>, SiteSum> owners;  // sums to what was installed
   std::map<JobId, JobFlow> jobs;
@@ -88,21 +89,27 @@ class Waterfall {
     std::int64_t from_ms = -1;   // mono; below 0: it answers
     std::int64_t before_ms = 0;  // earlier ones, since what no job has of it was last booked
   };
+  // A part of the amount of a stretch of time in which it grew evenly, `before` of it apart: parts are laid on days so that at
+  // every moment they sum to the whole, to the last unit.
+  struct Part {
+    std::int64_t amount = 0, before = 0;
+    std::int64_t from_ms = 0, to_ms = 0;
+  };
   struct Held {  // work that was told of and is not safe yet
-    std::int64_t amount = 0, from_ms = 0, to_ms = 0;
+    std::vector<Part> parts;
     std::uint64_t steps = 0;  // it is when so many are
   };
   void begin(const Event& e, const State& s);
-  void pass(std::int64_t to_ms, Time utc);
+  void pass(Time mono, Time utc);
   void cut(std::int64_t at_ms, Time utc);
   void spend(std::int64_t from_ms, std::int64_t to_ms);
   void spend_even(std::int64_t lasted_ms);
   void book(Entry x, std::int64_t to_ms, const State& s, const Event* e);
-  void hold_back(const Event& e, const State& s, std::int64_t from_ms, std::int64_t to_ms, Entry& x);
+  void hold_back(const Event& e, const State& s, JobId job, Part& all);
   void hear(const Event& e, const State& s, std::int64_t now);
   std::int64_t silence_of(const Entry& x, std::int64_t to_ms);
   void begin_attempt(JobId id, const State& s);
-  void lay(SiteClass c, std::int64_t amount, std::int64_t from_ms, std::int64_t to_ms, const FlowOwner& owner, JobId job = {});
+  void lay(SiteClass c, const Part& part, const FlowOwner& owner, JobId job = {});
   void add(const Cut& at, SiteClass c, std::int64_t amount, const FlowOwner& owner, JobId job);
   void count(const Wish& w, std::int64_t sign);
   void look(JobId id, const State& s);
@@ -131,6 +138,7 @@ class Waterfall {
   std::map<JobId, FlowOwner> who_;          // in the books now
   std::map<JobId, std::uint64_t> steps_;    // that it has told of
   std::map<JobId, Held> held_;
+  std::map<JobId, std::int64_t> laid_;  // of what is being booked now
 };
 
 // Days whole within the stretch, in a row, up to the last such day, that reached the target.

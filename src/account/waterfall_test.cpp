@@ -34,6 +34,14 @@ struct Kept {
   Waterfall flow;
 };
 
+// Days that lie wholly in it have all of their milliseconds, to the thousandth of a GPU's.
+void expect_whole_days(const Flow& f, const std::string& when = {}) {
+  for (const auto& [day, x] : by_day(f)) {
+    if (begin_of(day) < f.from || begin_of(day + 1) > f.to) continue;
+    EXPECT_EQ(x.installed(), f.milli_gpus * 86'400'000) << when << ", day " << day;
+  }
+}
+
 // Class by class the accountant's balance, in which idle is one; and what waits is what the state says.
 void expect_exact(const Kept& k, const std::string& when = {}) {
   GpuHours all;
@@ -66,6 +74,7 @@ void expect_exact(const Kept& k, const std::string& when = {}) {
   }
   EXPECT_EQ(by_job, jobs) << when;
   EXPECT_EQ(s.allocated(), jobs) << when;
+  expect_whole_days(f, when);
 }
 
 std::int64_t waiting(const State& s) {
@@ -172,6 +181,43 @@ TEST(Waterfall, WorkLiesOnTheDaysItWasDoneOn) {
   EXPECT_TRUE(whole_day(k.now(), days_of_it.begin()->first));
   EXPECT_FALSE(whole_day(k.now(), days_of_it.rbegin()->first));
   expect_exact(k);
+}
+
+TEST(Waterfall, EveryDayHasAllOfItsTimeHoweverJobsTellOfIt) {
+  Kept k;
+  const JobId a = k.t.running({kN0, kN1}), b = k.t.running({kN2});
+  Progress pa, pb;
+  for (std::int64_t i = 1; i <= 60; ++i) {  // never at midnight, nor at a whole millisecond
+    k.t.pass(milliseconds(7'654'321) + nanoseconds(333'333));
+    pa.steps += 1000;
+    pa.durable_steps = pa.steps - 290;
+    pa.checkpoint_ms += 31'007;
+    pa.slow_ms += 1'234'567;
+    k.t.tell(JobProgressed{a, 1, pa});
+    if (i % 7 != 0) continue;
+    pb.steps += 500;  // no checkpoint at all
+    k.t.tell(JobProgressed{b, 1, pb});
+  }
+  const Flow f = k.now();
+  ASSERT_GE(by_day(f).size(), 6U);
+  EXPECT_GT(f.sum()[SiteClass::unsettled], 0);
+  expect_exact(k);
+  k.t.tell(JobEnded{b, 1, JobEnd::node_failed, pb, {}});
+  expect_exact(k);
+}
+
+TEST(Waterfall, AnAccountBetweenTwoMomentsIsAsLongAsTheyAreApart) {
+  const Time begin = Story(1).now().utc;
+  Kept k(4, begin + hours(10), begin + hours(58));
+  const JobId j = k.t.running({kN0});
+  Progress p;
+  for (int i = 0; i < 30; ++i) {
+    k.t.pass(milliseconds(9'000'001) + nanoseconds(777'777));
+    p.steps += 100;
+    p.durable_steps = p.steps - 37;
+    k.t.tell(JobProgressed{j, 1, p});
+  }
+  EXPECT_EQ(k.now().sum().installed(), kNodeMinute * 4 * 48 * 60);
 }
 
 TEST(Waterfall, ThePriceIsThatOfTheTime) {

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/civil.h"
@@ -17,9 +19,51 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kCapitalMax = 200, kAssumptionsMax = 100;
+constexpr double kGpuKwMax = 10;                   // far above any GPU with its share of the host, and far below its watts
+constexpr double kRateMin = 1e-6, kRateMax = 1e3;  // USD for a unit of a currency
 constexpr std::string_view kFolder = "cost/", kEnding = ".yaml";
 
 std::string wrong_order(const std::string& key) { return fmt::format("{}: low, likely and high must rise", key); }
+
+bool is_money(std::string_view key) {
+  const std::string_view word = key.substr(key.rfind('.') + 1);
+  return word == "gpu_price" || word.find("usd") != std::string_view::npos;
+}
+
+// Keys say their unit: "power.usd_per_kwh" is "power.eur_per_kwh" in a file that is in euros.
+std::string in_words_of(const ExchangeRate& file, std::string key) {
+  if (file.dollars() || !is_money(key)) return key;
+  const std::size_t word = key.rfind('.') + 1, at = key.find("usd", word);
+  return at == std::string::npos ? key : key.replace(at, 3, lower(file.currency));
+}
+
+CostBounds in_money_of(const ExchangeRate& file, const std::string& key, CostBounds bounds) {
+  if (is_money(key)) bounds.max /= file.usd;
+  return bounds;
+}
+
+Estimate in_dollars(const ExchangeRate& file, const std::string& key, const Estimate& e) {
+  return is_money(key) ? Estimate(e.low * file.usd, e.likely * file.usd, e.high * file.usd) : e;
+}
+
+// What the numbers of a site allow, but not all of them together.
+std::optional<std::string> nonsense(const CostSite& s) {
+  const auto number = [](const Estimate& e) { return render_number(e.likely); };
+  if (s.busy_kw.likely < s.idle_kw.likely)
+    return fmt::format("power.busy_kw {} is below power.idle_kw {}", number(s.busy_kw), number(s.idle_kw));
+  if (s.nameplate_kw.likely > 0 && s.nameplate_kw.likely < s.busy_kw.likely)
+    return fmt::format("power.nameplate_kw {} is below power.busy_kw {}", number(s.nameplate_kw), number(s.busy_kw));
+  if (std::max(s.nameplate_kw.likely, s.busy_kw.likely) > kGpuKwMax * s.node_gpus.likely)
+    return fmt::format("{} kW for a node of {} GPUs: no GPU takes {} kW with its share of the host; are these watts?",
+                       number(s.nameplate_kw.likely > s.busy_kw.likely ? s.nameplate_kw : s.busy_kw), number(s.node_gpus),
+                       render_number(kGpuKwMax));
+  if (s.utilisation.likely > s.availability.likely)
+    return fmt::format("use.utilisation {} is above use.availability {}: both are shares of the hours owned",
+                       number(s.utilisation), number(s.availability));
+  if (s.fans_kw.likely > s.idle_kw.likely) return "power.fans_kw is part of power.idle_kw, and cannot be above it";
+  if (s.gpus.certain() && s.gpus.likely != std::floor(s.gpus.likely)) return "gpus must be a whole number";
+  return std::nullopt;
+}
 
 // A number, or a mapping of low, likely and high.
 bool read_estimate(Form& form, std::string_view file, const std::string& key, const std::string& path, const CostBounds& bounds,
@@ -66,7 +110,7 @@ class Reader {
     for (auto& [name, form] : items_) {
       if (auto done = form.finish(); !done) form_.adopt(done.error());
     }
-    make_sense();
+    if (const auto why = nonsense(site_)) form_.error(1, *why);
     if (auto done = form_.finish(); !done) return tl::unexpected(done.error());
     return std::move(site_);
   }
@@ -84,12 +128,7 @@ class Reader {
     form_.need("as_of");
     if (form_.text("as_of", site_.as_of) && (site_.as_of.size() != 10 || !parse_moment_utc(site_.as_of)))
       form_.error(*form_.any("as_of"), fmt::format("as_of must be a day such as 2026-11-01, is {}", quoted(site_.as_of)));
-    std::string currency = "USD";
-    if (form_.text("currency", currency) && currency != "USD") {
-      form_.error(*form_.any("currency"), fmt::format("currency must be USD, is {}: clouds ask for dollars. Convert, and name "
-                                                      "the rate under assumptions",
-                                                      quoted(currency)));
-    }
+    currency();
     const auto* said = form_.list("assumptions", kAssumptionsMax);
     for (std::size_t i = 0; said != nullptr && i < said->size(); ++i) {
       const std::string* text = (*said)[i].string();
@@ -101,14 +140,45 @@ class Reader {
     }
   }
 
+  // Another currency than dollars takes a rate with its day: none is known here.
+  void currency() {
+    const Value* at = form_.any("currency");
+    form_.text("currency", site_.file.currency);
+    if (at != nullptr && form_.ok() && !is_currency(site_.file.currency))
+      form_.error(*at, fmt::format("currency must be three letters such as EUR, is {}", quoted(site_.file.currency)));
+    const Value* rate = form_.object("exchange");
+    if (!form_.ok()) return;
+    if (site_.file.dollars()) {
+      if (rate != nullptr) form_.error(*rate, "exchange: the file is in USD; currency names another one");
+      return;
+    }
+    if (rate == nullptr) {
+      const std::string& c = site_.file.currency;
+      form_.error(
+          *at,
+          fmt::format("a file in {} needs `exchange: {{usd: ..., as_of: ...}}`: what one {} was worth in USD, and on which day",
+                      c, c));
+      return;
+    }
+    Form form(*rate, file_, "exchange.");
+    form.need("usd");
+    form.need("as_of");
+    form.number("usd", site_.file.usd, kRateMin, kRateMax);
+    if (form.text("as_of", site_.file.day) && (site_.file.day.size() != 10 || !parse_moment_utc(site_.file.day)))
+      form.error(*form.any("as_of"),
+                 fmt::format("exchange.as_of must be a day such as 2026-11-01, is {}", quoted(site_.file.day)));
+    if (auto done = form.finish(); !done) form_.adopt(done.error());
+  }
+
   void capital() {
+    const std::string price = in_words_of(site_.file, "usd");
     const auto* list = form_.list("capital", kCapitalMax);
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
       const Value& v = (*list)[i];
       Form form(v, file_, fmt::format("capital[{}].", i + 1));
       CapitalItem item;
-      for (const char* key : {"name", "for", "usd"}) form.need(key);
-      form.any("usd");
+      for (const std::string& key : {std::string("name"), std::string("for"), price}) form.need(key);
+      form.any(price);
       form.text("name", item.name, 80);
       form.name("for", item.of);
       if (item.of != CostClass::network && item.of != CostClass::storage && item.of != CostClass::facility)
@@ -140,8 +210,14 @@ class Reader {
       }
     }
     if (form == nullptr) return;
-    if (bounds.needed) form->need(word);
-    read_estimate(*form, file_, word, path, bounds, e);
+    const ExchangeRate& of = site_.file;
+    const std::string ours = in_words_of(of, word);
+    if (const Value* dollars = ours == word ? nullptr : form->any(word); dollars != nullptr) {
+      form->error(*dollars, fmt::format("{} is in USD, and the file in {}: {}", path, of.currency, in_words_of(of, path)));
+      return;
+    }
+    if (bounds.needed) form->need(ours);
+    if (read_estimate(*form, file_, ours, in_words_of(of, path), in_money_of(of, key, bounds), e)) e = in_dollars(of, key, e);
   }
 
   void optional(Form& power) {
@@ -149,18 +225,6 @@ class Reader {
     Estimate e;
     if (read_estimate(power, file_, "load", "power.load", {0, 1}, e)) site_.load = e;
     if (read_estimate(power, file_, "pue", "power.pue", {1, 4}, e)) site_.pue = e;
-  }
-
-  // What each number allows, but not all of them together.
-  void make_sense() {
-    if (site_.busy_kw.likely < site_.idle_kw.likely)
-      form_.error(1, fmt::format("power.busy_kw {} is below power.idle_kw {}", render_number(site_.busy_kw.likely),
-                                 render_number(site_.idle_kw.likely)));
-    if (site_.utilisation.likely > site_.availability.likely)
-      form_.error(1, fmt::format("use.utilisation {} is above use.availability {}: both are shares of the hours owned",
-                                 render_number(site_.utilisation.likely), render_number(site_.availability.likely)));
-    if (site_.fans_kw.likely > site_.idle_kw.likely)
-      form_.error(1, "power.fans_kw is part of power.idle_kw, and cannot be above it");
   }
 
   std::string_view file_;
@@ -181,8 +245,9 @@ struct Known {
     const auto end = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
     for (const std::string& key : keys) ends[end(key)] += key.starts_with("capital.") ? 0 : 1;
     for (const std::string& key : keys) {
-      full[key] = key;
-      if (!key.starts_with("capital.") && ends[end(key)] == 1) full[end(key)] = key;
+      const std::string ours = in_words_of(site.file, key);
+      full[ours] = key;
+      if (!key.starts_with("capital.") && ends[end(key)] == 1) full[end(ours)] = key;
     }
     for (const auto& [word, key] : full) words.push_back(word);
   }
@@ -221,9 +286,9 @@ Result<void> change_one(CostSite& site, const std::string& key, const std::strin
   });
   if (key == "power.pue") to = &site.pue.emplace(), bounds = {1, 4};
   if (key == "power.load") to = &site.load.emplace();
-  auto e = estimate_of(key, text, bounds);
+  auto e = estimate_of(in_words_of(site.file, key), text, in_money_of(site.file, key, bounds));
   if (!e) return tl::unexpected(e.error());
-  *to = *e;
+  *to = in_dollars(site.file, key, *e);
   return {};
 }
 
@@ -272,12 +337,7 @@ Result<CostSite> change_cost_site(const CostSite& site, const std::vector<CostSe
     if (auto ok = change_one(out, it->second, text); !ok) return tl::unexpected(ok.error());
   }
   if (changed.contains("power.cooling") && !changed.contains("power.pue") && out.cooling != site.cooling) out.pue.reset();
-  if (out.utilisation.likely > out.availability.likely) {
-    return fail(Code::bad_input,
-                fmt::format("utilisation {} is above availability {}: both are shares of the hours owned",
-                            render_number(out.utilisation.likely), render_number(out.availability.likely)),
-                "set both");
-  }
+  if (const auto why = nonsense(out)) return fail(Code::bad_input, *why, "check its unit, or set what it is held against too");
   return out;
 }
 

@@ -52,7 +52,14 @@ TEST(CostFile, WhatIsWrongIsToldWithItsLine) {
   EXPECT_EQ(refused("name: a\nas_of: soon\ngpus: 8\ngpu_price: 1\n"),
             "s.yaml:2: as_of must be a day such as 2026-11-01, is \"soon\"");
   EXPECT_EQ(refused("name: a\nas_of: 2026-11-01\ngpu_price: 1\n"), "s.yaml:1: gpus is missing");
-  EXPECT_NE(refused(with("currency: EUR")).find("currency must be USD"), std::string::npos);
+  EXPECT_NE(refused(with("currency: euro")).find("three letters such as EUR"), std::string::npos);
+  EXPECT_NE(refused("name: a\nas_of: 2026-11-01\ngpus: 8\ngpu_price: 1\npower: {nameplate_kw: 10200}\n").find("are these watts?"),
+            std::string::npos);
+  EXPECT_NE(refused("name: a\nas_of: 2026-11-01\ngpus: 8\ngpu_price: 1\npower: {busy_kw: 9, nameplate_kw: 8}\n")
+                .find("below power.busy_kw"),
+            std::string::npos);
+  EXPECT_NE(refused("name: a\nas_of: 2026-11-01\ngpus: 8.5\ngpu_price: 1\n").find("gpus must be a whole number"),
+            std::string::npos);
   EXPECT_NE(refused("name: a\nas_of: 2026-11-01\ngpus: 8\ngpu_price: 1\nuse: {availability: 0.5, utilisation: 0.6}\n")
                 .find("utilisation 0.6 is above use.availability 0.5"),
             std::string::npos);
@@ -102,8 +109,51 @@ TEST(CostFile, WrongSettingsAreRefused) {
   EXPECT_NE(why("years", "1/2").find("one number or three"), std::string::npos);
   EXPECT_NE(why("years", "3/2/1").find("must rise"), std::string::npos);
   EXPECT_NE(why("cooling", "fan").find("air, rear_door, liquid"), std::string::npos);
-  EXPECT_NE(why("utilisation", "0.99").find("above availability"), std::string::npos);
+  EXPECT_NE(why("utilisation", "0.99").find("above use.availability"), std::string::npos);
+  EXPECT_NE(why("idle_kw", "9").find("below power.idle_kw"), std::string::npos)
+      << "what a file may not say, --set may not either";
   EXPECT_FALSE(change_cost_site(*s, {{"pue", "1.2"}, {"power.pue", "1.3"}})) << "twice, by two names";
+}
+
+constexpr const char* kEuros =
+    "name: here\nas_of: 2026-11-01\ncurrency: EUR\nexchange: {usd: 1.25, as_of: 2026-10-30}\n"
+    "gpus: 8\ngpu_price: {low: 20000, likely: 24000, high: 28000}\n"
+    "power: {busy_kw: 8, eur_per_kwh: 0.2}\nfacility: {eur_per_kw_month: 160}\n"
+    "people: {count: 1, eur_per_person: 80000}\nrepairs: {part_eur: 24000, failures_a_year: 0.04}\n"
+    "capital:\n  - {name: usd switches, for: network, eur: 1000, quantity: 2}\n";
+
+TEST(CostFile, AnotherCurrencyIsConvertedAtTheRateOfTheFile) {
+  const auto s = parse_cost_site(kEuros, "e.yaml");
+  ASSERT_TRUE(s) << s.error().what;
+  EXPECT_EQ(s->gpu_price, Estimate(25'000, 30'000, 35'000));
+  EXPECT_DOUBLE_EQ(s->usd_per_kwh.likely, 0.25);
+  EXPECT_DOUBLE_EQ(s->hall_usd_per_kw_month.likely, 200);
+  EXPECT_DOUBLE_EQ(s->usd_per_person.likely, 100'000);
+  EXPECT_DOUBLE_EQ(s->part_usd.likely, 30'000);
+  EXPECT_DOUBLE_EQ(s->capital[0].usd.likely, 1250);
+  EXPECT_EQ(s->capital[0].quantity.likely, 2) << "only money is converted";
+  EXPECT_EQ(s->people.likely, 1);
+  EXPECT_EQ(s->failures_a_year.likely, 0.04);
+  EXPECT_EQ(s->busy_kw.likely, 8);
+  const auto c = change_cost_site(*s, {{"gpu_price", "20000"}, {"eur_per_kwh", "0.4"}, {"capital.usd switches.eur", "2000"}});
+  ASSERT_TRUE(c) << c.error().what;
+  EXPECT_EQ(c->gpu_price, Estimate(25'000)) << "--set is in the file's money too";
+  EXPECT_DOUBLE_EQ(c->usd_per_kwh.likely, 0.5);
+  EXPECT_DOUBLE_EQ(c->capital[0].usd.likely, 2500);
+  EXPECT_FALSE(change_cost_site(*s, {{"usd_per_kwh", "0.4"}}));
+}
+
+TEST(CostFile, CurrenciesAreNotMixedAndNoRateIsInvented) {
+  const std::string head = "name: a\nas_of: 2026-11-01\ngpus: 8\ngpu_price: 1\n";
+  EXPECT_NE(refused(head + "currency: EUR\n").find("a file in EUR needs `exchange:"), std::string::npos);
+  EXPECT_NE(refused(head + "exchange: {usd: 1.1, as_of: 2026-10-30}\n").find("the file is in USD"), std::string::npos);
+  EXPECT_NE(refused(head + "currency: EUR\nexchange: {usd: 1.1}\n").find("exchange.as_of is missing"), std::string::npos);
+  EXPECT_NE(refused(head + "currency: EUR\nexchange: {usd: 0, as_of: 2026-10-30}\n").find("exchange.usd must be"),
+            std::string::npos);
+  EXPECT_EQ(refused(head + "currency: EUR\nexchange: {usd: 1.1, as_of: 2026-10-30}\npower: {usd_per_kwh: 0.1}\n"),
+            "s.yaml:7: power.usd_per_kwh is in USD, and the file in EUR: power.eur_per_kwh");
+  EXPECT_EQ(refused(head + "power: {eur_per_kwh: 0.1}\n"),
+            "s.yaml:5: unknown key \"power.eur_per_kwh\"; did you mean usd_per_kwh?");
 }
 
 TEST(CostFile, ThoseThatShipAreRight) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kWhole = 1000;
 constexpr std::size_t kMetricsMax = 64;
+constexpr float kOneAndABit = 1.001F;  // all of the time, as averages come out
 
 std::string_view first_label(const PromSeries& s, std::initializer_list<std::string_view> names) {
   for (const std::string_view n : names) {
@@ -68,7 +69,11 @@ Result<void> ActivityReader::take(std::string text, std::string_view metric) {
       if (g.points.empty())
         g = {std::string(node), std::string(gpu), std::string(slice), std::string(s.label("GPU_I_PROFILE")), rank, {}};
       for (const PromPoint& p : s.points) {
-        if (std::isfinite(p.value) && p.value >= 0 && p.ms >= 0) g.points.emplace_back(p.ms, static_cast<float>(p.value));
+        if (std::isfinite(p.value) && p.value >= 0 && p.ms >= 0) {
+          g.points.emplace_back(p.ms, static_cast<float>(p.value));
+        } else {
+          ++counts_.impossible;
+        }
       }
     }
   };
@@ -98,14 +103,27 @@ void ActivityReader::infer_step(Duration step) {
   counts_.step = most == gaps.end() ? minutes(5) : milliseconds(most->first);
 }
 
-// What a value is multiplied with to be a share: DCGM's utilisation is in percent, and so is what goes beyond 1.
+// What a value is multiplied with to be a share: DCGM's utilisation is in percent; others are where most of what is not 0 is
+// beyond 1. One reading that cannot be must not turn all others into hundredths.
 double ActivityReader::scale(int rank) const {
   if (sees_no_slices(metrics_[static_cast<std::size_t>(rank)])) return 0.01;
+  std::uint64_t some = 0, beyond = 0;
   for (const auto& [key, g] : gpus_) {
-    if (g.rank == rank && std::any_of(g.points.begin(), g.points.end(), [](const auto& p) { return p.second > 1.001F; }))
-      return 0.01;
+    if (g.rank != rank) continue;
+    for (const auto& [ms, value] : g.points) {
+      some += value > 0 ? 1 : 0;
+      beyond += value > kOneAndABit ? 1 : 0;
+    }
   }
-  return 1;
+  return beyond * 2 > some ? 0.01 : 1;
+}
+
+// Readings beyond all there is say nothing.
+void ActivityReader::leave_out_beyond(int rank, double factor) {
+  const auto most = static_cast<float>(kOneAndABit / factor);
+  for (auto& [key, g] : gpus_) {
+    if (g.rank == rank) counts_.impossible += std::erase_if(g.points, [&](const auto& p) { return p.second > most; });
+  }
 }
 
 std::vector<NodeActivity> ActivityReader::finish(Duration step, double below) {
@@ -122,6 +140,7 @@ std::vector<NodeActivity> ActivityReader::finish(Duration step, double below) {
     if (g.rank == best && !g.slice.empty()) sliced.emplace(g.node, g.gpu);
   }
   const double factor = scale(best);
+  leave_out_beyond(best, factor);
   struct Point {
     std::int64_t ms, milli, idle;
   };

@@ -21,6 +21,7 @@ struct ActivityCounts {
   std::uint64_t blind = 0;         // of slices of a GPU, by a metric that does not see them
   std::uint64_t other = 0;         // of another metric than the one that is used
   std::uint64_t refused = 0;       // too many points or labels
+  std::uint64_t impossible = 0;    // readings that are no share: below 0, beyond all, none
   std::uint64_t gpus = 0;
   std::string metric;  // that is used; empty: the answers do not say
   Duration step;       // between points
@@ -42,6 +43,7 @@ class ActivityReader {
   };
   void infer_step(Duration step);
   double scale(int rank) const;
+  void leave_out_beyond(int rank, double factor);
 
   std::map<std::string, Gpu> gpus_;   // by all that tells them apart
   std::vector<std::string> metrics_;  // by rank

@@ -81,12 +81,13 @@ class Row {
       if (!indices) return bad(fmt::format("gpu_index must be like 0-3,6, is '{}'", printable(list)));
       which = *indices;
     }
+    if (why_.empty() && text("gpu_index").empty() && text("gpu_uuid").empty() && text("gpus").empty())
+      return bad("gpus is missing: how many it held, or which ones (gpu_index, gpu_uuid)");
     const auto n = static_cast<std::int64_t>(nodes->size());
     std::int64_t milli = static_cast<std::int64_t>(which.size()) * kGpuThousandths * n;
-    if (const auto gpus = number("gpus"); gpus && *gpus <= static_cast<double>(kGpusMax)) {
+    if (const auto gpus = number("gpus"); gpus) {
+      if (*gpus > static_cast<double>(kGpusMax)) return bad("gpus must be above 0 and at most 1,048,576");
       milli = static_cast<std::int64_t>(*gpus * static_cast<double>(kGpuThousandths) + 0.5);
-    } else if (which.empty()) {
-      return bad("gpus is missing: how many it held, or which ones (gpu_index, gpu_uuid)");
     }
     if (milli <= 0 || milli > kGpusMax * kGpuThousandths) return bad("gpus must be above 0 and at most 1,048,576");
     for (std::int64_t i = 0; i < n; ++i)
@@ -129,6 +130,7 @@ Result<std::map<std::string, double>> parse_tokens_file(std::string_view text, s
   if (!csv) return tl::unexpected(csv.error());
   std::map<std::string, double> out;
   for (std::size_t i = 0; i < csv->rows.size(); ++i) {
+    if (trim(csv->cell(i, "tokens")).empty()) continue;
     const auto n = parse_double(trim(csv->cell(i, "tokens")));
     if (!n || !(*n > 0 && *n < 1e21)) {
       return fail(Code::bad_input, fmt::format("{}:{}: tokens must be a number above 0, is '{}'", file, csv->lines[i],
@@ -147,7 +149,7 @@ GpuHold hold_of(const JobRecord& r, Time now) {
   h.partition = r.partition;
   h.gpu_type = lower(r.gpu_type);
   h.started = r.started;
-  h.ended = r.ended.ns > 0 ? r.ended : is_over(r.state) ? r.started : now;
+  h.ended = r.ended.ns > 0 ? r.ended : is_over(r.state) ? r.started : r.ran.ns > 0 ? r.started + r.ran : now;
   if (r.energy_j) h.engine_j = static_cast<double>(*r.energy_j);
   if (r.started.ns <= 0 || h.ended <= h.started || r.gpus_requested || r.gpus_milli.value_or(0) <= 0) return h;
   auto nodes = expand_node_list(r.node_list);

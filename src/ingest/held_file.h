@@ -18,11 +18,11 @@ namespace muster {
 // `zone` is empty. Errors are "file:line: reason".
 Result<std::vector<GpuHold>> parse_held(std::string_view text, std::string_view file, const ZoneOffsets& zone);
 
-// Columns job and tokens. Several rows of one job add up.
+// Columns job and tokens. Several rows of one job add up; one that leaves its tokens empty does not know them.
 Result<std::map<std::string, double>> parse_tokens_file(std::string_view text, std::string_view file);
 
 // What a record of accounting says of the GPUs of a run, spread evenly over its nodes; no places where it had none, or never
-// began. `now` is the end of one that still runs.
+// began. `now` is the end of one that still runs and does not say for how long it did.
 GpuHold hold_of(const JobRecord& record, Time now);
 
 }  // namespace muster

@@ -72,5 +72,30 @@ TEST(HeldFile, ARecordOfAccountingBecomesARun) {
   EXPECT_TRUE(hold_of(r, now).places.empty());
 }
 
+TEST(HeldFile, AJobWithoutItsTokensIsNoError) {
+  const auto t = parse_tokens_file("job,tokens\n1,5e9\n2,\n", "t.csv");
+  ASSERT_TRUE(t.has_value()) << t.error().what;
+  EXPECT_EQ(t->size(), 1u);
+}
+
+TEST(HeldFile, ARunningRecordLastsAsLongAsItSays) {
+  JobRecord r;
+  r.id.text = "7";
+  r.gpus_milli = 8'000;
+  r.node_list = "n1";
+  r.state = RecordState::running;
+  r.started = Time{} + hours(100);
+  r.ran = minutes(30);
+  EXPECT_EQ(hold_of(r, Time{} + hours(1000)).ended, r.started + minutes(30));
+  r.ran = {};
+  EXPECT_EQ(hold_of(r, Time{} + hours(1000)).ended, Time{} + hours(1000));
+}
+
+TEST(HeldFile, TooManyGpusAreCalledTooMany) {
+  const auto r = parse_held("job,node,gpus,start,end\n1,n1,1e9,2026-11-01T00:00Z,2026-11-01T01:00Z\n", "j.csv", {});
+  ASSERT_FALSE(r.has_value());
+  EXPECT_EQ(r.error().what, "j.csv:2: gpus must be above 0 and at most 1,048,576");
+}
+
 }  // namespace
 }  // namespace muster

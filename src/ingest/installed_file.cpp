@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
-#include <set>
 
 #include "base/node_list.h"
 #include "base/text.h"
@@ -42,8 +42,10 @@ class Installed {
       return fail(Code::bad_input, fmt::format("{}:{}: {} is no list of GPUs", file_, line, printable(clipped(gres, 80))),
                   kAskNodes);
     for (const std::string& name : *names) {
-      if (!seen_.insert(name).second) {
+      const auto [known, fresh] = seen_.emplace(name, g.milli);
+      if (!fresh) {
         ++out_.twice;
+        out_.differ += known->second != g.milli ? 1 : 0;
       } else if (g.milli == 0) {
         ++out_.without_gpus;
       } else {
@@ -63,7 +65,7 @@ class Installed {
  private:
   std::string_view file_;
   InstalledFile out_;
-  std::set<std::string> seen_;
+  std::map<std::string, std::int64_t> seen_;  // and how many GPUs it has
 };
 
 // Lines "NodeName=gpu[001-064] Gres=gpu:h200:8 ...", or records that go on over indented lines.

@@ -15,7 +15,8 @@ namespace muster {
 struct InstalledFile {
   std::vector<InstalledNode> nodes;  // with GPUs, each once
   std::uint64_t without_gpus = 0;
-  std::uint64_t twice = 0;  // told again, or of several partitions: the first counts
+  std::uint64_t twice = 0;   // told again, or of several partitions: the first counts
+  std::uint64_t differ = 0;  // of those: with another number of GPUs than the first time, which counts
 };
 Result<InstalledFile> parse_installed(std::string_view text, std::string_view file);
 

@@ -131,6 +131,27 @@ TEST(GpuActivity, percent_is_told_from_shares_and_the_better_metric_counts) {
   EXPECT_EQ(c.without_node, 1U);
 }
 
+TEST(GpuActivity, one_reading_that_cannot_be_does_not_make_hundredths_of_all_others) {
+  ActivityCounts c;
+  const auto gpu = [](int n, const std::string& points) {
+    return series("\"__name__\":\"DCGM_FI_PROF_SM_ACTIVE\",\"Hostname\":\"n1\",\"gpu\":\"" + std::to_string(n) + "\"", points);
+  };
+  auto a = activity(matrix(gpu(0, R"([300,"0.9"],[600,"0.9"])") + "," + gpu(1, R"([300,"90"],[600,"0.8"])") + "," +
+                           gpu(2, R"([300,"-1"],[600,"NaN"])")),
+                    &c);
+  ASSERT_EQ(a.size(), 1U);
+  ASSERT_EQ(a[0].slices.size(), 2U);
+  EXPECT_EQ(a[0].slices[0].measured_milli, 1000) << "the one that cannot be says nothing";
+  EXPECT_EQ(a[0].slices[0].idle_milli, 0);
+  EXPECT_EQ(a[0].slices[1].measured_milli, 2000);
+  EXPECT_EQ(a[0].slices[1].idle_milli, 0);
+  EXPECT_EQ(c.impossible, 3U);
+  a = activity(matrix(gpu(0, R"([300,"90"],[600,"4"])") + "," + gpu(1, R"([300,"0"],[600,"0.5"])")), &c);
+  EXPECT_EQ(a[0].slices[0].idle_milli, 1000) << "in percent";
+  EXPECT_EQ(a[0].slices[1].idle_milli, 2000);
+  EXPECT_EQ(c.impossible, 0U);
+}
+
 TEST(GpuActivity, what_is_no_answer_is_refused) {
   ActivityReader r;
   EXPECT_FALSE(r.take("not this"));

@@ -48,9 +48,24 @@ std::int64_t days_of(std::int64_t y, std::int64_t m, std::int64_t d) {
   return era * 146097 + year * 365 + year / 4 - year / 100 + day - 719468;
 }
 
-// "2017-10-09 07:01:55", with T for the blank, decimals of the second and a Z at the end where there are any.
+// "+02:00", "-0530" at the end of a date, in seconds; it is taken off. None: there is none.
+double take_offset(std::string_view& s) {
+  const std::size_t sign = s.size() > 19 ? s.find_first_of("+-", 19) : std::string_view::npos;
+  if (sign == std::string_view::npos) return 0;
+  std::string digits(s.substr(sign + 1));
+  if (digits.size() == 5 && digits[2] == ':') digits.erase(2, 1);
+  if (digits.size() != 4) return 0;  // and what is left is no date
+  const auto h = parse_uint(std::string_view(digits).substr(0, 2)), m = parse_uint(std::string_view(digits).substr(2));
+  if (!h || !m || *h > 14 || *m > 59) return 0;
+  const double seconds = static_cast<double>(*h * 3600 + *m * 60) * (s[sign] == '-' ? -1 : 1);
+  s = s.substr(0, sign);
+  return seconds;
+}
+
+// "2017-10-09 07:01:55", with T for the blank, decimals of the second and a Z or an offset at the end where there are any.
 std::optional<double> parse_date(std::string_view s) {
   if (!s.empty() && s.back() == 'Z') s.remove_suffix(1);
+  const double ahead = take_offset(s);
   if (s.size() < 19 || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' || s[16] != ':') return {};
   const auto y = parse_uint(s.substr(0, 4)), mo = parse_uint(s.substr(5, 2)), d = parse_uint(s.substr(8, 2));
   const auto h = parse_uint(s.substr(11, 2)), mi = parse_uint(s.substr(14, 2));
@@ -63,7 +78,7 @@ std::optional<double> parse_date(std::string_view s) {
   const bool leap = (*y % 4 == 0 && *y % 100 != 0) || *y % 400 == 0;
   if (*d > kDays[*mo - 1] || (*mo == 2 && *d == 29 && !leap)) return {};
   const auto days = days_of(static_cast<std::int64_t>(*y), static_cast<std::int64_t>(*mo), static_cast<std::int64_t>(*d));
-  return static_cast<double>(days) * 86400 + static_cast<double>(*h * 3600 + *mi * 60) + *sec;
+  return static_cast<double>(days) * 86400 + static_cast<double>(*h * 3600 + *mi * 60) + *sec - ahead;
 }
 
 Result<Columns> columns_of(const Fields& header, std::string_view where) {
@@ -73,7 +88,7 @@ Result<Columns> columns_of(const Fields& header, std::string_view where) {
   c.run = column(header, {"duration", "run_time", "ElapsedRaw"});
   c.tres = column(header, {"AllocTRES"});
   c.asked = column(header, {"ReqTRES"});
-  c.gpus = column(header, {"num_gpus", "num_gpu", "gpus"});
+  c.gpus = column(header, {"num_gpus", "num_gpu", "gpus", "gpu_num"});
   c.model = column(header, {"gpu_model", "gpu_type"});
   if (column(header, {"iterations"}) >= 0 && column(header, {"iteration_time"}) >= 0) c.unit_s = 0.001;
   const auto missing = [&](std::string_view name) {
@@ -112,7 +127,9 @@ class Rows {
     };
     auto submitted = parse_date(at(c_.submitted));
     if (!submitted) submitted = number(at(c_.submitted));
-    if (!submitted || *submitted < 0) return bad(line, fmt::format("timestamp is '{}'", printable(at(c_.submitted))));
+    if (!submitted || *submitted < 0)
+      return fail(Code::bad_input, fmt::format("{}:{}: timestamp is '{}'", file_, line, printable(at(c_.submitted))),
+                  "write 2026-10-09 07:01:55 (UTC, or with +02:00 behind it), or seconds since 1970");
     const auto run = number(at(c_.run));
     if (!run) return bad(line, fmt::format("duration is '{}'", printable(at(c_.run))));
     if (*run < 0) return bad(line, fmt::format("duration is negative: {}", printable(at(c_.run))));

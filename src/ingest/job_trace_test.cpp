@@ -70,6 +70,20 @@ TEST(JobTrace, QuotesAndModelsAreRead) {
   EXPECT_EQ(open.error().what, "t.csv:2: a quote is not closed");
 }
 
+TEST(JobTrace, AnOffsetBehindADateIsTakenOffAndGpuNumIsANumberOfGpus) {
+  const auto t = parse_job_trace(
+      "submit_time,duration,gpu_num\n2023-05-17 11:00:58+02:00,18,8\n2023-05-17T11:00:58.5-0530,18,8\n2023-05-17 11:00:58,18,8\n",
+      "t.csv");
+  ASSERT_TRUE(t) << t.error().what;
+  ASSERT_EQ(t->jobs.size(), 3U);
+  const Time utc = t->jobs[1].submitted;
+  EXPECT_EQ(t->jobs[0].submitted, utc - hours(2));
+  EXPECT_EQ(t->jobs[2].submitted, utc + hours(5) + minutes(30) + milliseconds(500));
+  EXPECT_EQ(t->jobs[0].gpus, 8U);
+  for (const char* wrong : {"2023-05-17 11:00:58+2", "2023-05-17 11:00:58+25:00", "2023-05-17 11:00:58+02:00x"})
+    EXPECT_FALSE(parse_job_trace("timestamp,duration,num_gpus\n" + std::string(wrong) + ",1,1\n", "t.csv")) << wrong;
+}
+
 TEST(JobTrace, WhatIsWrongIsNamedWithItsLine) {
   const auto what = [](const char* text) {
     const auto t = parse_job_trace(text, "t.csv");

@@ -27,12 +27,16 @@ class PowerBook {
 
  private:
   struct Columns;
-  void add(const PowerTrack& who, Time at, double power_w, double energy_mj);
+  enum class From { table, series, moments };  // moments: power as it was at one moment, by a series
+  void add(const PowerTrack& who, Time at, double power_w, double energy_mj, From from);
+  void take_moments();
+  void join_same_gpus();
   void refuse(const std::string& what);
   void take_row(const Columns& c, const std::vector<std::string>& cells, const std::string& where, const std::string& node,
                 const ZoneOffsets& zone);
 
-  std::map<std::string, PowerTrack> tracks_;  // by node, GPU and kind
+  std::map<std::string, PowerTrack> tracks_;      // by node, GPU, kind and where it was read
+  std::map<std::string, PowerTrack> of_moments_;  // power at one moment: counts for GPUs whose mean power nobody says
   PowerReadings all_;
 };
 

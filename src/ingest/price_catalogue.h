@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/exchange_rate.h"
 #include "model/rental.h"
 
 namespace muster {
@@ -17,11 +18,12 @@ struct CatalogueAsk {
   std::string cloud;                  // of lists that do not name it
   double stale_days = 90;             // a row that much older than the newest is stale
   bool keep_stale = false;            // flagged, but not left out
+  std::optional<ExchangeRate> rate;   // of a list that is in another currency; without it such a list is refused
 };
 
 // CSV, plain or gzip, told by its columns: our own (what render_rental_csv writes), a dated history by instance, a snapshot of
-// prices a GPU-hour, quotations with prices of commitments, or a catalogue of machines with a price each. Errors are "file:line:
-// reason"; what is merely untrue becomes a flag.
+// prices a GPU-hour, quotations with prices of commitments, or a catalogue of machines with a price each, in two forms. Errors
+// are "file:line: reason"; what is merely untrue becomes a flag.
 Result<RentalPrices> parse_price_catalogue(std::string_view bytes, std::string_view file, const CatalogueAsk& ask);
 
 // The machines that ship with the program.

@@ -140,6 +140,146 @@ TEST(PriceCatalogue, QuotationsHaveCommitmentsAndPurchases) {
   EXPECT_TRUE(flag(*p, PriceTrap::without_host));
 }
 
+constexpr const char* kVms =
+    "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,SpotPrice,Region,AvailabilityZone\n";
+
+RentalPrices vms(const std::string& rows) {
+  const auto p = parse_price_catalogue(kVms + rows, "vms.csv", {.as_of = 20'000, .cloud = "aws"});
+  EXPECT_TRUE(p) << p.error().what;
+  return p ? *p : RentalPrices{};
+}
+
+TEST(PriceCatalogue, AMachineWithAnotherGpuOrNoneOrAnUnknownNumberHasNoPrice) {
+  const RentalPrices p =
+      vms("p5.48xlarge,H100,8,192,2048,55.04,21,here,a\n"
+          "p5.48xlarge,A100,8,192,2048,55.04,21,there,a\n"
+          "nobody.8x,H100,0,96,1900,98.32,39,here,a\n"
+          "nobody.9x,H100,,96,1900,98.32,39,here,a\n"
+          ",H100,8,,,10.9,4,here,a\n"
+          "tpu-v4,tpu-v4-8,1,,,12.88,3.8,here,a\n"
+          "g6.part,L4,0.125,4,16,0.1,0.05,here,a\n"
+          "m5.large,,,2,8,0.1,0.03,here,a\n");
+  EXPECT_TRUE(flag(p, PriceTrap::other_gpu, "p5.48xlarge"));
+  EXPECT_EQ(flag(p, PriceTrap::other_gpu)->why, "listed with A100, the machine has H100");
+  EXPECT_TRUE(flag(p, PriceTrap::no_count, "nobody.8x")) << "98 USD are the machine's, not a GPU's";
+  EXPECT_TRUE(flag(p, PriceTrap::no_count, "nobody.9x"));
+  EXPECT_TRUE(flag(p, PriceTrap::without_host)) << "a GPU without a machine, whoever sells it";
+  EXPECT_TRUE(flag(p, PriceTrap::not_gpu));
+  EXPECT_TRUE(flag(p, PriceTrap::part_of_gpu, "g6.part"));
+  ASSERT_EQ(p.rows.size(), 2U);
+  EXPECT_EQ(row(p, "p5.48xlarge")->gpu, "H100");
+  EXPECT_DOUBLE_EQ(*row(p, "p5.48xlarge")->at(RentTerm::ondemand), 6.88);
+  EXPECT_DOUBLE_EQ(*row(p, "g6.part")->at(RentTerm::ondemand), 0.8);
+  EXPECT_EQ(p.gpuless, 1U);
+  EXPECT_EQ(p.left_out, 6U);
+  EXPECT_EQ(p.kept, 2U);
+}
+
+TEST(PriceCatalogue, PricesOfAnotherUnitStandOut) {
+  const RentalPrices p =
+      vms("p5.48xlarge,H100,8,192,2048,55.04,21,r1,a\np5.48xlarge,H100,8,192,2048,58,22,r2,a\n"
+          "p5.48xlarge,H100,8,192,2048,60,23,r3,a\np5.48xlarge,H100,8,192,2048,6.88,2,r4,a\n"  // a GPU's, as the machine's
+          "p5.48xlarge,H100,8,192,2048,40179,,r5,a\n"                                          // a month's
+          "p5.48xlarge,H100,8,192,2048,56,70,r6,a\n"
+          "bargain.8x,H100,8,192,2048,0.04,0.01,r1,a\n"
+          "cheap.8x,H100,8,192,2048,4,2,r1,a\n");
+  EXPECT_TRUE(flag(p, PriceTrap::far_off, "p5.48xlarge"));
+  EXPECT_EQ(std::count_if(p.flags.begin(), p.flags.end(), [](const PriceFlag& f) { return f.trap == PriceTrap::far_off; }), 4);
+  EXPECT_NEAR(*row(p, "p5.48xlarge")->at(RentTerm::ondemand), 7, 0.01) << "the median of the four that are left";
+  EXPECT_FALSE(row(p, "bargain.8x")) << "half a cent an hour";
+  ASSERT_TRUE(row(p, "cheap.8x")) << "a cloud may be cheap, and is told";
+  EXPECT_EQ(row(p, "cheap.8x")->flags, "far_off");
+  ASSERT_TRUE(flag(p, PriceTrap::spot_above));
+  EXPECT_EQ(flag(p, PriceTrap::spot_above)->why, "spot at 8.75 USD is dearer than on demand at 7");
+  EXPECT_NE(row(p, "p5.48xlarge")->flags.find("spot_above"), std::string::npos) << "one row for all places keeps every doubt";
+}
+
+TEST(PriceCatalogue, ACommitmentThatIsDearerThanNoneIsTold) {
+  const auto p = parse_price_catalogue(
+      "date,cloud,gpu,gpus_per_instance,instance,ondemand_usd_per_gpu_hour,reserved_1y_usd_per_gpu_hour,reserved_3y_usd_per_gpu_"
+      "hour\n"
+      "2026-08-01,aws,H100,8,P5.48xlarge,6.88,9.9,3\n2026-08-02,aws,H100,8,p5.48xlarge,6.88,5,3\n",
+      "r.csv", {});
+  ASSERT_TRUE(p) << p.error().what;
+  ASSERT_EQ(p->flags.size(), 1U);
+  EXPECT_EQ(p->flags[0].why, "reserved_1y at 9.9 USD is dearer than on demand at 6.88");
+  EXPECT_EQ(p->rows[0].instance, p->rows[1].instance) << "one machine, whatever its capitals";
+}
+
+TEST(PriceCatalogue, RowsThatAreThereTwiceCountOnceAndAreTold) {
+  const RentalPrices p =
+      vms("p5.48xlarge,H100,8,192,2048,56,21,r1,a\np5.48xlarge,H100,8,192,2048,56,21,r1,a\n"
+          "p5.48xlarge,H100,8,192,2048,64,21,r1,a\np5.48xlarge,H100,8,192,2048,72,21,r2,a\n");
+  EXPECT_EQ(p.left_out, 1U);
+  ASSERT_TRUE(flag(p, PriceTrap::twice));
+  EXPECT_EQ(flag(p, PriceTrap::twice)->why, "line 2 has it at the same price");
+  EXPECT_EQ(p.kept, 3U);
+  EXPECT_EQ(row(p, "p5.48xlarge")->flags, "twice") << "with another price it stays, in doubt";
+}
+
+TEST(PriceCatalogue, AFileThatEndsWithinALineIsTold) {
+  const RentalPrices p = vms("p5.48xlarge,H100,8,192,2048,56,21,r1,a\np5.48xlarge,H100,8,192,2048,56,21,r2,b");
+  ASSERT_TRUE(flag(p, PriceTrap::cut_off)) << "its last cell may be a part of what it was";
+  EXPECT_EQ(flag(p, PriceTrap::cut_off)->line, 3);
+  EXPECT_EQ(p.kept, 2U);
+  const CatalogueAsk ask{.as_of = 20'000, .cloud = "aws"};
+  EXPECT_FALSE(parse_price_catalogue(std::string(kVms) + "p5.48xlarge,H100,8,192,20", "vms.csv", ask)) << "too few cells";
+  const auto empty = parse_price_catalogue(kVms, "vms.csv", ask);
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().what, "vms.csv:1: a header, and no rows");
+}
+
+TEST(PriceCatalogue, OffersHaveARowForEachOfTheTwoPrices) {
+  const std::string head =
+      "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size,gpu_vendor\n"
+      "p5.48xlarge,r1,56,192,2048,8,H100,80,False,,nvidia\np5.48xlarge,r1,24,192,2048,8,H100,80,True,,nvidia\n"
+      "p5.48xlarge,r2,64,192,2048,8,H100,80,False,,nvidia\nm5.large,r1,0.1,2,8,0,,,False,,\n";
+  const auto p = parse_price_catalogue(head, "aws.csv", {.as_of = 20'000, .cloud = "aws"});
+  ASSERT_TRUE(p) << p.error().what;
+  EXPECT_EQ(p->form, "offers");
+  ASSERT_EQ(p->rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(*p->rows[0].at(RentTerm::ondemand), 7);
+  EXPECT_DOUBLE_EQ(*p->rows[0].at(RentTerm::spot), 3);
+  EXPECT_EQ(p->kept, 3U);
+  EXPECT_EQ(p->left_out, 1U);
+  EXPECT_TRUE(p->flags.empty());
+  const auto odd =
+      parse_price_catalogue(head + "v5p-8,r1,16.8,1,1,1,v5p-8,0,False,,google\np5en.48xlarge,r1,64,1,1,8,H200,80,False,,nvidia\n",
+                            "aws.csv", {.as_of = 20'000, .cloud = "aws"});
+  ASSERT_TRUE(odd) << odd.error().what;
+  EXPECT_TRUE(flag(*odd, PriceTrap::not_gpu, "v5p-8"));
+  EXPECT_TRUE(flag(*odd, PriceTrap::wrong_memory, "p5en.48xlarge"));
+  EXPECT_FALSE(parse_price_catalogue(head + "p5.4xlarge,r1,7,1,1,1,H100,80,maybe,,nvidia\n", "aws.csv",
+                                     {.as_of = 20'000, .cloud = "aws"}));
+}
+
+TEST(PriceCatalogue, AnotherCurrencyTakesARateThatSomebodyGave) {
+  const std::string columns =
+      "date,cloud,gpu,gpus_per_instance,instance,ondemand_eur_per_gpu_hour,spot_eur_per_gpu_hour\n2026-08-01,ovh,H100,1,a,2.5,"
+      "1\n";
+  const auto none = parse_price_catalogue(columns, "e.csv", {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().what, "e.csv:2: prices in EUR");
+  EXPECT_FALSE(
+      parse_price_catalogue(columns, "e.csv", {.as_of = {}, .cloud = {}, .rate = ExchangeRate{"GBP", 1.3, "2026-08-01"}}));
+  const CatalogueAsk with{.as_of = {}, .cloud = {}, .rate = ExchangeRate{"EUR", 1.2, "2026-07-31"}};
+  const auto p = parse_price_catalogue(columns, "e.csv", with);
+  ASSERT_TRUE(p) << p.error().what;
+  EXPECT_DOUBLE_EQ(*p->rows[0].at(RentTerm::ondemand), 3);
+  ASSERT_TRUE(flag(*p, PriceTrap::converted));
+  EXPECT_EQ(flag(*p, PriceTrap::converted)->done, "kept with flag, at 1.2 USD of 2026-07-31, whatever their own day");
+  EXPECT_EQ(p->rows[0].flags, "converted");
+  const auto why = [&](const char* text) {
+    const auto r = parse_price_catalogue(text, "e.csv", with);
+    return r ? std::string("taken") : r.error().what;
+  };
+  EXPECT_EQ(
+      why("date,cloud,gpu,gpus_per_instance,instance,ondemand_usd_per_gpu_hour,currency\n2026-08-01,ovh,H100,1,a,2.5,EUR\n"),
+      "e.csv:2: the row is in EUR, its column's name in USD");
+  EXPECT_EQ(why("date,cloud,gpu,gpus_per_instance,instance,ondemand_usd_per_gpu_hour,spot_eur_per_gpu_hour\n"),
+            "e.csv:1: columns in EUR and in USD");
+}
+
 TEST(PriceCatalogue, OurOwnFormComesBackAsItWasWritten) {
   const auto p = parse_price_catalogue(kSnapshot, "s.csv", {});
   ASSERT_TRUE(p);
@@ -148,10 +288,12 @@ TEST(PriceCatalogue, OurOwnFormComesBackAsItWasWritten) {
   ASSERT_TRUE(again) << again.error().what;
   EXPECT_EQ(again->form, "muster");
   ASSERT_EQ(again->rows.size(), p->rows.size());
+  EXPECT_EQ(again->marked, 3U);
   for (std::size_t i = 0; i < p->rows.size(); ++i) {
     EXPECT_EQ(again->rows[i].instance, p->rows[i].instance);
     EXPECT_EQ(again->rows[i].usd_per_gpu_hour, p->rows[i].usd_per_gpu_hour);
     EXPECT_EQ(again->rows[i].day, p->rows[i].day);
+    EXPECT_EQ(again->rows[i].flags, p->rows[i].flags) << "what was doubted stays in doubt";
   }
 }
 

@@ -128,12 +128,18 @@ Result<Csv> read_table(std::string_view bytes, std::string_view file) {
 
 }  // namespace
 
-Result<PriceSeries> parse_prices(std::string_view bytes, std::string_view file) {
+Result<PriceSeries> parse_prices(std::string_view bytes, std::string_view file, Hourly which) {
   const auto csv = read_table(bytes, file);
   if (!csv) return tl::unexpected(csv.error());
-  Columns c = price_columns(*csv);
-  if (c.value < 0) c = carbon_columns(*csv);
-  if (c.at < 0 || c.value < 0 || c.forecast < 0) {
+  Columns c = which == Hourly::carbon ? carbon_columns(*csv) : price_columns(*csv);
+  if (c.value < 0 && which == Hourly::either) c = carbon_columns(*csv);
+  if (which != Hourly::either && (c.at < 0 || c.value < 0)) {
+    return fail(Code::bad_input,
+                fmt::format("{}:1: the columns timestamp and {} are needed", file,
+                            which == Hourly::price ? "price_per_mwh" : "actual_g_per_kwh (or carbon_g_per_kwh)"),
+                kNext);
+  }
+  if (c.at < 0 || c.value < 0 || (c.forecast < 0 && which == Hourly::either)) {
     return fail(Code::bad_input,
                 fmt::format("{}:1: the columns timestamp, price_per_mwh and forecast_per_mwh are needed (or timestamp_utc, "
                             "actual_g_per_kwh and forecast_24h_g_per_kwh)",
@@ -162,6 +168,7 @@ Result<PowerSeries> parse_power(std::string_view bytes, std::string_view file) {
     auto s = series_of(*csv, price, file);
     if (!s) return tl::unexpected(s.error());
     out.price = std::move(*s);
+    out.has_price = true;
   } else {
     out.price = out.carbon;
     out.price.actual.assign(out.carbon.hours(), 0);

@@ -84,5 +84,18 @@ TEST(PriceFile, wrong_lines_are_refused_with_their_number) {
   EXPECT_FALSE(parse_prices("a,b\n1,2\n", "p.csv"));
 }
 
+TEST(PriceFile, a_file_of_the_other_kind_is_refused_where_one_is_meant) {
+  const std::string carbon = "timestamp,actual_g_per_kwh,forecast_24h_g_per_kwh\n2026-11-01 00:00:00,400,410\n";
+  EXPECT_TRUE(parse_prices(carbon, "c.csv").has_value());
+  EXPECT_TRUE(parse_prices(carbon, "c.csv", Hourly::carbon).has_value());
+  EXPECT_FALSE(parse_prices(carbon, "c.csv", Hourly::price).has_value());
+  const auto bare = parse_prices("timestamp,price_per_mwh\n2026-11-01 00:00:00,40\n", "p.csv", Hourly::price);
+  ASSERT_TRUE(bare.has_value()) << bare.error().what;
+  EXPECT_TRUE(std::isnan(bare->forecast[0]));
+  const auto both = parse_power(carbon, "c.csv");
+  ASSERT_TRUE(both.has_value());
+  EXPECT_FALSE(both->has_price);
+}
+
 }  // namespace
 }  // namespace muster

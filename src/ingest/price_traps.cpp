@@ -19,6 +19,12 @@ namespace {
 constexpr double kMemoryOff = 0.15;          // 180 GB are sold as 192
 constexpr std::size_t kConstantFor = 6;      // spot prices of so many days that are all the same
 constexpr std::int64_t kConstantDays = 180;  // and so long
+// USD a GPU-hour that nobody ever asked: a price of a month, or of a machine as if it were a GPU's.
+constexpr double kLeast_usd = 0.01, kMost_usd = 60;
+constexpr double kPlacesDiffer = 3;  // one machine's price from place to place, to its median
+constexpr std::size_t kPlacesLeast = 4;
+constexpr double kCloudsDiffer = 10;  // a GPU's from cloud to cloud
+constexpr std::size_t kCloudsLeast = 5;
 constexpr std::string_view kKept = "kept with flag";
 constexpr std::string_view kLeft = "left out";
 
@@ -39,20 +45,53 @@ class Traps {
   Traps(const TrapSet& set, std::vector<PriceFlag>& flags) : set_(set), flags_(flags) {}
 
   // False: it is left out.
-  bool keep(RentalRow& r) { return count(r) && host(r) && floor(r) && age(r) && copies(r) && prices(r) && memory(r); }
+  bool keep(RentalRow& r) {
+    return product(r) && count(r) && host(r) && floor(r) && age(r) && copies(r) && prices(r) && ever(r) && memory(r);
+  }
 
   void flag(RentalRow& r, PriceTrap t, std::string why, std::string done) {
     flags_.push_back({r.line, about(r), t, std::move(why), std::move(done)});
-    r.flags += (r.flags.empty() ? "" : " ") + std::string(name_of(t));
+    add_flag(r, t);
   }
 
  private:
-  bool count(RentalRow& r) {
-    if (r.gpus <= 0) return true;
+  static auto known_as(const RentalRow& r) {
     const auto& all = known_instances();
-    const auto known = std::find_if(all.begin(), all.end(), [&](const KnownInstance& k) {
-      return k.cloud == r.cloud && lower(k.instance) == lower(r.instance);
-    });
+    return std::find_if(all.begin(), all.end(),
+                        [&](const KnownInstance& k) { return k.cloud == r.cloud && lower(k.instance) == lower(r.instance); });
+  }
+
+  bool product(RentalRow& r) {
+    if (lower(r.gpu).starts_with("tpu")) {
+      flag(r, PriceTrap::not_gpu, "TPUs are sold by slices of several chips", std::string(kLeft));
+      return false;
+    }
+    const auto known = known_as(r);
+    if (known != known_instances().end()) r.instance = known->instance;  // lists differ in capitals, from region to region
+    if (known == known_instances().end() || family(known->gpu) == family(r.gpu)) return true;
+    flag(r, PriceTrap::other_gpu, fmt::format("listed with {}, the machine has {}", r.gpu, known->gpu), std::string(kLeft));
+    return false;
+  }
+  // "H100" of "H100-MEGA" and "NVIDIA H100 SXM5 80GB".
+  static std::string family(std::string_view gpu) {
+    std::string s = lower(gpu);
+    for (const std::string_view maker : {"nvidia ", "nvidia-", "tesla "}) {
+      if (s.starts_with(maker)) s.erase(0, maker.size());
+    }
+    return s.substr(0, s.find_first_of(" -_"));
+  }
+
+  bool count(RentalRow& r) {
+    if (r.gpus <= 0 && set_.by_instance) {
+      flag(r, PriceTrap::no_count, "a machine's price, and how many GPUs it has is not told", std::string(kLeft));
+      return false;
+    }
+    if (r.gpus <= 0) return true;
+    if (r.gpus < 1)
+      flag(r, PriceTrap::part_of_gpu, fmt::format("a share of {} of a GPU", render_number(r.gpus)),
+           fmt::format("{}, its price scaled up to a whole one", kKept));
+    const auto& all = known_instances();
+    const auto known = known_as(r);
     if (known != all.end() && known->gpus != r.gpus) {
       const double was = r.gpus;
       flag(r, PriceTrap::impossible_count,
@@ -73,7 +112,9 @@ class Traps {
 
   bool host(RentalRow& r) {
     const bool google = r.cloud == "gcp" || r.cloud == "google cloud";
-    const bool alone = google && ((r.instance.empty() && r.cloud == "gcp") || r.source.find("gpus-pricing") != std::string::npos);
+    const bool alone =
+        (set_.by_instance && r.instance.empty()) ||
+        (google && ((r.instance.empty() && r.cloud == "gcp") || r.source.find("gpus-pricing") != std::string::npos));
     if (alone) {
       flag(r, PriceTrap::without_host, "the price of the GPU alone: the machine around it is billed apart", std::string(kLeft));
     }
@@ -104,10 +145,35 @@ class Traps {
 
   bool copies(RentalRow& r) {
     auto& spot = r.at(RentTerm::spot);
-    if (!spot || !r.at(RentTerm::ondemand) || *spot != *r.at(RentTerm::ondemand)) return true;
-    flag(r, PriceTrap::spot_is_ondemand, fmt::format("the spot price is the price on demand, {} USD", render_number(*spot)),
-         fmt::format("{}, without the spot price", kKept));
+    const auto& asked = r.at(RentTerm::ondemand);
+    for (const RentTerm t : {RentTerm::reserved_1y, RentTerm::reserved_3y}) {
+      if (asked && r.at(t) && *r.at(t) > *asked)
+        flag(r, PriceTrap::far_off,
+             fmt::format("{} at {} USD is dearer than on demand at {}", name_of(t), render_number(*r.at(t)),
+                         render_number(*asked)),
+             std::string(kKept));
+    }
+    if (!spot || !asked || *spot < *asked) return true;
+    const std::string done = fmt::format("{}, without the spot price", kKept);
+    if (*spot == *asked) {
+      flag(r, PriceTrap::spot_is_ondemand, fmt::format("the spot price is the price on demand, {} USD", render_number(*spot)),
+           done);
+    } else {
+      flag(r, PriceTrap::spot_above,
+           fmt::format("spot at {} USD is dearer than on demand at {}", render_number(*spot), render_number(*asked)), done);
+    }
     spot.reset();
+    return true;
+  }
+
+  // A price that nobody ever asked is of another unit.
+  bool ever(RentalRow& r) {
+    for (const auto& usd : r.usd_per_gpu_hour) {
+      if (!usd || (*usd >= kLeast_usd && *usd <= kMost_usd)) continue;
+      flag(r, PriceTrap::far_off, fmt::format("{} USD a GPU-hour: no GPU was ever rented for that", render_number(*usd)),
+           std::string(kLeft));
+      return false;
+    }
     return true;
   }
 
@@ -151,6 +217,41 @@ class Traps {
   std::vector<PriceFlag>& flags_;
 };
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Prices on demand of one day beside each other. One place that asks three times what the others do for the same machine is an
+// error of the list; a cloud may well ask ten times what others do, and is told.
+void judge_beside(std::vector<RentalRow>& rows, Traps& traps) {
+  const auto asked = [](const RentalRow& r) { return r.at(RentTerm::ondemand); };
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<double>> places;
+  std::map<std::string, std::vector<double>> clouds;
+  for (const RentalRow& r : rows) {
+    if (!asked(r)) continue;
+    places[{r.cloud, r.gpu, r.instance}].push_back(*asked(r));
+    clouds[r.gpu].push_back(*asked(r));
+  }
+  const auto off = [](double usd, double median) { return std::max(usd / median, median / usd); };
+  std::erase_if(rows, [&](RentalRow& r) {
+    if (!asked(r)) return false;
+    const auto &here = places[{r.cloud, r.gpu, r.instance}], &all = clouds[r.gpu];
+    const double place = median_of(here), cloud = median_of(all);
+    if (here.size() >= kPlacesLeast && off(*asked(r), place) >= kPlacesDiffer) {
+      traps.flag(r, PriceTrap::far_off,
+                 fmt::format("{:.2f} USD a GPU-hour, where {} places ask {:.2f} for this machine", *asked(r), here.size(), place),
+                 std::string(kLeft));
+      return true;
+    }
+    if (all.size() >= kCloudsLeast && off(*asked(r), cloud) >= kCloudsDiffer)
+      traps.flag(r, PriceTrap::far_off,
+                 fmt::format("{:.2f} USD a GPU-hour, where the median of {} prices is {:.2f}", *asked(r), all.size(), cloud),
+                 std::string(kKept));
+    return false;
+  });
+}
+
 // Of dated rows: one that ended long ago, and spot prices that never moved.
 void judge_series(std::vector<RentalRow>& rows, const TrapSet& set, Traps& traps) {
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<RentalRow*>> by;
@@ -183,6 +284,11 @@ void judge_series(std::vector<RentalRow>& rows, const TrapSet& set, Traps& traps
 
 }  // namespace
 
+void add_flag(RentalRow& row, PriceTrap trap) {
+  const std::string name(name_of(trap));
+  if ((" " + row.flags + " ").find(" " + name + " ") == std::string::npos) row.flags += (row.flags.empty() ? "" : " ") + name;
+}
+
 std::size_t set_traps(std::vector<RentalRow>& rows, const TrapSet& set, std::vector<PriceFlag>& flags) {
   Traps traps(set, flags);
   const std::size_t before = rows.size();
@@ -190,7 +296,11 @@ std::size_t set_traps(std::vector<RentalRow>& rows, const TrapSet& set, std::vec
   for (RentalRow& r : rows) {
     if (traps.keep(r)) kept.push_back(std::move(r));
   }
-  if (set.series) judge_series(kept, set, traps);
+  if (set.series) {
+    judge_series(kept, set, traps);
+  } else {
+    judge_beside(kept, traps);
+  }
   std::erase_if(kept, [](const RentalRow& r) {  // those whose only price was found to be none
     return std::none_of(r.usd_per_gpu_hour.begin(), r.usd_per_gpu_hour.end(), [](const auto& usd) { return usd.has_value(); });
   });

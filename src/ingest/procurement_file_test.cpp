@@ -26,6 +26,33 @@ TEST(Procurement, ATableReplacesWhatItNamesAndKeepsTheRest) {
   EXPECT_EQ((*t)[2].weeks_high, procurement_terms()[2].weeks_high);
 }
 
+TEST(Procurement, EachFigureSaysFromWhenItIsOrThatItIsAssumed) {
+  const auto& ships = procurement_terms();
+  EXPECT_EQ(ships[0].weeks_from, "2024-04");
+  EXPECT_EQ(ships[2].weeks_from, kAssumed);
+  EXPECT_EQ(ships[1].per_year_from, "2024-07");
+  const auto ours = parse_procurement(
+      "item,weeks_low,weeks_high,weeks_from,price_low,price_high,price_from,per_year,per_year_from,source\n"
+      "switch,6,9,2026-11-02,1,1.1,2026,0.02,assumed,our supplier\n");
+  ASSERT_TRUE(ours) << ours.error().what;
+  EXPECT_EQ((*ours)[2].weeks_from, "2026-11-02");
+  EXPECT_EQ((*ours)[2].price_high, 1.1);
+  EXPECT_EQ((*ours)[2].price_from, "2026");
+  EXPECT_EQ((*ours)[2].per_year, 0.02);
+  EXPECT_EQ((*ours)[2].per_year_from, kAssumed);
+  EXPECT_EQ((*ours)[2].source, "our supplier");
+  const auto plain = parse_procurement(std::string(kHead) + "server,6,9,1,1.1,0,our supplier\n");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ((*plain)[0].weeks_from, kGiven);
+  for (const char* from : {"yesterday", "2026-13", "2026-02-30", "", "26"}) {
+    EXPECT_FALSE(
+        parse_procurement("item,weeks_low,weeks_high,weeks_from,price_low,price_high,price_from,per_year,per_year_from,"
+                          "source\nswitch,6,9," +
+                          std::string(from) + ",1,1.1,2026,0.02,assumed,us\n"))
+        << from;
+  }
+}
+
 TEST(Procurement, WhatCannotBeIsRefusedWithItsLine) {
   for (const auto& [row, why] :
        std::vector<std::pair<std::string, std::string>>{{"tape,1,2,1,1,0,x\n", "no such item: tape"},

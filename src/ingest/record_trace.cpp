@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <string_view>
+#include <tuple>
 
 namespace muster {
 
@@ -9,12 +12,17 @@ RecordedTrace trace_of(std::span<const JobRecord> records) {
   RecordedTrace out;
   std::vector<TraceJob> jobs;
   std::vector<std::optional<Duration>> waits;
+  std::set<std::tuple<std::string_view, std::string_view, std::int64_t, std::int64_t>> seen;  // a requeued run begins anew
   for (const JobRecord& r : records) {
     const std::int64_t milli = r.gpus_milli.value_or(0);
-    if (milli <= 0) {
+    if (!r.id.text.empty() && !seen.emplace(r.cluster, r.id.text, r.submitted.ns, r.started.ns).second) {
+      ++out.repeated;
+    } else if (milli <= 0) {
       ++out.trace.without_gpus;
     } else if (!is_over(r.state)) {
       ++out.unfinished;
+    } else if (r.started.ns != 0 && r.ended.ns != 0 && r.ended < r.started) {
+      ++out.sooner;
     } else if (r.started.ns == 0 || r.ended <= r.started || r.submitted.ns <= 0) {
       ++out.trace.without_run;
     } else {

@@ -37,6 +37,23 @@ TEST(RecordTrace, WhatDidNotRunIsCountedAndLeftOut) {
   EXPECT_EQ(t.trace.without_run, 2U);
 }
 
+TEST(RecordTrace, TheSameRunInTwoExportsIsOneAndARequeuedRunIsAnother) {
+  std::vector<JobRecord> in = {record(1, 2, 3, 1000), record(1, 2, 3, 1000), record(1, 5, 9, 1000), record(1, 2, 3, 1000)};
+  for (JobRecord& r : in) r.id.text = "17";
+  in[3].cluster = "other";
+  const RecordedTrace t = trace_of(in);
+  EXPECT_EQ(t.trace.jobs.size(), 3U);
+  EXPECT_EQ(t.repeated, 1U);
+}
+
+TEST(RecordTrace, AnEndBeforeTheStartIsNamedAsSuch) {
+  const JobRecord r = record(100, 5000, 4000, 1000);
+  const RecordedTrace t = trace_of(std::span(&r, 1));
+  EXPECT_TRUE(t.trace.jobs.empty());
+  EXPECT_EQ(t.sooner, 1U);
+  EXPECT_EQ(t.trace.without_run, 0U);
+}
+
 TEST(RecordTrace, AJobThatMayStartOnlyLaterIsNotWaitingBefore) {
   JobRecord r = record(100, 5000, 6000, 1000);
   r.eligible = Time{} + seconds(4900);

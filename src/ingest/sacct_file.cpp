@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "ingest/gres_text.h"
 #include "ingest/sacct_json.h"
+#include "ingest/sacct_words.h"
 
 namespace muster {
 namespace {
@@ -55,6 +56,7 @@ constexpr std::array<std::string_view, 12> kWritten = {"jobname",   "comment",  
 constexpr std::size_t kLineMax = 1U << 20;
 constexpr std::size_t kJsonMax = std::size_t{256} << 20;
 constexpr std::size_t kColumnsMax = 200;
+constexpr std::int64_t kLongest_s = 3'200'000'000;
 
 constexpr const char* kAsk =
     "write it with: sacct -a -X -D -P -o JobID,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,NNodes,"
@@ -64,115 +66,7 @@ std::string_view some(std::string_view s) {
   return s == "None assigned" || s == "Unknown" || s == "None" || s == "(null)" || s == "N/A" ? std::string_view() : s;
 }
 
-// "1-02:03:04", "02:03:04", "03:04.500": seconds; none: it is no length of time.
-std::optional<std::int64_t> span_s(std::string_view s) {
-  std::int64_t days = 0, total = 0;
-  if (const auto dash = s.find('-'); dash != std::string_view::npos) {
-    const auto d = parse_uint(s.substr(0, dash));
-    if (!d || *d > 100'000) return std::nullopt;
-    days = static_cast<std::int64_t>(*d);
-    s.remove_prefix(dash + 1);
-  }
-  s = s.substr(0, s.find('.'));
-  if (s.empty()) return std::nullopt;
-  for (const std::string_view part : split(s, ':')) {
-    const auto n = parse_uint(part);
-    if (!n || *n > 1'000'000'000) return std::nullopt;
-    total = total * 60 + static_cast<std::int64_t>(*n);
-    if (total > 10'000'000'000) return std::nullopt;
-  }
-  return total + days * 86'400;
-}
-
-std::optional<std::int64_t> whole(std::string_view s) {
-  std::int64_t v = 0;
-  if (s.empty() || s.size() > 18) return std::nullopt;
-  for (const char c : s) {
-    if (c < '0' || c > '9') return std::nullopt;
-    v = v * 10 + (c - '0');
-  }
-  return v;
-}
-
 }  // namespace
-
-bool parse_record_id(std::string_view s, RecordId& out) {
-  out.array_index = -1;
-  out.het_component = -1;
-  out.array_members = 1;
-  out.restarts = 0;
-  out.text.assign(s);
-  std::size_t i = 0;
-  std::uint64_t n = 0;
-  for (; i < s.size() && s[i] >= '0' && s[i] <= '9' && i < 18; ++i) n = n * 10 + static_cast<std::uint64_t>(s[i] - '0');
-  out.number = n;
-  if (i == 0 || n == 0) return false;
-  if (i == s.size()) return true;
-  const std::string_view rest = s.substr(i + 1);
-  if (s[i] == '+') {
-    const auto c = whole(rest);
-    if (!c || *c > 1'000'000) return false;
-    out.het_component = static_cast<std::int32_t>(*c);
-    return true;
-  }
-  if (s[i] != '_') return false;
-  if (const auto member = whole(rest)) {
-    out.array_index = *member;
-    return true;
-  }
-  if (rest.size() < 3 || rest.front() != '[') return false;
-  // "[1-9,12%4]": as many as may run at once, where that is fewer. A list that is cut short ("...") counts as far as it goes.
-  const std::string_view list = rest.substr(1, rest.find_first_of("%]", 1) - 1);
-  std::uint64_t members = 0;
-  for (const std::string_view part : split(list, ',')) {
-    const auto dash = part.find('-');
-    const auto colon = part.find(':');
-    const auto a = whole(part.substr(0, dash));
-    if (!a) continue;
-    const auto b = dash == std::string_view::npos ? a : whole(part.substr(dash + 1, colon - dash - 1));
-    const auto step = colon == std::string_view::npos ? std::optional<std::int64_t>(1) : whole(part.substr(colon + 1));
-    if (b && step && *step > 0 && *b >= *a) members += static_cast<std::uint64_t>((*b - *a) / *step + 1);
-  }
-  if (const auto most = rest.find('%'); most != std::string_view::npos) {
-    const auto limit = whole(rest.substr(most + 1, rest.find(']', most) - most - 1));
-    if (limit && *limit > 0) members = std::min<std::uint64_t>(members, static_cast<std::uint64_t>(*limit));
-  }
-  out.array_members = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(members, 1, 10'000'000));
-  return true;
-}
-
-RecordState parse_record_state(std::string_view s) {
-  s = s.substr(0, s.find(' '));
-  const bool cut = !s.empty() && s.back() == '+';
-  if (cut) s.remove_suffix(1);
-  struct Word {
-    std::string_view text;
-    RecordState state;
-  };
-  using R = RecordState;
-  constexpr Word kWords[] = {{"COMPLETED", R::completed},  {"FAILED", R::failed},         {"CANCELLED", R::cancelled},
-                             {"TIMEOUT", R::timeout},      {"RUNNING", R::running},       {"PENDING", R::pending},
-                             {"NODE_FAIL", R::node_fail},  {"PREEMPTED", R::preempted},   {"OUT_OF_MEMORY", R::out_of_memory},
-                             {"REQUEUED", R::requeued},    {"BOOT_FAIL", R::boot_fail},   {"DEADLINE", R::deadline},
-                             {"SUSPENDED", R::suspended},  {"REVOKED", R::revoked},       {"RESIZING", R::running},
-                             {"COMPLETING", R::running},   {"CONFIGURING", R::running},   {"SIGNALING", R::running},
-                             {"STOPPED", R::suspended},    {"REQUEUE_HOLD", R::pending},  {"REQUEUE_FED", R::pending},
-                             {"SPECIAL_EXIT", R::pending}, {"RESV_DEL_HOLD", R::pending}, {"LAUNCH_FAILED", R::failed},
-                             {"RECONFIG_FAIL", R::failed}, {"POWER_UP_NODE", R::running}, {"STAGE_OUT", R::running},
-                             {"UPDATE_DB", R::running},    {"EXPEDITING", R::pending}};
-  for (const Word& w : kWords) {
-    if (w.text == s || (cut && s.size() >= 3 && w.text.substr(0, s.size()) == s)) return w.state;
-  }
-  return RecordState::unknown;
-}
-
-std::optional<std::int64_t> parse_record_energy(std::string_view s) {
-  const auto v = whole(s);
-  // 0 stands where nothing was measured, and 2^64-2 and 2^63 as Slurm's words for "no value"; more than 1e15 J (a gigawatt
-  // for eleven days) is none either.
-  if (!v || *v == 0 || *v > 1'000'000'000'000'000) return std::nullopt;
-  return v;
-}
 
 struct SacctReader::Guts {
   std::string file;
@@ -311,15 +205,15 @@ void SacctReader::Guts::times() {
   job.submitted = time_of(c_submit).at;
   job.eligible = time_of(c_eligible).at;
   RecordTime start = time_of(c_start), end = time_of(c_end);
-  auto ran = whole(cell[c_elapsed_raw]);
-  if (!ran) ran = span_s(cell[c_elapsed]);
-  job.suspended = seconds(span_s(cell[c_suspended]).value_or(0));
+  auto ran = parse_digits(cell[c_elapsed_raw]);
+  if (!ran) ran = parse_span_s(cell[c_elapsed]);
+  job.suspended = seconds(std::min<std::int64_t>(parse_span_s(cell[c_suspended]).value_or(0), kLongest_s));
   if (start.at.ns != 0 && end.at.ns != 0 && (start.is == TimeIs::ambiguous || end.is == TimeIs::ambiguous)) {
     // How long it ran says which of both it was.
     const Time starts[] = {start.at, start.at + start.second}, ends[] = {end.at, end.at + end.second};
     bool found = false;
     for (int i = 0; i < 4 && ran && !found; ++i) {
-      if (ends[i & 1] - starts[i >> 1] != seconds(*ran) + job.suspended) continue;
+      if (*ran > kLongest_s || ends[i & 1] - starts[i >> 1] != seconds(*ran) + job.suspended) continue;
       start.at = starts[i >> 1];
       end.at = ends[i & 1];
       found = true;
@@ -328,8 +222,7 @@ void SacctReader::Guts::times() {
   }
   job.started = start.at;
   job.ended = end.at;
-  if (job.ended.ns == 0 && job.started.ns != 0 && ran && is_over(job.state))
-    job.ended = job.started + seconds(*ran) + job.suspended;
+  if (const auto odd = complete_times(job, ran)) fault(*odd);
 }
 
 void SacctReader::Guts::gpus() {
@@ -342,6 +235,7 @@ void SacctReader::Guts::gpus() {
       fault(SacctFault::shards);
       return;
     }
+    if (g.milli == 0 && g.wrong) return;  // not said, which is not the same as none
     job.gpus_milli = g.milli * (per_node ? std::max<std::int64_t>(1, job.nodes) : 1);
     job.gpu_type = g.type;
   };
@@ -411,8 +305,8 @@ Result<void> SacctReader::Guts::row(std::string_view text) {
   job.qos.assign(some(cell[c_qos]));
   job.node_list.assign(some(cell[c_node_list]));
   job.nodes = static_cast<std::uint32_t>(
-      std::min<std::int64_t>(whole(has[c_alloc_nodes] ? cell[c_alloc_nodes] : cell[c_nodes]).value_or(0), 10'000'000));
-  job.id.restarts = static_cast<std::uint32_t>(std::min<std::int64_t>(whole(cell[c_restarts]).value_or(0), 1'000'000));
+      std::min<std::int64_t>(parse_digits(has[c_alloc_nodes] ? cell[c_alloc_nodes] : cell[c_nodes]).value_or(0), 10'000'000));
+  job.id.restarts = static_cast<std::uint32_t>(std::min<std::int64_t>(parse_digits(cell[c_restarts]).value_or(0), 1'000'000));
   job.state = parse_record_state(cell[c_state]);
   if (job.state == RecordState::unknown && has[c_state]) fault(SacctFault::unknown_state);
   times();
@@ -476,6 +370,7 @@ Result<SacctCounts> SacctReader::finish() {
     ++g.line;
     const std::string last = std::move(g.tail);
     if (auto r = g.row(last); !r) return tl::unexpected(r.error());
+    if (g.counts.rows > 0) g.fault(SacctFault::cut_end);
   }
   g.finish_job();
   if (!g.started) return fail(Code::bad_input, fmt::format("{}: the file is empty", g.file), kAsk);

@@ -27,12 +27,16 @@ enum class SacctFault : std::uint8_t {
   skipped_time,    // of the hour that does not exist when they are set forward
   time_without_zone,
   wrong_gpus,
-  shards,        // parts of GPUs: how large they are only the nodes' settings say
-  wrong_energy,  // 0 while it ran, and Slurm's own marks for "nothing": no measurement
+  shards,          // parts of GPUs: how large they are only the nodes' settings say
+  wrong_energy,    // 0 while it ran, and Slurm's own marks for "nothing": no measurement
+  start_from_end,  // it ran, and says no start: that is taken from its end and how long it ran
+  other_length,    // from its start to its end is another time than it says it ran: it was suspended, or a clock was set
+  cut_end,         // the last line does not end: perhaps more was to come
 };
-constexpr std::array<std::string_view, 12> names(SacctFault) {
-  return {"cut_row",        "long_row",     "name_with_mark",    "no_job_number", "unknown_state", "wrong_time",
-          "ambiguous_time", "skipped_time", "time_without_zone", "wrong_gpus",    "shards",        "wrong_energy"};
+constexpr std::array<std::string_view, 15> names(SacctFault) {
+  return {"cut_row",    "long_row",       "name_with_mark", "no_job_number",     "unknown_state",
+          "wrong_time", "ambiguous_time", "skipped_time",   "time_without_zone", "wrong_gpus",
+          "shards",     "wrong_energy",   "start_from_end", "other_length",      "cut_end"};
 }
 constexpr std::size_t kSacctFaults = names(SacctFault{}).size();
 

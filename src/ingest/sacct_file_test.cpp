@@ -240,5 +240,61 @@ TEST(RecordTime, days_begin_when_clocks_of_the_zone_say) {
   EXPECT_EQ(day_starts(kNoon, kNoon + hours(1), {}).size(), 2U);
 }
 
+TEST(SacctFile, a_count_of_gpus_that_cannot_be_read_is_not_none) {
+  const std::string head = "JobID|State|Start|End|NodeList|AllocTRES\n";
+  const SacctFile f = read(head + "1|COMPLETED|1782907200|1782910800|n1|gres/gpu=4K\n" +
+                           "2|COMPLETED|1782907200|1782910800|n1|gres/gpu:h200=-8,gres/gpu=-8\n" +
+                           "3|COMPLETED|1782907200|1782910800|n1|cpu=4\n");
+  EXPECT_FALSE(f.jobs[0].gpus_milli.has_value());
+  EXPECT_FALSE(f.jobs[1].gpus_milli.has_value());
+  EXPECT_EQ(f.jobs[2].gpus_milli, 0);
+  EXPECT_EQ(f.counts.of(SacctFault::wrong_gpus), 2U);
+  for (const std::string count : {"-2", "8.5", "\"8\"", R"({"set":true,"infinite":false,"number":-8})"}) {
+    const SacctFile json =
+        read(R"({"jobs":[{"job_id":1,"nodes":"n1","state":{"current":["COMPLETED"]},"time":{"start":1782907200,)"
+             R"("end":1782910800},"tres":{"allocated":[{"type":"gres","name":"gpu","count":)" +
+             count + "}]}}]}");
+    ASSERT_EQ(json.jobs.size(), 1U) << count;
+    EXPECT_FALSE(json.jobs[0].gpus_milli.has_value()) << count;
+    EXPECT_EQ(json.counts.of(SacctFault::wrong_gpus), 1U) << count;
+  }
+}
+
+TEST(SacctFile, a_start_that_is_missing_follows_from_the_end_and_the_length) {
+  const std::string head = "JobID|State|Start|End|ElapsedRaw|NodeList|AllocTRES|Suspended\n";
+  const SacctFile f = read(head + "1|TIMEOUT|Unknown|1782910800|3000|n1|gres/gpu=8|00:10:00\n" +
+                           "2|CANCELLED|Unknown|1782910800|0|None assigned||00:00:00\n");
+  EXPECT_EQ(f.jobs[0].started, kNoon);
+  EXPECT_EQ(f.jobs[0].ended, kNoon + hours(1));
+  EXPECT_EQ(f.jobs[1].started.ns, 0) << "it never began";
+  EXPECT_EQ(f.counts.of(SacctFault::start_from_end), 1U);
+  EXPECT_EQ(f.counts.of(SacctFault::other_length), 0U);
+  const SacctFile json = read(R"({"jobs":[{"job_id":1,"nodes":"n1","state":{"current":["TIMEOUT"]},"time":{"start":0,)"
+                              R"("end":1782910800,"elapsed":3600,"eligible":-5}}]})");
+  EXPECT_EQ(json.jobs[0].started, kNoon);
+  EXPECT_EQ(json.counts.of(SacctFault::start_from_end), 1U);
+  EXPECT_EQ(json.counts.of(SacctFault::wrong_time), 1U);
+}
+
+TEST(SacctFile, a_length_that_start_and_end_do_not_have_is_told) {
+  const std::string head = "JobID|State|Start|End|ElapsedRaw|NodeList|AllocTRES\n";
+  const auto odd = [&](const std::string& length) {
+    const SacctFile f = read(head + "1|COMPLETED|1782907200|1782910800|" + length + "|n1|gres/gpu=8\n");
+    EXPECT_EQ(f.jobs[0].ended - f.jobs[0].started, hours(1));
+    return f.counts.of(SacctFault::other_length);
+  };
+  EXPECT_EQ(odd("3600"), 0U);
+  EXPECT_EQ(odd(""), 0U);
+  EXPECT_EQ(odd("1800"), 1U);
+  EXPECT_EQ(odd("999999999999999999"), 1U);
+}
+
+TEST(SacctFile, a_last_line_without_an_end_is_told) {
+  const std::string text = "JobID|State|Start|End|NodeList|AllocTRES\n1|COMPLETED|1782907200|1782910800|n1|gres/gpu=16";
+  EXPECT_EQ(read(text).counts.of(SacctFault::cut_end), 1U);
+  EXPECT_EQ(read(text + "\n").counts.of(SacctFault::cut_end), 0U);
+  EXPECT_EQ(read(text.substr(0, text.size() - 1)).jobs[0].gpus_milli, 1000) << "which is why";
+}
+
 }  // namespace
 }  // namespace muster

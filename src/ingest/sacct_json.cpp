@@ -6,6 +6,7 @@
 
 #include "ingest/gres_text.h"
 #include "ingest/json.h"
+#include "ingest/sacct_words.h"
 
 namespace muster {
 namespace {
@@ -45,16 +46,19 @@ std::string tres_of(const Value& job, std::string_view which) {
   std::string out;
   if (all == nullptr || all->array() == nullptr) return out;
   for (const Value& t : *all->array()) {
-    const auto count = number_of(t.find("count"));
+    auto count = number_of(t.find("count"));
+    if (count && *count < 0) count.reset();
     const std::string type = text_in(t, "type"), name = text_in(t, "name");
-    if (count && *count >= 0)
-      out += fmt::format("{}{}{}{}={}", out.empty() ? "" : ",", type, name.empty() ? "" : "/", name, *count);
+    // A count that is none is passed on as such: it must not look as if there were none.
+    out += fmt::format("{}{}{}{}={}", out.empty() ? "" : ",", type, name.empty() ? "" : "/", name,
+                       count ? std::to_string(*count) : "?");
   }
   return out;
 }
 
-Time time_in(const Value* times, std::string_view key) {
+Time time_in(const Value* times, std::string_view key, const std::function<void(SacctFault)>& fault) {
   const auto s = times == nullptr ? std::nullopt : number_of(times->find(key));
+  if (s && (*s < 0 || *s > kLatest_s)) fault(SacctFault::wrong_time);
   return s && *s > 0 && *s <= kLatest_s ? Time{*s * 1'000'000'000} : Time{};
 }
 
@@ -108,6 +112,7 @@ void read_gpus(const Value& job, JobRecord& r, const std::function<void(SacctFau
   const GresGpus g = parse_gres(given.empty() ? tres_of(job, "requested") : given);
   if (g.wrong) fault(SacctFault::wrong_gpus);
   if (g.milli == 0 && g.shards > 0) return fault(SacctFault::shards);
+  if (g.milli == 0 && g.wrong) return;
   if (began && g.milli == 0 && parse_gres(tres_of(job, "requested")).milli > 0) return;
   r.gpus_milli = g.milli;
   r.gpu_type = g.type;
@@ -151,12 +156,15 @@ Result<void> read_sacct_json(std::string_view text, std::string_view file, const
     r.state = parse_record_state(state_of(job));
     if (r.state == RecordState::unknown) fault(SacctFault::unknown_state);
     const Value* times = job.find("time");
-    r.submitted = time_in(times, "submission");
-    r.eligible = time_in(times, "eligible");
-    r.started = time_in(times, "start");
-    r.ended = time_in(times, "end");
+    r.submitted = time_in(times, "submission", fault);
+    r.eligible = time_in(times, "eligible", fault);
+    r.started = time_in(times, "start", fault);
+    r.ended = time_in(times, "end", fault);
     r.suspended =
         seconds(std::clamp<std::int64_t>(times == nullptr ? 0 : number_of(times->find("suspended")).value_or(0), 0, kLatest_s));
+    const auto ran_s = times == nullptr ? std::nullopt : number_of(times->find("elapsed"));
+    const bool likely = ran_s && *ran_s >= 0 && *ran_s <= kLatest_s;
+    if (const auto odd = complete_times(r, likely ? ran_s : std::nullopt)) fault(*odd);
     read_gpus(job, r, fault);
     r.energy_j = energy_of(job);
     ++counts.jobs;

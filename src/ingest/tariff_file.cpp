@@ -14,6 +14,9 @@ namespace {
 
 constexpr double kPerKwhMax = 100;
 constexpr double kPerKwMax = 10'000;
+constexpr double kPeakKwMax = 10'000'000;
+constexpr double kRatchetMonthsMax = 60;
+constexpr std::string_view kDemandPrice = "price_per_kw_month";
 constexpr std::string_view kMonths[] = {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
 constexpr std::string_view kDays[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
 
@@ -73,6 +76,15 @@ Result<TariffRule> read_rule(const Value& v, std::string_view file, const std::s
   read_set(f, v, "months", kMonths, 1, 12, false, "jun-sep", r.months);
   read_set(f, v, "days", kDays, 1, 7, false, "mon-fri", r.days);
   read_set(f, v, "hours", {}, 0, 24, true, "8-22, which ends at 22:00", r.hours);
+  if (price == kDemandPrice) {
+    double months = r.ratchet_months;
+    f.number("ratchet", r.ratchet, 0, 1);
+    f.number("ratchet_months", months, 1, kRatchetMonthsMax);
+    f.number("earlier_peak_kw", r.earlier_peak_kw, 0, kPeakKwMax);
+    r.ratchet_months = static_cast<std::int32_t>(months);
+    if (r.ratchet == 0 && (v.find("ratchet_months") != nullptr || v.find("earlier_peak_kw") != nullptr))
+      f.error(v, "ratchet_months and earlier_peak_kw are of a ratchet, and there is none");
+  }
   if (auto ok = f.finish(); !ok) return tl::unexpected(ok.error());
   return r;
 }
@@ -123,7 +135,7 @@ Result<Tariff> parse_tariff(std::string_view text, std::string_view file) {
     read_rules(f, *rules, file, "energy", "price_per_kwh", kPerKwhMax, t.energy);
   }
   if (const Value::Array* rules = f.list("demand", kTariffRulesMax); rules != nullptr)
-    read_rules(f, *rules, file, "demand", "price_per_kw_month", kPerKwMax, t.demand);
+    read_rules(f, *rules, file, "demand", kDemandPrice, kPerKwMax, t.demand);
   if (t.currency.empty()) f.error(1, "currency must not be empty");
   if (auto ok = f.finish(); !ok) return tl::unexpected(ok.error());
   const auto gap = t.hourly ? std::nullopt : without_price(t);

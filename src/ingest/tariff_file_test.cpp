@@ -57,5 +57,19 @@ TEST(TariffFile, WhatIsWrongIsNamed) {
   EXPECT_TRUE(hourly->hourly);
 }
 
+TEST(TariffFile, ARatchetIsOfDemandAlone) {
+  const std::string energy = "energy:\n  - {price_per_kwh: 0.1}\n";
+  const auto t = parse_tariff(
+      energy + "demand:\n  - {price_per_kw_month: 9, ratchet: 0.8, ratchet_months: 12, earlier_peak_kw: 900}\n", "t");
+  ASSERT_TRUE(t.has_value()) << t.error().what;
+  EXPECT_DOUBLE_EQ(t->demand[0].ratchet, 0.8);
+  EXPECT_EQ(t->demand[0].ratchet_months, 12);
+  EXPECT_DOUBLE_EQ(t->demand[0].earlier_peak_kw, 900);
+  EXPECT_NE(refusal(energy + "demand:\n  - {price_per_kw_month: 9, ratchet: 80}\n").find("ratchet"), std::string::npos);
+  EXPECT_NE(refusal(energy + "demand:\n  - {price_per_kw_month: 9, earlier_peak_kw: 9}\n").find("of a ratchet"),
+            std::string::npos);
+  EXPECT_NE(refusal("energy:\n  - {price_per_kwh: 0.1, ratchet: 0.5}\n").find("ratchet"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster

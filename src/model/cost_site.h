@@ -1,5 +1,5 @@
 // What a site of GPUs is made of and what each part of it costs: what a cost file says, and nothing computed. Money is in US
-// dollars.
+// dollars, also where the file's was not.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "model/exchange_rate.h"
 
 namespace muster {
 
@@ -44,6 +46,7 @@ struct CapitalItem {
 struct CostSite {
   std::string name, gpu;
   std::string as_of;  // "2026-11-01": the day of its prices
+  ExchangeRate file;  // what its file is in, and changes of it are
   Estimate gpus, node_gpus = 8, gpu_price;
   Estimate interest, years = 5, residual, spares;
 

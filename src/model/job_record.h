@@ -78,6 +78,7 @@ struct JobRecord {
   Time started;
   Time ended;
   Duration suspended;                    // for so long it held its GPUs and did not run
+  Duration ran;                          // as the record says; 0: not said
   std::optional<std::int64_t> energy_j;  // measured; none: nothing was
   std::string file;                      // where this was read
   std::uint64_t line = 0;                // 1-based

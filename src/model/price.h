@@ -22,6 +22,7 @@ struct PriceSeries {
 struct PowerSeries {
   PriceSeries price;   // zeros where only carbon is known
   PriceSeries carbon;  // no hours: not known
+  bool has_price = false;
 };
 
 }  // namespace muster

@@ -37,10 +37,20 @@ enum class PriceTrap : std::uint8_t {
   no_price,          // or none at all
   wrong_memory,      // the GPU has another size
   later,             // than the day that was asked for
+  other_gpu,         // than such a machine has
+  not_gpu,           // a price of something else
+  no_count,          // the price is a machine's, and nobody says of how many GPUs
+  part_of_gpu,       // a share of one is sold, and its price scaled up
+  far_off,           // many times what others ask, or what anybody ever did
+  spot_above,        // the spot price is above the price on demand
+  twice,             // the same machine in the same place on the same day
+  cut_off,           // the last line has no end
+  converted,         // from another currency
 };
-constexpr std::array<std::string_view, 9> names(PriceTrap) {
-  return {"impossible_count", "stale",        "bid_floor", "spot_is_ondemand", "without_host", "no_ondemand",
-          "no_price",         "wrong_memory", "later"};
+constexpr std::array<std::string_view, 18> names(PriceTrap) {
+  return {"impossible_count", "stale", "bid_floor", "spot_is_ondemand", "without_host", "no_ondemand", "no_price",
+          "wrong_memory",     "later", "other_gpu", "not_gpu",          "no_count",     "part_of_gpu", "far_off",
+          "spot_above",       "twice", "cut_off",   "converted"};
 }
 
 struct PriceFlag {
@@ -57,7 +67,10 @@ struct RentalPrices {
   std::vector<PriceFlag> flags;
   std::size_t read = 0;       // rows of the file
   std::size_t left_out = 0;   // of them
+  std::size_t kept = 0;       // of them; more than `rows` where one row stands for several places
   std::size_t purchases = 0;  // of them, prices to buy at, which are no rent
+  std::size_t gpuless = 0;    // of them, machines without a GPU
+  std::size_t marked = 0;     // rows that came with flags of an earlier import
   std::int64_t newest = 0;    // day
 };
 

@@ -17,6 +17,10 @@ struct TariffRule {
   std::uint32_t months = 0xfff;    // bit 0: January
   std::uint32_t days = 0x7f;       // bit 0: Monday
   std::uint32_t hours = 0xffffff;  // bit 0: from midnight to one
+  // Of demand: no month is charged for less than `ratchet` times the highest of the `ratchet_months` before it.
+  double ratchet = 0;
+  std::int32_t ratchet_months = 11;
+  double earlier_peak_kw = 0;  // the highest of the months before all that is told of; 0: not said
 };
 
 struct Tariff {
@@ -42,14 +46,19 @@ struct LocalHour {
   std::int32_t month_key() const { return year * 12 + static_cast<std::int32_t>(month); }
 };
 
-inline LocalHour local_hour(const Tariff& t, Time utc) {
+// Seconds east of UTC of the zone's clocks at a moment.
+inline std::int32_t offset_at(const Tariff& t, Time utc) {
   std::int32_t offset = t.offsets.empty() ? 0 : t.offsets.front().second;
   for (const auto& [from, seconds_east] : t.offsets) {
     if (from > utc) break;
     offset = seconds_east;
   }
+  return offset;
+}
+
+inline LocalHour local_hour(const Tariff& t, Time utc) {
   using namespace std::chrono;
-  const sys_seconds at{std::chrono::seconds{utc.ns / 1'000'000'000 + offset}};
+  const sys_seconds at{std::chrono::seconds{utc.ns / 1'000'000'000 + offset_at(t, utc)}};
   const sys_days day = floor<std::chrono::days>(at);
   const year_month_day date{day};
   return {static_cast<int>(date.year()), static_cast<unsigned>(date.month()) - 1, weekday{day}.iso_encoding() - 1,

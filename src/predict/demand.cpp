@@ -11,6 +11,17 @@ std::size_t day_of(const DemandDays& d, Time t) { return static_cast<std::size_t
 
 }  // namespace
 
+JobStretch last_stretch(std::span<const TraceJob> jobs) {
+  JobStretch out{0, jobs.size()};
+  std::size_t end = jobs.size();
+  for (std::size_t i = jobs.size(); i-- > 0;) {
+    if (i > 0 && jobs[i].submitted - jobs[i - 1].submitted <= kSilentMax) continue;
+    if (10 * (end - i) >= jobs.size()) return {i, end};
+    end = i;
+  }
+  return out;
+}
+
 Time day_start(const DemandDays& demand, std::size_t day) { return demand.first + days(static_cast<std::int64_t>(day)); }
 
 DemandDays demand_days(std::span<const TraceJob> jobs) {

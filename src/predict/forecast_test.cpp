@@ -183,5 +183,24 @@ TEST(Demand, AJobIsSpreadOverItsDaysAndTheLastDayIsLeftOut) {
   EXPECT_TRUE(demand_days({}).gpu_hours.empty());
 }
 
+TEST(Demand, ADateOfAnotherLifeIsBeyondTheLastStretch) {
+  const auto job = [](double day) { return TraceJob{Time{} + from_seconds(86400 * (20'000 + day)), hours(1), 1, ""}; };
+  std::vector<TraceJob> jobs;
+  for (int d = 0; d < 60; ++d) jobs.push_back(job(d));
+  const auto of = [&] {
+    const JobStretch s = last_stretch(jobs);
+    return std::pair(s.first, s.last);
+  };
+  EXPECT_EQ(of(), (std::pair<std::size_t, std::size_t>(0, 60)));
+  jobs.insert(jobs.begin(), job(-19'999));  // 1970
+  jobs.push_back(job(25'000));              // a wrong year
+  EXPECT_EQ(of(), (std::pair<std::size_t, std::size_t>(1, 61)));
+  for (int d = 0; d < 10; ++d) jobs.push_back(job(25'001 + d));  // and work enough to be another time: the later is meant
+  EXPECT_EQ(of(), (std::pair<std::size_t, std::size_t>(61, 72)));
+  jobs = {job(0), job(27), job(54)};  // four weeks are no gap yet
+  EXPECT_EQ(of(), (std::pair<std::size_t, std::size_t>(0, 3)));
+  EXPECT_EQ(last_stretch({}).last, 0U);
+}
+
 }  // namespace
 }  // namespace muster::predict

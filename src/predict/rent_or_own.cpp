@@ -53,12 +53,12 @@ class Owning {
   double later_ = 1;
 };
 
-// The first month, with a part of it, from which what was spent on renting is not below what was spent on owning.
+// The first month, with a part of it, from which what was spent on renting is not below what was spent on owning. In the
+// beginning nobody has spent anything, where what is bought can be sold for its price: that is no month.
 double crossing(const std::vector<double>& own, const std::vector<double>& rent) {
-  for (std::size_t m = 0; m < own.size(); ++m) {
+  for (std::size_t m = 1; m < own.size(); ++m) {
     if (rent[m] < own[m]) continue;
-    if (m == 0) return 0;
-    const double before = own[m - 1] - rent[m - 1], after = rent[m] - own[m];
+    const double before = std::max(0.0, own[m - 1] - rent[m - 1]), after = rent[m] - own[m];
     return static_cast<double>(m - 1) + (before + after > 0 ? before / (before + after) : 1);
   }
   return kNever;
@@ -152,7 +152,7 @@ std::optional<MonthlyPrices> monthly_prices(std::span<const RentalRow> rows, con
     const auto usd = price(r);
     if (!usd) continue;
     if (!out) {
-      out = MonthlyPrices{r.cloud, r.instance, r.day, r.day, 0, {}};
+      out = MonthlyPrices{r.cloud, r.instance, r.flags, r.day, r.day, 0, {}};
       last = *usd;
     }
     const auto month = static_cast<std::size_t>(static_cast<double>(r.day - out->first_day) / kDaysAMonth);
@@ -161,6 +161,7 @@ std::optional<MonthlyPrices> monthly_prices(std::span<const RentalRow> rows, con
     out->usd_per_gpu_hour.push_back(*usd);
     last = *usd;
     out->last_day = r.day;
+    out->flags = r.flags;
     ++out->days;
   }
   return out;
@@ -192,6 +193,13 @@ PriceMoves without_drift(PriceMoves moves) {
   return moves;
 }
 
+CostSite at_discount(CostSite site, double share) {
+  const auto off = [&](Estimate& e) { e = Estimate(e.low * (1 - share), e.likely * (1 - share), e.high * (1 - share)); };
+  off(site.gpu_price);
+  for (CapitalItem& item : site.capital) off(item.usd);
+  return site;
+}
+
 Result<RentOrOwn> rent_or_own(const RentOrOwnAsk& ask) {
   if (!(ask.usd_per_gpu_hour > 0))
     return fail(Code::bad_input, fmt::format("a rented GPU-hour cannot cost {:g} USD", ask.usd_per_gpu_hour), "a price above 0");
@@ -205,6 +213,7 @@ Result<RentOrOwn> rent_or_own(const RentOrOwnAsk& ask) {
   out.at_constant = at_constant(ask.site, ask.resale, ask.usd_per_gpu_hour, out.gpu_hours_a_month);
   out.own_usd = owning.spent(months);
 
+  out.rent_steady_usd = rented(std::vector<double>(months, ask.usd_per_gpu_hour), out.gpu_hours_a_month, owning.later());
   const std::vector<double> one(months, 1);  // a dollar a month
   const double dollars = rented(one, 1, owning.later()).back();
   out.even_usd_per_gpu_hour = out.own_usd.back() / (dollars * out.gpu_hours_a_month);

@@ -23,12 +23,12 @@ enum class Resale : std::uint8_t {
 };
 constexpr std::array<std::string_view, 3> names(Resale) { return {"none", "at_end", "straight"}; }
 
-// Shares of the rented hours, by term; they sum to one.
+// Shares of the rented hours, by term; they sum to one, or less by what is taken off list prices.
 using TermMix = std::array<double, kRentTerms>;
 
 // Prices of one month after the other, each the last that was asked within it or before.
 struct MonthlyPrices {
-  std::string_view cloud, instance;
+  std::string_view cloud, instance, flags;  // flags: what is doubtful about the newest
   std::int64_t first_day = 0, last_day = 0;
   std::size_t days = 0;  // on which a price was seen
   std::vector<double> usd_per_gpu_hour;
@@ -61,15 +61,19 @@ struct RentOrOwn {
   double months = 0;             // looked ahead
   double gpu_hours_a_month = 0;  // that would be rented
   double capital_usd = 0, monthly_usd = 0;
-  double at_constant = 0;            // months; infinite: never, however long
-  double even_usd_per_gpu_hour = 0;  // the price at which owning costs the same in the end
-  double even_utilisation = 0;       // of the hours owned; above 1: at no utilisation
-  std::uint32_t draws = 0;           // 0: nothing was drawn
-  Band at;                           // months; infinite: never within those looked ahead
-  double never = 0;                  // share of draws
-  std::vector<double> own_usd;       // spent until each month, 0 first; what it could be sold for taken off
-  std::vector<Band> rent_usd;        // likewise
+  double at_constant = 0;               // months; infinite: never, however long
+  double even_usd_per_gpu_hour = 0;     // the price at which owning costs the same in the end
+  double even_utilisation = 0;          // of the hours owned; above 1: at no utilisation
+  std::uint32_t draws = 0;              // 0: nothing was drawn
+  Band at;                              // months; infinite: never within those looked ahead
+  double never = 0;                     // share of draws
+  std::vector<double> own_usd;          // spent until each month, 0 first; what it could be sold for taken off
+  std::vector<double> rent_steady_usd;  // likewise, if the price stays
+  std::vector<Band> rent_usd;           // of the draws
 };
+
+// What is bought for less than its list price: GPUs and the rest that is paid at once. Parts, people and power are as they were.
+CostSite at_discount(CostSite site, double share);
 
 // Money later is worth less by the site's interest; without any it is a plain sum. Error: numbers that cannot be.
 Result<RentOrOwn> rent_or_own(const RentOrOwnAsk& ask);

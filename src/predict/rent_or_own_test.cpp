@@ -68,6 +68,37 @@ TEST(RentOrOwn, InterestPutsItOffAndResaleBringsItForward) {
   EXPECT_LT(rent_or_own(a)->at_constant, late);
 }
 
+// What can be sold for its price in the beginning costs nothing yet, which is no month of having cost less.
+TEST(RentOrOwn, ResaleAtItsFullPriceIsNoBreakEvenInTheBeginning) {
+  RentOrOwnAsk a = asks(node(280e3), 1);
+  a.resale = Resale::straight;
+  const auto cheap = rent_or_own(a);
+  EXPECT_GT(cheap->even_usd_per_gpu_hour, 1.2);
+  EXPECT_GT(cheap->at_constant, 60) << "it loses its worth faster than such rent costs";
+  a.moves = {{0, 0, 0}};
+  EXPECT_EQ(rent_or_own(a)->never, 1);
+  a.usd_per_gpu_hour = 9;
+  EXPECT_LT(rent_or_own(a)->at_constant, 1) << "and from the first month on it costs less than dear rent";
+}
+
+TEST(RentOrOwn, ADiscountIsOffWhatIsPaidAtOnce) {
+  CostSite site = node(280e3);
+  site.part_usd = 1000;
+  const CostSite off = at_discount(site, 0.25);
+  EXPECT_DOUBLE_EQ(yearly_cost(off).capital_usd, 0.75 * yearly_cost(site).capital_usd);
+  EXPECT_DOUBLE_EQ(yearly_cost(off).operating_usd_a_year, yearly_cost(site).operating_usd_a_year);
+  EXPECT_EQ(at_discount(site, 0).gpu_price, site.gpu_price);
+}
+
+TEST(RentOrOwn, TheRentOfASteadyPriceIsInTheMoneyOfToday) {
+  RentOrOwnAsk a = asks(node(280e3), 4);
+  a.site.interest = 0.08;
+  const auto r = rent_or_own(a);
+  double sum = 0;
+  for (int m = 1; m <= 60; ++m) sum += 4 * 3500 * std::pow(1.08, -m / 12.0);
+  EXPECT_NEAR(r->rent_steady_usd.back(), sum, 1e-6 * sum);
+}
+
 TEST(RentOrOwn, NoMoreIsRentedThanIsOwned) {
   RentOrOwnAsk a = asks(node(280e3), 4);
   a.gpu_hours_a_month = 1e6;

@@ -83,14 +83,19 @@ std::string burst_text(const BurstView& v, bool colour) {
     out += fmt::format("The link carries {:.2f} GB/s, {:.0f} % of its rate: {}.\n", a.link_gb_s, 100 * a.link_share,
                        a.by_window ? "round trips hold the streams back (more --streams, a larger --window)"
                                    : "frames and headers take the rest");
-  if (!a.turns.empty()) out += "It turns:\n";
-  for (const BurstTurn& t : a.turns) out += turn(t);
-  return out;
+  if (v.own_free)
+    out += "note: an hour of one's own GPUs is taken to cost nothing; --own-price, or --site, says what its power costs\n";
+  std::string turns;
+  for (const BurstTurn& t : a.turns) {
+    if (t.what == "data_tb" || t.at >= 0.005) turns += turn(t);  // nobody rents for nothing
+  }
+  return turns.empty() ? out : out + "It turns:\n" + turns;
 }
 
 std::string burst_json(const BurstView& v) {
   JsonWriter w;
   w.object().field("apiVersion", "v1").field("kind", "Burst").field("currency", "USD").field("gpu_hours", v.ask.gpu_hours);
+  w.field("own_usd_per_gpu_hour", v.ask.own_usd_per_gpu_hour).field("own_hours_taken_as_free", v.own_free);
   w.field("data_tb", v.ask.data_tb).field("results_tb", v.ask.results_tb).key("best");
   v.answer.best() != nullptr ? w.value(name_of(v.answer.best()->way)) : w.null();
   w.field("link_gb_per_s", v.answer.link_gb_s)

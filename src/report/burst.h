@@ -11,6 +11,7 @@ namespace muster::report {
 struct BurstView {
   predict::BurstAsk ask;
   predict::Burst answer;
+  bool own_free = false;     // nobody said what an hour of one's own costs
   std::optional<Time> from;  // when it begins; none: hours are all that is told
 };
 

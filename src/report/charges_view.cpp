@@ -91,6 +91,12 @@ std::string sentence(NotCharged why, const WhySum& w) {
       out = fmt::format("{} {} before {} and {} not charged", counted(runs, "run"), one ? "ends" : "end",
                         one ? "it begins" : "they begin", are);
       break;
+    case NotCharged::no_start:
+      out = fmt::format("{} with {} GPU-hours {} not charged: no start that can be read", counted(runs, "run"), h, are);
+      break;
+    case NotCharged::no_end:
+      out = fmt::format("{} {} not charged: over, without an end that can be read", counted(runs, "run"), are);
+      break;
   }
   out += ": ";
   for (std::size_t i = 0; i < std::min(kNamed, w.some.size()); ++i) {

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "ingest/csv.h"
+#include "ingest/hardware_file.h"
 #include "ingest/price_catalogue.h"
 #include "predict/ownership.h"
 
@@ -125,6 +126,36 @@ TEST_F(MoneyOracles, O17ByTwoNodesWithAndWithoutPeople) {
   EXPECT_LT(machines, 1.5e6) << row_.at("O17");
   EXPECT_GT(machines + 0.5 * 180e3 * 5, 1.5e6);
   says("O17", "5 years with staff");
+}
+
+TEST_F(MoneyOracles, O9AndO11ByTheirSums) {
+  const double serial = 400 * 0.3, rest = 64;
+  EXPECT_NEAR(100 * serial / (serial + rest), 65, 0.5) << row_.at("O9");
+  says("O9", "0.3 s a node serial against " + with(rest, 0) + " s of the rest");
+  says("O11", "from " + with(100 - 86, 0) + " to " + with(100 - 94, 0) + " points");
+}
+
+TEST_F(MoneyOracles, O18AndO19ByTheMakersSheets) {
+  const GpuModel &a100 = *find_gpu_model("a100"), &h100 = *find_gpu_model("h100"), &h200 = *find_gpu_model("h200");
+  says("O18", "about " + with(h200.fp32_tflops, 0) + " TFLOP/s FP32, bandwidth " + with(h200.hbm_tb_s / h100.hbm_tb_s, 2) +
+                  "x, same matrix rate");
+  EXPECT_EQ(h100.bf16_tflops, h200.bf16_tflops);
+  EXPECT_LT(1 - h100.hbm_tb_s / h200.hbm_tb_s, 0.45) << "memory alone would not make training that much faster";
+  EXPECT_EQ(a100.nvlink_gb_s, 12 * 25.0) << "twelve links, one way";
+  says("O19", with(2 * a100.nvlink_gb_s, 0) + " GB/s is the total of one GPU over 12 links, both directions");
+}
+
+TEST_F(MoneyOracles, O20ToO22ByPowerLightAndBytes) {
+  const double kw = 10.2 / 8;
+  EXPECT_NEAR(3000 / kw, 2400, 50) << row_.at("O20");
+  EXPECT_NEAR(5000 / kw, 4000, 100);
+  EXPECT_NEAR(300e9 * 4 / 1e12, 1, 0.5) << "bytes of text, in TB";
+  EXPECT_GT(15e15 / (300e9 * 4), 1e4) << "what is said to be needed is four orders more";
+  constexpr double kKmPerMs = 200;  // light in glass
+  says("O21", "about " + with(1.2 / 2 * kKmPerMs, 0) + " km of fibre");
+  const double step_s = 2 * 8e9 * 2 / (1.25e9 * 8);  // gradients of 8B once up and down, over the eight cards of a node
+  EXPECT_GT(step_s, 3) << row_.at("O22");
+  says("O22", "1.25 GB/s");
 }
 
 }  // namespace

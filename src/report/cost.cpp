@@ -155,6 +155,7 @@ std::string notes(const CostView& v) {
         "note: repairs alone take {:.1f} % of all hours, more than the {:.1f} % that an availability of {:g} leaves\n",
         100 * lost, 100 * (1 - s.site.availability.likely), s.site.availability.likely);
   }
+  out += money_notes(s.site, s.cost);
   if (v.changed && v.changed->site.cooling != v.base.site.cooling) {
     if (v.base.site.pue && !v.changed->site.pue)
       out += fmt::format("note: PUE {:.2f} is what is usual with {} cooling; --set pue=... for one's own\n", v.changed->cost.pue,
@@ -207,7 +208,9 @@ void write_side(JsonWriter& w, const CostSide& s) {
   }
   w.end_array().key("rates").object();
   write_rates(w, s);
-  w.end_object();
+  w.end_object().key("not_counted").array();
+  for (const CostClass of : not_counted(s.site, c)) w.value(name_of(of));
+  w.end_array();
   w.key("power").object().field("cooling", name_of(s.site.cooling)).field("pue", c.pue).field("it_mean_kw", c.it_kw);
   w.field("it_nameplate_kw", c.nameplate_kw).field("peak_kw", c.peak_kw).field("energy_kwh", c.kwh).end_object();
   w.key("inputs").object();
@@ -238,6 +241,28 @@ std::string_view cost_word(CostClass c) {
   }
 }
 
+std::vector<CostClass> not_counted(const CostSite& site, const predict::YearlyCost& cost) {
+  std::vector<CostClass> out;
+  for (std::size_t k = 0; k < kCostClasses; ++k) {
+    const auto c = static_cast<CostClass>(k);
+    if (cost.of(c) == 0 && !(c == CostClass::energy && site.hall_includes_power)) out.push_back(c);
+  }
+  return out;
+}
+
+std::string money_notes(const CostSite& site, const predict::YearlyCost& cost) {
+  std::string out;
+  std::vector<std::string> none;
+  for (const CostClass c : not_counted(site, cost)) none.emplace_back(cost_word(c));
+  if (!none.empty()) out += fmt::format("note: nothing is counted for {}: the site has no cost of it\n", join(none, ", "));
+  if (site.utilisation == Estimate(1) && site.goodput == Estimate(1))
+    out += "note: use.utilisation and use.goodput are 1: every hour that is owned counts as useful\n";
+  if (!site.file.dollars())
+    out += fmt::format("note: the file is in {}, at {} USD of {}; so is what --set changes. Everything here is in USD\n",
+                       site.file.currency, render_number(site.file.usd), site.file.day);
+  return out;
+}
+
 std::string cost_text(const CostView& v, const CostStyle& style) {
   const CostSite& s = v.base.site;
   std::string out = fmt::format("{}: {} GPUs{}, prices of {}\n", printable(s.name), render_decimal(s.gpus.likely, 0),
@@ -254,6 +279,13 @@ std::string cost_json(const CostView& v) {
   JsonWriter w;
   w.object().field("apiVersion", "v1").field("kind", "Cost").field("currency", "USD").field("site", v.base.site.name);
   w.field("gpu", v.base.site.gpu).field("as_of", v.base.site.as_of).field("seed", v.seed);
+  if (const ExchangeRate& from = v.base.site.file; !from.dollars())
+    w.key("converted_from")
+        .object()
+        .field("currency", from.currency)
+        .field("usd", from.usd)
+        .field("as_of", from.day)
+        .end_object();
   write_side(w.key("base"), v.base);
   if (v.changed) {
     w.key("settings").object();

@@ -35,5 +35,9 @@ std::string cost_csv(const CostView& view);
 
 // What a class of costs is called: "hall", "energy".
 std::string_view cost_word(CostClass c);
+// What a site has no cost of at all, since nobody wrote it down or it was set to nothing.
+std::vector<CostClass> not_counted(const CostSite& site, const predict::YearlyCost& cost);
+// A line each for what a reader would take to be counted, and is not; and for money that was in another currency.
+std::string money_notes(const CostSite& site, const predict::YearlyCost& cost);
 
 }  // namespace muster::report

@@ -102,7 +102,7 @@ RentOrOwnView compared(double usd, bool drawn) {
   if (drawn) ask.moves = {{0, 0.1, -0.1, 0, 0.05, -0.05}};
   v.series = drawn ? 1 : 0;
   v.months = drawn ? 6 : 0;
-  v.cases.push_back({"aws", "p5en.48xlarge", "2026-08-22", usd, false, *predict::rent_or_own(ask)});
+  v.cases.push_back({"aws", "p5en.48xlarge", "2026-08-22", usd, false, *predict::rent_or_own(ask), ""});
   return v;
 }
 
@@ -115,6 +115,56 @@ TEST(RentOrOwnReport, OneCloudHasItsVerdictAndItsCourse) {
   EXPECT_TRUE(has(rent_or_own_text(compared(2.4, false), false, false), "when its 60 months are over"));
 }
 
+TEST(RentOrOwnReport, AMonthBeyondTheLifeIsInBrackets) {
+  const std::string text = rent_or_own_text(compared(2.4, false), false, false);
+  EXPECT_TRUE(has(text, " (")) << text;
+  EXPECT_TRUE(has(text, "(Months) in brackets lie beyond those looked ahead.")) << text;
+  EXPECT_FALSE(has(rent_or_own_text(compared(8.5, false), false, false), "in brackets"));
+}
+
+// With interest the rented line must cross the owned one in the month that is told.
+TEST(RentOrOwnReport, TheCourseCrossesInTheMonthThatIsTold) {
+  const RentOrOwnView v = compared(3.99, false);
+  const Panel p = rent_or_own_chart(v, v.cases.front()).panels.front();
+  ASSERT_EQ(p.lines.size(), 2U);
+  const auto month = static_cast<std::size_t>(v.cases.front().answer.at_constant);
+  EXPECT_LT(p.lines[1].values[month], p.lines[0].values[month]);
+  EXPECT_GE(p.lines[1].values[month + 1], p.lines[0].values[month + 1]);
+}
+
+TEST(RentOrOwnReport, WhatWasTakenOffOrIsNotComparableIsTold) {
+  RentOrOwnView v = compared(3.99, false);
+  v.discounts = "20 % of renting";
+  v.gpu = "l40s";
+  v.asked_gpu_hours = 1e6;
+  v.cases.front().flags = "far_off converted";
+  v.cases.front().stale = true;
+  const std::string text = rent_or_own_text(v, false, false);
+  for (const char* part :
+       {"Off list prices, in every figure here: 20 % of renting.", "an hour of h200 is compared with an hour of l40s",
+        "1,000,000 GPU-hours a month were asked for", "2026-08-22 (far_off, converted, stale)"})
+    EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+}
+
+TEST(Cost, WhatAFileIsSilentOfIsTold) {
+  EXPECT_FALSE(has(cost_text(view(), {}), "nothing is counted")) << "the worked example has all of it";
+  const auto s = parse_cost_site("name: a\nas_of: 2026-11-01\ngpus: 8\ngpu_price: 30000\n", "s.yaml");
+  ASSERT_TRUE(s);
+  const CostView v{side(*s), {}, {}, 1};
+  const std::string text = cost_text(v, {});
+  EXPECT_TRUE(has(text, "nothing is counted for network, storage, hall, energy, people, software, repairs:")) << text;
+  EXPECT_TRUE(has(text, "every hour that is owned counts as useful")) << text;
+  EXPECT_EQ(list_of(*parse_json(cost_json(v))->find("base"), "not_counted").size(), 7U);
+  const auto euros = parse_cost_site(
+      "name: a\nas_of: 2026-11-01\ncurrency: EUR\nexchange: {usd: 1.1, as_of: 2026-10-30}\ngpus: 8\ngpu_price: 30000\n",
+      "s.yaml");
+  ASSERT_TRUE(euros) << euros.error().what;
+  const CostView e{side(*euros), {}, {}, 1};
+  EXPECT_TRUE(has(cost_text(e, {}), "the file is in EUR, at 1.1 USD of 2026-10-30"));
+  EXPECT_NEAR(e.base.cost.usd_a_year, 1.1 * v.base.cost.usd_a_year, 1e-6);
+  EXPECT_EQ(text_of(*parse_json(cost_json(e))->find("converted_from"), "currency"), "EUR");
+}
+
 TEST(RentOrOwnReport, WhatIsNeverIsNullInJson) {
   const auto json = parse_json(rent_or_own_json(compared(0.3, false)));
   ASSERT_TRUE(json);
@@ -122,6 +172,10 @@ TEST(RentOrOwnReport, WhatIsNeverIsNullInJson) {
   EXPECT_TRUE(one.find("break_even_months")->is_null());
   EXPECT_EQ(list_of(one, "own_usd").size(), 61U);
   EXPECT_TRUE(has(rent_or_own_csv(compared(8.5, true)), "p5en.48xlarge"));
+  const std::string late = rent_or_own_csv(compared(2.4, false));
+  EXPECT_FALSE(has(late, "(")) << "numbers alone: " << late;
+  EXPECT_TRUE(has(late, ",false,,60,"));
+  EXPECT_TRUE(has(rent_or_own_csv(compared(0.3, false)), ",false,,60,,,,,,")) << "never is an empty month";
 }
 
 TEST(BurstReport, TheVerdictSaysByHowMuchAndWhereItTurns) {
@@ -136,7 +190,11 @@ TEST(BurstReport, TheVerdictSaysByHowMuchAndWhereItTurns) {
   v.ask.by_hours = 150;
   v.answer = *predict::burst(v.ask);
   v.from = parse_utc("2026-11-20T00:00:00Z");
+  v.own_free = true;
   const std::string text = burst_text(v, false);
+  EXPECT_TRUE(has(text, "an hour of one's own GPUs is taken to cost nothing")) << text;
+  v.own_free = false;
+  EXPECT_FALSE(has(burst_text(v, false), "to cost nothing"));
   for (const char* part : {"Renting wins: 30,000 USD", "too late", "TB of data", "2026-11-2"})
     EXPECT_TRUE(has(text, part)) << text;
   const auto json = parse_json(burst_json(v));
@@ -150,9 +208,14 @@ TEST(PriceReport, NamesRowsAndCountsKinds) {
   p.form = "snapshot";
   p.read = 3;
   p.left_out = 1;
+  p.kept = 2;
   p.rows.resize(2);
   p.flags.push_back({7, "azure x (12 x H100)", PriceTrap::impossible_count, "listed with 12", "kept with flag"});
   EXPECT_EQ(price_summary(p), "3 rows read (snapshot), 1 left out, 2 kept; 1 flag: 1 impossible_count");
+  p.kept = 5;
+  p.gpuless = 1;
+  EXPECT_TRUE(
+      has(price_summary(p), "1 left out (1 of them without a GPU), 5 kept as 2 machines, each at the median of its places"));
   EXPECT_TRUE(has(render_table(price_flags(p), {}), "azure x (12 x H100)"));
   EXPECT_TRUE(parse_json(price_json(p)));
 }

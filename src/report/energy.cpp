@@ -49,6 +49,7 @@ void add(EnergyRow& row, const account::RunEnergy& e, const account::EnergyBill&
   row.estimate_low_mj += e.estimate_low_mj;
   row.estimate_high_mj += e.estimate_high_mj;
   row.estimate_mj += e.estimate_mj;
+  row.unknown_ms += e.unknown_ms;
   add(row.bill, bill);
 }
 
@@ -63,6 +64,17 @@ Cell number_cell(double v, Tone tone = Tone::plain) {
   c.raw = render_number(v);
   c.key = v;
   return c;
+}
+
+Cell no_cell() {
+  Cell c("-", Tone::dim);
+  c.raw = "";
+  return c;
+}
+
+// Nothing, and not 0, where nothing is known of all of it.
+Cell gpu_kwh_cell(const EnergyRow& row) {
+  return row.unknown_ms > 0 && account::sum(row.energy.gpu) == 0 ? no_cell() : number_cell(row.gpu_kwh());
 }
 
 Cell measured_cell(const EnergyRow& row) {
@@ -99,7 +111,10 @@ Table table_of(const EnergyReport& r, const std::vector<EnergyRow>& rows, const 
   column("RUNS", "runs");
   column("GPU-HOURS", "gpu_hours");
   column("GPU KWH", "gpu_kwh");
+  column("ESTIMATED KWH", "estimated_gpu_kwh", true);
+  column("UNKNOWN GPU-H", "unknown_gpu_hours", true);
   column("HOST KWH", "host_kwh", true);
+  column("ASSUMED HOST KWH", "assumed_host_kwh", true);
   column("SITE KWH", "site_kwh");
   column("MEASURED", "measured_share");
   if (s.money) column("ENERGY " + money, "energy_cost");
@@ -117,18 +132,21 @@ Table table_of(const EnergyReport& r, const std::vector<EnergyRow>& rows, const 
     runs.raw = std::to_string(row.runs);
     runs.key = static_cast<double>(row.runs);
     cells.push_back(runs);
-    for (const double v : {static_cast<double>(row.gpu_ms) / kMsPerHour, row.gpu_kwh(), host, row.bill.kwh})
+    cells.push_back(number_cell(static_cast<double>(row.gpu_ms) / kMsPerHour));
+    cells.push_back(gpu_kwh_cell(row));
+    for (const double v : {row.estimated_kwh(), static_cast<double>(row.unknown_ms) / kMsPerHour, host,
+                           static_cast<double>(row.energy.host_assumed) / kMjPerKwh, row.bill.kwh})
       cells.push_back(number_cell(v));
     cells.push_back(measured_cell(row));
     const double cost = row.bill.energy_cost + row.bill.demand_cost;
     if (s.money) cells.push_back(number_cell(row.bill.energy_cost));
     if (s.demand) cells.push_back(number_cell(row.bill.demand_cost));
-    if (s.money) cells.push_back(row.bill.kwh > 0 ? number_cell(cost / row.bill.kwh) : Cell("-"));
+    if (s.money) cells.push_back(row.bill.kwh > 0 ? number_cell(cost / row.bill.kwh) : no_cell());
     if (s.carbon) cells.push_back(number_cell(row.bill.carbon_kg));
     if (s.embodied) cells.push_back(number_cell(row.bill.embodied_kg));
-    const bool has = row.tokens > 0;
-    if (s.tokens) cells.push_back(has ? number_cell(row.token_kwh * 3.6e6 / row.tokens) : Cell("-", Tone::dim));
-    if (s.tokens && s.money) cells.push_back(has ? number_cell(row.token_cost * 1e6 / row.tokens) : Cell("-", Tone::dim));
+    const bool has = row.tokens > 0 && row.token_unknown_ms == 0;
+    if (s.tokens) cells.push_back(has ? number_cell(row.token_kwh * 3.6e6 / row.tokens) : no_cell());
+    if (s.tokens && s.money) cells.push_back(has ? number_cell(row.token_cost * 1e6 / row.tokens) : no_cell());
     t.rows.push_back(std::move(cells));
   }
   return t;
@@ -143,6 +161,9 @@ std::string sources_of(const EnergyRow& all) {
     if (all.energy.gpu[s] > 0)
       parts.push_back(render_percent(static_cast<double>(all.energy.gpu[s]) / whole) + " " + std::string(kHow[s]));
   }
+  if (all.unknown_ms > 0)
+    parts.push_back("without " + render_decimal(static_cast<double>(all.unknown_ms) / kMsPerHour, 1) +
+                    " GPU-hours of which nothing is known");
   return join(parts, ", ");
 }
 
@@ -174,6 +195,7 @@ void write_row(JsonWriter& w, const EnergyRow& row, const Shown& s) {
   w.end_object().field("host_measured_j", static_cast<double>(row.energy.host_measured) / 1e3);
   w.field("host_assumed_j", static_cast<double>(row.energy.host_assumed) / 1e3);
   w.field("gpu_kwh", row.gpu_kwh()).field("it_kwh", row.it_kwh()).field("site_kwh", row.bill.kwh);
+  w.field("estimated_gpu_kwh", row.estimated_kwh()).field("unknown_gpu_hours", static_cast<double>(row.unknown_ms) / kMsPerHour);
   w.field("measured_share", row.measured() < 0 ? std::nan("") : row.measured());
   w.field("apportioned_j", static_cast<double>(row.apportioned_mj) / 1e3);
   const double rest = static_cast<double>(account::sum(row.energy.gpu) - row.estimate_mj);
@@ -185,8 +207,9 @@ void write_row(JsonWriter& w, const EnergyRow& row, const Shown& s) {
   }
   if (s.carbon) w.field("carbon_kg", row.bill.carbon_kg).field("unknown_carbon_kwh", row.bill.unknown_carbon_kwh);
   if (s.embodied) w.field("embodied_kg", row.bill.embodied_kg);
-  if (row.tokens > 0) {
-    w.field("tokens", row.tokens).field("joules_per_token", row.token_kwh * 3.6e6 / row.tokens);
+  if (row.tokens > 0) w.field("tokens", row.tokens);
+  if (row.tokens > 0 && row.token_unknown_ms == 0) {
+    w.field("joules_per_token", row.token_kwh * 3.6e6 / row.tokens);
     if (s.money) w.field("cost_per_million_tokens", row.token_cost * 1e6 / row.tokens);
     if (s.carbon) w.field("carbon_g_per_million_tokens", row.token_kg * 1e9 / row.tokens);
   }
@@ -196,6 +219,9 @@ void write_row(JsonWriter& w, const EnergyRow& row, const Shown& s) {
 }  // namespace
 
 double EnergyRow::gpu_kwh() const { return static_cast<double>(account::sum(energy.gpu)) / kMjPerKwh; }
+double EnergyRow::estimated_kwh() const {
+  return static_cast<double>(energy.gpu[static_cast<std::size_t>(EnergySource::estimated)]) / kMjPerKwh;
+}
 double EnergyRow::it_kwh() const { return static_cast<double>(energy.it()) / kMjPerKwh; }
 double EnergyRow::measured() const {
   const std::int64_t all = account::sum(energy.gpu);
@@ -228,8 +254,12 @@ std::vector<EnergyRow> energy_rows(const EnergyReport& r) {
   std::map<std::string, bool> counted;
   for (const GpuHold& h : r.runs) counted[h.job] = counted[h.job] || h.tokens.has_value();
   for (std::size_t i = 0; i < r.runs.size(); ++i) {
-    if (!counted[r.runs[i].job]) continue;
     for (EnergyRow* to : {&groups[key_of(r.runs[i], r.by)], &all}) {
+      if (!counted[r.runs[i].job]) {
+        to->untold_kwh += r.bills.runs[i].kwh;
+        continue;
+      }
+      to->token_unknown_ms += r.books.runs[i].unknown_ms;
       to->token_kwh += r.bills.runs[i].kwh;
       to->token_cost += r.bills.runs[i].energy_cost + r.bills.runs[i].demand_cost;
       to->token_kg += r.bills.runs[i].carbon_kg;
@@ -297,7 +327,15 @@ std::string render_energy_csv(const EnergyReport& r) {
   std::vector<EnergyRow> rows = energy_rows(r);
   const Shown shown(r, rows);
   rows.pop_back();
-  return render_csv(table_of(r, rows, shown), true);
+  Table t = table_of(r, rows, shown);
+  // What the figures rest upon stands beside them: a sheet has no notes.
+  t.columns.insert(t.columns.end(), {{"pue"}, {"pue_assumed"}, {"tariff_made_up"}});
+  for (std::vector<Cell>& row : t.rows) {
+    row.emplace_back(render_number(r.rates.pue));
+    row.emplace_back(r.pue_assumed ? "true" : "false");
+    row.emplace_back(r.rates.tariff && r.rates.tariff->synthetic ? "true" : "false");
+  }
+  return render_csv(t, true);
 }
 
 }  // namespace muster::report

@@ -41,10 +41,14 @@ struct EnergyRow {
   std::int64_t apportioned_mj = 0;
   double estimate_low_mj = 0, estimate_high_mj = 0;
   std::int64_t estimate_mj = 0;
+  std::int64_t unknown_ms = 0;        // of gpu_ms: whose energy is not known, and in no sum
+  std::int64_t token_unknown_ms = 0;  // of the runs with tokens
+  double untold_kwh = 0;              // at the site's meter, of the runs of jobs without tokens
 
   double it_kwh() const;
   double gpu_kwh() const;
-  double measured() const;  // share of the GPUs' energy that somebody measured; -1: there is none
+  double estimated_kwh() const;  // of gpu_kwh(): what nobody measured
+  double measured() const;       // share of the GPUs' energy that somebody measured; -1: there is none
 };
 
 // By what was asked for, most energy first; then nobody's, where there is some, then all of it.

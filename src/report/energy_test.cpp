@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ingest/csv.h"
 #include "ingest/json.h"
 #include "report/energy_notes.h"
 
@@ -85,6 +86,34 @@ TEST(EnergyReport, TheJsonIsWholeAndNamesItsUnits) {
 TEST(EnergyReport, HostileNamesDoNotReachTheTerminal) {
   const std::string text = render_energy_text(report_of({hold("1\x1b[31m", "a", 8, 0, 2)}), {});
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(EnergyReport, ASheetSaysWhatItsFiguresRestUpon) {
+  std::vector<GpuHold> runs = {hold("1", "a", 8, 0, 2), hold("2", "a", 8, 2, 3)};
+  runs[0].tokens = 1e9;
+  runs[1].gpu_type = "x9000";
+  runs[1].tokens = 1e9;
+  const auto csv = parse_csv(render_energy_csv(report_of(runs)), "e.csv");
+  ASSERT_TRUE(csv.has_value()) << csv.error().what;
+  ASSERT_EQ(csv->rows.size(), 2u);
+  EXPECT_EQ(csv->cell(0, "measured_share"), "0");
+  EXPECT_EQ(csv->cell(0, "estimated_gpu_kwh"), csv->cell(0, "gpu_kwh"));
+  EXPECT_EQ(csv->cell(0, "assumed_host_kwh"), csv->cell(0, "host_kwh"));
+  EXPECT_EQ(csv->cell(0, "unknown_gpu_hours"), "0");
+  EXPECT_EQ(csv->cell(0, "pue_assumed"), "true");
+  EXPECT_EQ(csv->cell(0, "tariff_made_up"), "true");
+  EXPECT_NE(csv->cell(0, "joules_per_token"), "");
+  EXPECT_EQ(csv->cell(1, "gpu_kwh"), "");  // not known, which is not 0
+  EXPECT_EQ(csv->cell(1, "unknown_gpu_hours"), "8");
+  EXPECT_EQ(csv->cell(1, "joules_per_token"), "");
+}
+
+TEST(EnergyReport, JobsWithoutTokensAreNamed) {
+  std::vector<GpuHold> runs = {hold("1", "a", 8, 0, 2), hold("2", "a", 8, 2, 3)};
+  EXPECT_EQ(render_energy_text(report_of(runs), {}).find("tokens are missing"), std::string::npos);
+  runs[0].tokens = 1e9;
+  const std::string text = render_energy_text(report_of(runs), {});
+  EXPECT_NE(text.find("tokens are missing of 1 of 2 jobs (job 2), which took 7.200 kWh"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -14,15 +14,16 @@ std::int64_t of(const account::Classes& c, Waste w) { return c[static_cast<std::
 
 struct Cost {
   std::uint64_t attempts = 0, starts = 0;
-  std::int64_t lost = 0, vain = 0, out = 0;  // steps, start-ups, GPUs out of service
+  std::int64_t lost = 0, vain = 0, slowed = 0, out = 0;  // steps, start-ups, gangs that went on slower, GPUs out of service
   double money = 0;
 
-  std::int64_t all() const { return lost + vain + out; }
+  std::int64_t all() const { return lost + vain + slowed + out; }
   void operator+=(const Cost& o) {
     attempts += o.attempts;
     starts += o.starts;
     lost += o.lost;
     vain += o.vain;
+    slowed += o.slowed;
     out += o.out;
     money += o.money;
   }
@@ -73,6 +74,11 @@ std::map<Key, Cost> costs_of(const FlowAccount& a, std::string_view currency) {
       c.vain = v.amount;
       add(cause, c);
     }
+    for (const auto& [cause, amount] : f.stretch.slowed) {
+      Cost c;
+      c.slowed = amount;
+      add(cause, c);
+    }
   }
   return out;
 }
@@ -80,6 +86,7 @@ std::map<Key, Cost> costs_of(const FlowAccount& a, std::string_view currency) {
 void write_cost(JsonWriter& w, const Cost& c, bool priced) {
   w.field("attempts_lost", c.attempts).field("lost_gpu_hours", static_cast<double>(c.lost) / kHour);
   w.field("starts_in_vain", c.starts).field("vain_gpu_hours", static_cast<double>(c.vain) / kHour);
+  w.field("slowed_gpu_hours", static_cast<double>(c.slowed) / kHour);
   w.field("out_gpu_hours", static_cast<double>(c.out) / kHour).field("gpu_hours", static_cast<double>(c.all()) / kHour);
   if (priced) w.field("cost", c.money);
 }
@@ -101,7 +108,13 @@ void write_fault_rows(JsonWriter& w, const FlowAccount& a, std::string_view curr
     w.end_object();
     sums[key.first] += c;
   }
-  w.end_array().field("rows_left_out", 0).key("origins").object();
+  std::int64_t stalled = 0, explained = 0;
+  for (const FaultStretch& f : a.faults) {
+    stalled += of(f.stretch.classes, Waste::slow);
+    for (const auto& [cause, amount] : f.stretch.slowed) explained += amount;
+  }
+  w.end_array().field("rows_left_out", 0).field("slow_unexplained_gpu_hours", static_cast<double>(stalled - explained) / kHour);
+  w.key("origins").object();
   for (const auto& [origin, c] : sums) {
     w.key(origin).object();
     write_cost(w, c, priced);

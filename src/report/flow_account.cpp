@@ -71,14 +71,17 @@ std::string name_of(const account::FlowOwner& o, FlowBy by) {
 }
 
 // By owner; what no job had is a row of its own, last, except where every GPU has a name: its type.
-std::vector<Row> by_owner(const Flow& f, FlowBy by, Row& nobody) {
+std::vector<Row> by_owner(const Flow& f, FlowBy by, const FlowOnly& only, Row& nobody) {
   std::map<std::string, Row> rows;
   for (const auto& [key, x] : f.owners) {
     const auto& [owner, cell] = key;
+    if (only.any() && !only.has(owner)) continue;
     Row& r = owner.job || by == FlowBy::gpu_type ? rows[name_of(owner, by)] : nobody;
     r.amount[cell.tariff] += x;
   }
-  for (const auto& [id, j] : f.jobs) rows[name_of(j.owner, by)].jobs.insert(id);
+  for (const auto& [id, j] : f.jobs) {
+    if (!only.any() || only.has(j.owner)) rows[name_of(j.owner, by)].jobs.insert(id);
+  }
   std::vector<Row> out;
   for (auto& [name, r] : rows) {
     r.name = name;
@@ -87,18 +90,23 @@ std::vector<Row> by_owner(const Flow& f, FlowBy by, Row& nobody) {
   return out;
 }
 
-std::vector<Row> by_job(const Flow& f, Row& nobody) {
+std::vector<Row> by_job(const Flow& f, const FlowOnly& only, Row& nobody) {
   std::vector<Row> out;
-  for (const auto& [id, j] : f.jobs) out.push_back({render(id), {id}, j.by_tariff});
+  for (const auto& [id, j] : f.jobs) {
+    if (!only.any() || only.has(j.owner)) out.push_back({render(id), {id}, j.by_tariff});
+  }
   for (const auto& [key, x] : f.owners) {
-    if (!key.first.job) nobody.amount[key.second.tariff] += x;
+    if (!only.any() && !key.first.job) nobody.amount[key.second.tariff] += x;
   }
   return out;
 }
 
-std::vector<Row> rows_of_days(const Flow& f) {
+std::vector<Row> rows_of_days(const Flow& f, const FlowOnly& only) {
   std::map<std::int64_t, Row> rows;
-  for (const auto& [cell, x] : f.cells) rows[cell.day].amount[cell.tariff] += x;
+  for (const auto& [key, x] : f.owners) {
+    const auto& [owner, cell] = key;
+    if (!only.any() || only.has(owner)) rows[cell.day].amount[cell.tariff] += x;
+  }
   std::vector<Row> out;
   for (auto& [day, r] : rows) {
     r.name = render_day(day);
@@ -118,10 +126,13 @@ void write_sum(JsonWriter& w, const SiteSum& s) {
   }
 }
 
-void write_class_costs(JsonWriter& w, const ByTariff& amount, const Money& money) {
+// `all`: also the classes that cost nothing.
+void write_class_costs(JsonWriter& w, const ByTariff& amount, const Money& money, bool all) {
   w.key("classes_cost").object();
-  for (std::size_t i = 0; i < kSiteClasses; ++i)
-    w.field(names(SiteClass{})[i], money.of(amount, [i](const SiteSum& x) { return x.milli_ms[i]; }));
+  for (std::size_t i = 0; i < kSiteClasses; ++i) {
+    const double cost = money.of(amount, [i](const SiteSum& x) { return x.milli_ms[i]; });
+    if (all || cost != 0) w.field(names(SiteClass{})[i], cost);
+  }
   w.end_object();
 }
 
@@ -182,15 +193,18 @@ void write_row(JsonWriter& w, const FlowAccount& a, FlowBy by, const Row& r, boo
     w.field("jobs", r.jobs.size());
   }
   write_sum(w, r.sum());
-  if (money != nullptr) w.field("cost", money->of(r.amount, [](const SiteSum& x) { return x.installed(); }));
+  if (money != nullptr) {
+    w.field("cost", money->of(r.amount, [](const SiteSum& x) { return x.installed(); }));
+    write_class_costs(w, r.amount, *money, false);
+  }
   w.end_object();
 }
 
 void write_rows(JsonWriter& w, const FlowAccount& a, FlowBy by, const Money* money) {
   Row nobody;
-  std::vector<Row> rows = by == FlowBy::day   ? rows_of_days(a.flow)
-                          : by == FlowBy::job ? by_job(a.flow, nobody)
-                                              : by_owner(a.flow, by, nobody);
+  std::vector<Row> rows = by == FlowBy::day   ? rows_of_days(a.flow, a.only)
+                          : by == FlowBy::job ? by_job(a.flow, a.only, nobody)
+                                              : by_owner(a.flow, by, a.only, nobody);
   if (by != FlowBy::day) {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Row& x, const Row& y) { return x.sum().installed() > y.sum().installed(); });
@@ -203,9 +217,30 @@ void write_rows(JsonWriter& w, const FlowAccount& a, FlowBy by, const Money* mon
   w.end_array().field("rows_left_out", left_out);
 }
 
+// Where the GPUs were not counted for just as long as the calendar says.
+void note_clock(JsonWriter& w, const Flow& f, const SiteSum& s) {
+  constexpr std::int64_t kRounding_ms = 2;
+  const std::int64_t calendar = f.milli_gpus * ((f.to - f.from).ns / 1'000'000);
+  const std::int64_t off = calendar - s.installed();
+  if (off > kRounding_ms * f.milli_gpus)
+    w.value(
+        fmt::format("{:.2f} GPU-hours between these moments were not counted: no controller ran then, or its clock was set "
+                    "forward",
+                    gpu_hours(off)));
+  if (-off > kRounding_ms * f.milli_gpus)
+    w.value(fmt::format("{:.2f} GPU-hours more than these moments are apart: the clock of the controller was set back",
+                        gpu_hours(-off)));
+  if (f.before.ns != 0)
+    w.value(fmt::format("the cluster was declared anew at {}: what is recorded from {} to then is not in this account",
+                        render_utc(f.from), render_utc(f.before)));
+}
+
 void write_notes(JsonWriter& w, const FlowAccount& a, const SiteSum& s) {
   w.key("notes").array();
-  w.value("held_idle is not seen: a journal holds no readings of what GPUs did");
+  note_clock(w, a.flow, s);
+  w.value(
+      "held_idle is not seen: a journal holds no readings of what GPUs did. GPUs that jobs held idle are in useful, stalled or "
+      "unseen; `muster account --sacct FILE --prometheus URL` tells them apart");
   if (s[SiteClass::unseen] > 0) w.value("unseen are jobs that never told how far they were; an agent on their nodes would");
   if (!a.simulation.empty()) w.value("a simulated cluster: " + a.simulation);
   for (const account::Tariff& t : a.flow.tariffs) {
@@ -238,7 +273,7 @@ std::string flow_account_json(const FlowAccount& a, FlowBy by) {
   w.end_object();
   write_sum(w, s);
   if (priced) {
-    write_class_costs(w, all, money);
+    write_class_costs(w, all, money, true);
     write_rates(w, s, money.currency, money.of(all, [](const SiteSum& x) { return x.installed(); }));
   } else {
     w.key("rates").null();
@@ -246,6 +281,13 @@ std::string flow_account_json(const FlowAccount& a, FlowBy by) {
   write_prices(w, a, money);
   write_days(w, a);
   w.field("by", names(by)[static_cast<std::size_t>(by)]);
+  if (a.only.any()) {
+    w.key("only").object();
+    if (a.only.account) w.field("account", *a.only.account);
+    if (a.only.partition) w.field("partition", *a.only.partition);
+    if (a.only.user) w.field("user", *a.only.user);
+    w.end_object();
+  }
   if (by == FlowBy::fault) {
     write_fault_rows(w, a, money.currency, priced);
   } else {

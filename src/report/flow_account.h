@@ -23,6 +23,16 @@ struct FaultStretch {
   account::Stretch stretch;
 };
 
+// Whose rows are wanted; what is not said may be anybody's.
+struct FlowOnly {
+  std::optional<std::string> account, partition, user;
+  bool any() const { return account || partition || user; }
+  bool has(const account::FlowOwner& o) const {
+    return o.job && (!account || *account == o.account) && (!partition || *partition == o.partition) &&
+           (!user || *user == o.user);
+  }
+};
+
 struct FlowAccount {
   std::string cluster;     // untrusted
   std::string simulation;  // what it says of itself; empty: a real one, as far as is known
@@ -31,6 +41,7 @@ struct FlowAccount {
   std::string currency;         // of that; empty: USD
   double target = account::kEfficiencyTarget;
   std::vector<FaultStretch> faults;  // where they are asked for
+  FlowOnly only;                     // of the rows alone: sums, rates and days stay those of the cluster
 };
 
 constexpr std::size_t kFlowRows = 10'000;

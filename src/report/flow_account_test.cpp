@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ingest/json.h"
 #include "model/story.h"
 #include "report/units.h"
@@ -57,8 +59,9 @@ struct Kept {
     faults.push_back({tariff, account::difference(before, now)});
     before = now;
   }
-  Value told(FlowBy by) {
+  Value told(FlowBy by, FlowOnly only = {}) {
     FlowAccount a;
+    a.only = std::move(only);
     a.cluster = "small";
     a.flow = flow.close(t.s, t.s.mono(), t.s.now.utc);
     a.faults = faults;
@@ -106,6 +109,46 @@ TEST(FlowAccount, RowsSumToAllWhateverTheyAreBy) {
   }
 }
 
+TEST(FlowAccount, WhatAClassOfARowCostIsAtThePricesOfItsTime) {
+  Kept k;
+  const Value v = k.told(FlowBy::account);
+  const Value& phys = list_of(v, "rows")[0];
+  EXPECT_EQ(text_of(phys, "name"), "phys");
+  EXPECT_EQ(of(phys, "classes_cost", "useful"), 8 * (24 * 2 + 12 * 4)) << "not 8 * 36 at the mean price";
+  EXPECT_EQ(phys.find("classes_cost")->find("down"), nullptr) << "what it had none of";
+  for (const Value& r : list_of(v, "rows")) {
+    double sum = 0;
+    for (const Value::Member& m : *r.find("classes_cost")->object()) sum += number_of(*r.find("classes_cost"), m.key).value_or(0);
+    EXPECT_NEAR(sum, number_of(r, "cost").value_or(-1), 1e-9) << text_of(r, "name");
+  }
+}
+
+TEST(FlowAccount, RowsOfOneAccountAloneSumToItsOwn) {
+  Kept k;
+  const Value all = k.told(FlowBy::account);
+  for (const Value& row : list_of(all, "rows")) {
+    if (*row.find("no_job")->boolean()) continue;
+    FlowOnly only;
+    only.account = text_of(row, "name");
+    for (const FlowBy by : {FlowBy::account, FlowBy::partition, FlowBy::user, FlowBy::gpu_type, FlowBy::job, FlowBy::day}) {
+      const Value v = k.told(by, only);
+      double hours = 0, cost = 0;
+      for (const Value& r : list_of(v, "rows")) {
+        EXPECT_FALSE(*r.find("no_job")->boolean());
+        hours += number_of(r, "gpu_hours").value_or(0);
+        cost += number_of(r, "cost").value_or(0);
+      }
+      EXPECT_NEAR(hours, number_of(row, "gpu_hours").value_or(-1), 1e-6) << names(by)[static_cast<std::size_t>(by)];
+      EXPECT_NEAR(cost, number_of(row, "cost").value_or(-1), 1e-6) << names(by)[static_cast<std::size_t>(by)];
+      EXPECT_EQ(number_of(v, "gpu_hours"), 32 * 36) << "the cluster's own sums stay";
+      EXPECT_EQ(text_of(*v.find("only"), "account"), text_of(row, "name"));
+    }
+  }
+  FlowOnly nobody;
+  nobody.user = "eve";
+  EXPECT_TRUE(list_of(k.told(FlowBy::job, nobody), "rows").empty());
+}
+
 TEST(FlowAccount, FaultsHaveWhatTheyTook) {
   Kept k;
   const Value v = k.told(FlowBy::fault);
@@ -121,6 +164,44 @@ TEST(FlowAccount, FaultsHaveWhatTheyTook) {
   EXPECT_EQ(number_of(rows[0], "cost"), 8 * (12 * 2) + 8 * (12 * 2 + 12 * 4));
   const std::string text = render_flow_account(v, 20, {});
   EXPECT_NE(text.find("gpu_lost"), std::string::npos) << text;
+}
+
+TEST(FlowAccount, AGangThatAFaultSlowedIsInTheTableWithItsPrice) {
+  Kept k;
+  k.t.open(k.t.find(FindingKind::clock_drop, kN0));
+  k.t.pass(hours(4));
+  k.t.tell(JobProgressed{JobId{700, 0}, 1, {140, 140, 0, 0, 3'600'000, 2}});
+  k.stretch(1);
+  const Value v = k.told(FlowBy::fault);
+  const auto& rows = list_of(v, "rows");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(text_of(rows[1], "name"), "clock_drop");
+  EXPECT_EQ(number_of(rows[1], "slowed_gpu_hours"), 8);
+  EXPECT_EQ(number_of(rows[1], "gpu_hours"), 8);
+  EXPECT_EQ(number_of(rows[1], "cost"), 8 * 4);
+  EXPECT_EQ(number_of(v, "slow_unexplained_gpu_hours"), 0);
+  k.t.pass(hours(4));
+  k.t.tell(JobProgressed{JobId{700, 0}, 1, {150, 150, 0, 0, 2 * 3'600'000, 3}});
+  EXPECT_EQ(of(k.told(FlowBy::fault), "classes_gpu_hours", "stalled"), 16);
+}
+
+TEST(FlowAccount, WhereTheCalendarIsAnotherTimeThanWasCountedThatIsSaid) {
+  Kept k;
+  const auto noted = [&](std::string_view words) {
+    const Value v = k.told(FlowBy::account);
+    const auto& notes = list_of(v, "notes");
+    return std::any_of(notes.begin(), notes.end(), [&](const Value& n) { return n.string()->find(words) != std::string::npos; });
+  };
+  EXPECT_FALSE(noted("GPU-hours between these moments"));
+  k.t.set_clock(hours(2));
+  k.t.pass(hours(1));
+  EXPECT_TRUE(noted("64.00 GPU-hours between these moments were not counted"));
+  k.t.set_clock(hours(-5));
+  k.t.pass(hours(1));
+  EXPECT_TRUE(noted("96.00 GPU-hours more than these moments are apart"));
+  k.t.tell(SiteDeclared{k.t.s.site});
+  k.t.pass(hours(1));
+  EXPECT_TRUE(noted("declared anew"));
 }
 
 TEST(FlowAccount, TextAndCsvShowWhatTheObjectHas) {

@@ -80,6 +80,7 @@ Table fault_table(const Value& a) {
                {.name = "STEPS LOST", .right = true, .csv = "lost_gpu_hours"},
                {.name = "STARTS IN VAIN", .right = true, .csv = "starts_in_vain"},
                {.name = "OF THEM", .right = true, .csv = "vain_gpu_hours"},
+               {.name = "SLOWED", .right = true, .csv = "slowed_gpu_hours"},
                {.name = "OUT OF SERVICE", .right = true, .csv = "out_gpu_hours"},
                {.name = "GPU-HOURS", .right = true, .csv = "gpu_hours"}};
   if (rates_of(a) != nullptr) t.columns.push_back({.name = "COST " + currency_of(a), .right = true, .csv = "cost"});
@@ -87,7 +88,8 @@ Table fault_table(const Value& a) {
     std::vector<Cell> row = {Cell(std::move(name)), Cell(std::move(of)), number(number_of(v, "attempts_lost").value_or(0), 0),
                              number(number_of(v, "lost_gpu_hours").value_or(0))};
     row.push_back(number(number_of(v, "starts_in_vain").value_or(0), 0));
-    for (const char* key : {"vain_gpu_hours", "out_gpu_hours", "gpu_hours"}) row.push_back(number(number_of(v, key).value_or(0)));
+    for (const char* key : {"vain_gpu_hours", "slowed_gpu_hours", "out_gpu_hours", "gpu_hours"})
+      row.push_back(number(number_of(v, key).value_or(0)));
     if (rates_of(a) != nullptr) row.push_back(money_cell(v, "cost"));
     t.rows.push_back(std::move(row));
   };
@@ -189,8 +191,11 @@ std::string render_flow_account(const Value& a, std::size_t limit, const Page& p
   const auto& rows = list_of(a, "rows");
   if (by_fault) {
     out += render_table(fault_table(a), style);
-    out +=
-        "\nSteps lost, starts in vain and GPUs out of service. Not in it: gangs that were slower for a fault (class stalled).\n";
+    out += fmt::format(
+        "\nSteps lost, starts in vain, gangs slowed and GPUs out of service. Of the class stalled {} GPU-hours are in no row: "
+        "nothing "
+        "was found on those gangs' nodes then.\n",
+        render_decimal(number_of(a, "slow_unexplained_gpu_hours").value_or(0), 1));
   } else {
     const std::size_t fixed = text_of(a, "by") == "job" ? 6 : 4;
     out += render_table(without_empty(row_table(a, limit, false), fixed), style);

@@ -29,10 +29,10 @@ std::string whole_hours(std::int64_t us) { return render_decimal(gpu_hours_of(us
 std::string price_text(double v, std::string_view currency) { return fmt::format("{} {}", render_decimal(v, 2), currency); }
 
 // "3.1 points more than in September 2026".
-std::string against(double share, double before, Time month_before) {
+std::string against(double share, double before, const std::string& month_before) {
   const double d = 100 * (share - before);
-  if (std::abs(d) < 0.05) return fmt::format("as in {}", month_name(month_before));
-  return fmt::format("{:.1f} points {} than in {}", std::abs(d), d > 0 ? "more" : "less", month_name(month_before));
+  if (std::abs(d) < 0.05) return fmt::format("as in {}", month_before);
+  return fmt::format("{:.1f} points {} than in {}", std::abs(d), d > 0 ? "more" : "less", month_before);
 }
 
 // The class that took the most, of those that are known to be no use.
@@ -57,11 +57,11 @@ std::string hours_sentence(const Month& m) {
     if (x.installed() <= 0) return std::nullopt;
     return static_cast<double>(used ? x[SiteClass::useful] : x.allocated()) / static_cast<double>(x.installed());
   };
-  const std::string when = month_name(m.begin) + (m.is_whole() ? "" : ", as far as it is known");
+  const std::string when = month_name(m.wall(m.begin)) + (m.is_whole() ? "" : ", as far as it is known");
   std::string out = fmt::format("In {}, {} of {} GPU-hours owned {}", when, render_percent(part(s)), whole_hours(s.installed()),
                                 used ? "came to use" : "were had by jobs");
   if (m.before && part(s) && part(m.before->sum) && used == m.before->efficiency().has_value())
-    out += ", " + against(*part(s), *part(m.before->sum), m.before->from);
+    out += ", " + against(*part(s), *part(m.before->sum), month_name(m.wall(m.before->from)));
   if (!used) return out + "; what they did with them is not known.";
   if (s.installed() > 0 && not_known(s) > 0)
     out += fmt::format("; of {} it is not known",
@@ -75,7 +75,8 @@ std::string money_sentence(const Month& m) {
   std::string out;
   if (m.cost) {
     const MonthRates r = rates_of(m.all, m.cost->total);
-    out = fmt::format("An hour of a GPU cost {} to own", r.owned ? price_text(*r.owned, m.cost->currency) : "-");
+    out = fmt::format("All of it cost {}: an hour of a GPU {} to own", render_money(m.cost->total, m.cost->currency),
+                      r.owned ? price_text(*r.owned, m.cost->currency) : "-");
     if (r.useful) out += fmt::format(" and {} by the time it was useful", price_text(*r.useful, m.cost->currency));
     out += fmt::format("; {} GPU-hours ({}) came to nothing", whole_hours(lost),
                        render_money(money_of(m, lost).value_or(0), m.cost->currency));
@@ -138,9 +139,24 @@ std::optional<double> money_of(const Month& m, std::int64_t gpu_us) {
   return m.cost->total * (static_cast<double>(gpu_us) / static_cast<double>(installed));
 }
 
-MonthBounds month_of(Time t) {
-  const auto [year, month] = year_month(t);
-  const auto first = [](std::int64_t y, std::int64_t m) { return begin_of(day_of(y, m, 1).value_or(0)); };
+Time wall_of(Time utc, const ZoneOffsets& zone) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t s = utc.ns / kSecond;
+  return utc + seconds(local_seconds(s, zone) - s);
+}
+
+Time Month::wall(Time utc) const { return wall_of(utc, offsets); }
+
+MonthBounds month_of(Time t, const ZoneOffsets& zone) {
+  const auto [year, month] = year_month(wall_of(t, zone));
+  // No clock is more than 14 hours from UTC; where midnight is leapt over, the day begins later.
+  const auto first = [&](std::int64_t y, std::int64_t m) {
+    const Time midnight = begin_of(day_of(y, m, 1).value_or(0));
+    for (const Time at : day_starts(midnight - hours(15), midnight + hours(15), zone)) {
+      if (day_of(wall_of(at, zone)) == day_of(midnight)) return at;
+    }
+    return midnight;
+  };
   return {first(year, month), month == 12 ? first(year + 1, 1) : first(year, month + 1)};
 }
 
@@ -193,7 +209,7 @@ Definitions definitions_of(const Month& m) {
       {"efficiency", "useful / (allocated - unsettled - unseen): of the time that jobs had GPUs and it is known what they did"},
       {"streak",
        "whole days in a row, up to the last, whose efficiency is at the target or above; a day of which nothing is known is not"},
-      {"month", "of the calendar, in UTC; the month before is compared with only where all of it is known"},
+      {"month", fmt::format("of the calendar, in {}; the month before is compared with only where all of it is known", m.zone)},
   };
   out.insert(out.end(), more.begin(), more.end());
   std::string money = "not told: no cost is known";

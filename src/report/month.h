@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "account/site_class.h"
 #include "account/site_hours.h"
 #include "base/time.h"
+#include "ingest/record_time.h"
 #include "report/sections.h"
 
 namespace muster::report {
@@ -33,7 +35,7 @@ struct MonthRow {
   std::string name;  // untrusted
   std::uint64_t jobs = 0;
   SiteSum sum;
-  std::optional<double> charged;  // what the ledger or the rates ask of it
+  std::map<std::string, double> charged;  // what the ledger or the rates ask of it, by currency: two are never added
 };
 // Rows and what no job had sum to the month.
 struct MonthTable {
@@ -58,7 +60,7 @@ struct MonthRates {
 struct MonthFailure {
   std::string cause, words;
   std::uint64_t incidents = 0, attempts_lost = 0;
-  std::int64_t out_us = 0, lost_us = 0;  // GPUs out of service; steps and starts in vain
+  std::int64_t out_us = 0, lost_us = 0;  // GPUs out of service; steps, starts in vain, gangs slowed
   std::int64_t all_us() const { return out_us + lost_us; }
 };
 struct MonthEnergy {
@@ -93,7 +95,9 @@ struct Month {
   std::string simulation;  // what it says of itself; empty: a real cluster, as far as is known
   std::string source;      // "the journal muster.db", "2 files of sacct"
   std::uint64_t gpus = 0;  // 0: not known
-  Time begin, end;         // of the calendar month, utc; what is known of it may be less
+  Time begin, end;         // of the calendar month in `zone`, as utc; what is known of it may be less
+  std::string zone = "UTC";  // whose calendar it is
+  ZoneOffsets offsets;       // of that zone; empty: UTC
   double target = account::kEfficiencyTarget;
   MonthPiece all;                    // the sum of `days`
   std::vector<MonthPiece> days;      // of the calendar, in their order
@@ -111,6 +115,7 @@ struct Month {
   std::vector<MonthCommand> commands;  // that give each table again
 
   bool is_whole() const { return all.from <= begin && all.to >= end; }
+  Time wall(Time utc) const;  // what the zone's clocks show then, written as if it were utc
 };
 
 account::Streak streak_of(const Month& m);
@@ -123,12 +128,13 @@ void sort_rows(MonthTable& t);  // those that were allocated most first
 // Of everything, by allocated hours; none: no cost is known, or nobody had a GPU.
 std::optional<double> share_of_cost(const Month& m, const SiteSum& owners);
 
-// The calendar month that holds `t`, and the one before: [begin, end).
+// The calendar month of a zone that holds `t`: [begin, end). It is an hour shorter or longer where the clocks change.
 struct MonthBounds {
   Time begin, end;
 };
-MonthBounds month_of(Time t);
-std::string month_name(Time t);  // "October 2026"
+MonthBounds month_of(Time t, const ZoneOffsets& zone = {});
+Time wall_of(Time utc, const ZoneOffsets& zone);
+std::string month_name(Time wall);  // "October 2026"
 
 std::string_view class_words(SiteClass c);  // "broken or booting"
 // Three sentences: what came of the hours, what they cost, and how that is against the target.

@@ -23,6 +23,7 @@ svg.drawing .target { stroke: var(--text); stroke-dasharray: 5 4; fill: none; }
 svg.drawing .met { fill: var(--useful); } svg.drawing .missed { fill: var(--loss); }
 svg.drawing .track { fill: var(--panel-2); stroke: var(--line); }
 svg.drawing .time { stroke: var(--text); stroke-width: 2; }
+#unseen td { white-space: normal; max-width: none; }
 #commands td:last-child { white-space: pre; max-width: none; font: 13px/1.5 ui-monospace, "SF Mono", Menlo, monospace; }
 @media print { #commands td:last-child { white-space: pre-wrap; } }
 )css";
@@ -99,9 +100,9 @@ std::string draw_trend(const Days& d, double low) {
   for (std::size_t k = 0; k < m.days.size(); ++k) {
     const auto e = m.days[k].efficiency();
     if (!e) continue;
-    out +=
-        fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}: {}</title></circle>\n",
-                    *e >= m.target ? "met" : "missed", d.mid(k), at(within(*e, 1)), day_label(m.days[k].from), render_percent(e));
+    out += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}: {}</title></circle>\n",
+                       *e >= m.target ? "met" : "missed", d.mid(k), at(within(*e, 1)), day_label(m.wall(m.days[k].from)),
+                       render_percent(e));
   }
   return out;
 }
@@ -112,7 +113,7 @@ std::string draw_stack(const Days& d, double floor) {
   const std::size_t every = (d.m.days.size() + d.c.labels - 1) / d.c.labels;
   for (std::size_t k = 0; k < d.m.days.size(); ++k) {
     const MonthPiece& piece = d.m.days[k];
-    const std::string label = day_label(piece.from);
+    const std::string label = day_label(d.m.wall(piece.from));
     std::array<std::int64_t, kGroups.size()> sums{};
     for (std::size_t i = 0; i < account::kSiteClasses; ++i)
       sums[static_cast<std::size_t>(group_of(static_cast<SiteClass>(i)))] += piece.sum.milli_ms[i];
@@ -221,7 +222,8 @@ std::string draw_rates(const Month& m) {
   add(
       "useful", [](const SiteSum& s) { return s[SiteClass::useful]; }, now.useful, then.useful);
   const account::Streak k = streak_of(m);
-  std::string against = fmt::format("target {}; streak {}", render_percent(m.target), counted(k.days, "day"));
+  std::string against = fmt::format("target {}", render_percent(m.target));
+  if (m.all.efficiency()) against += fmt::format("; streak {}", counted(k.days, "day"));
   if (m.before && m.before->efficiency())
     against += fmt::format("<br>{} the month before", render_percent(m.before->efficiency()));
   const auto e = m.all.efficiency();
@@ -236,24 +238,25 @@ std::string moment_text(Time t) {
 
 std::string draw_headline(const Month& m) {
   const std::vector<std::string> lines = headline_of(m);
-  std::string about = page_text(m.cluster);
+  std::string about = m.cluster.empty() ? "the cluster" : page_text(m.cluster);
   if (m.gpus > 0) about += fmt::format(", {} GPUs", render_count(static_cast<std::int64_t>(m.gpus)));
-  about += fmt::format(", {} to {} UTC, from {}", moment_text(m.all.from), moment_text(m.all.to), page_text(m.source));
+  about += fmt::format(", {} to {} {}, from {}", moment_text(m.wall(m.all.from)), moment_text(m.wall(m.all.to)),
+                       page_text(m.zone), page_text(m.source));
   std::string out =
       fmt::format("<header id=\"headline\">{}<p class=\"note\">{}</p><h1>{}</h1>",
                   m.simulation.empty() ? "" : fmt::format("<p class=\"sim\">SIMULATED: {}</p>", page_text(m.simulation)), about,
                   page_text(lines.front()));
   for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("<p>{}</p>", page_prose(lines[i]));
   if (!m.is_whole())
-    out += fmt::format("<p class=\"alarm\">Not the whole of {}: it is known from {} to {}.</p>", month_name(m.begin),
-                       moment_text(m.all.from), moment_text(m.all.to));
+    out += fmt::format("<p class=\"alarm\">Not the whole of {}: it is known from {} to {}.</p>", month_name(m.wall(m.begin)),
+                       moment_text(m.wall(m.all.from)), moment_text(m.wall(m.all.to)));
   return out + draw_rates(m) + "</header>\n";
 }
 
 }  // namespace
 
 std::string month_page(const Month& m) {
-  std::string out = page_begin(fmt::format("{}: {}", m.cluster.empty() ? "the cluster" : m.cluster, month_name(m.begin)),
+  std::string out = page_begin(fmt::format("{}: {}", m.cluster.empty() ? "the cluster" : m.cluster, month_name(m.wall(m.begin))),
                                std::string(kSectionsStyle) + std::string(kMonthStyle));
   out += draw_headline(m);
   for (const Section& s : month_sections(m)) out += page_section(s, drawing_of(m, s.id));

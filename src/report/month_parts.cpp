@@ -95,7 +95,7 @@ Section days_section(const Month& m) {
     const std::int64_t out = x.installed() - x.delivered(), unknown = x[SiteClass::unseen] + x[SiteClass::unsettled];
     const auto part = [&](std::int64_t us) { return percent_cell(share_of(us, x.installed())); };
     const auto e = d.efficiency();
-    s.table.rows.push_back({Cell(date_of(d.from) + (d.whole ? "" : " *")), percent_cell(e),
+    s.table.rows.push_back({Cell(date_of(m.wall(d.from)) + (d.whole ? "" : " *")), percent_cell(e),
                             Cell(!e               ? "not known"
                                  : *e >= m.target ? "yes"
                                                   : "no"),
@@ -104,19 +104,41 @@ Section days_section(const Month& m) {
   }
   const bool cut = std::any_of(m.days.begin(), m.days.end(), [](const MonthPiece& d) { return !d.whole; });
   if (cut) s.notes.push_back("* not known for the whole day: it does not count for the streak.");
-  s.notes.push_back("Days are of the calendar in UTC. Wasted is held idle, starting, checkpoint, lost_restart and stalled.");
+  for (const MonthPiece& d : m.days) {
+    const double hours = (d.to - d.from).seconds() / 3600;
+    if (d.whole && hours != 24)
+      s.notes.push_back(fmt::format("{} has {:g} hours: the clocks change.", date_of(m.wall(d.from)), hours));
+  }
+  s.notes.push_back("Days are of the calendar in " + m.zone +
+                    ". Wasted is held idle, starting, checkpoint, lost_restart and stalled.");
   return s;
+}
+
+void add_charged(MonthRow& to, const MonthRow& r) {
+  for (const auto& [currency, money] : r.charged) to.charged[currency] += money;
+}
+
+// "In all 58,700 EUR were charged, 57.6 % of what everything cost."
+std::string charged_note(const Month& m, const MonthRow& all) {
+  std::string sums;
+  for (const auto& [currency, money] : all.charged) {
+    sums += (sums.empty() ? "" : " and ") + render_money(money, currency);
+    if (m.cost && m.cost->currency == currency && m.cost->total > 0)
+      sums += fmt::format(" ({} of what everything cost)", render_percent(money / m.cost->total));
+  }
+  return fmt::format("Charged in all: {}; {}.", sums, m.charged_by);
 }
 
 Section table_section(const Month& m, const MonthTable& t) {
   const std::string words = t.by == "gpu_type" ? "GPU type" : t.by;
   Section s{"by_" + t.by, "By " + words, {}, "Nobody had a GPU in this month."};
-  const bool charged = std::any_of(t.rows.begin(), t.rows.end(), [](const MonthRow& r) { return r.charged.has_value(); });
+  MonthRow all;
+  for (const MonthRow& r : t.rows) add_charged(all, r);
   s.table.columns = {{words},          {"JOBS", true},      {"ALLOCATED", true}, {"USEFUL", true}, {"HELD IDLE", true},
                      {"WASTED", true}, {"NOT KNOWN", true}, {"EFFICIENCY", true}};
   if (m.cost) s.table.columns.push_back({"share of cost, " + m.cost->currency, true, false, true});
-  if (charged) s.table.columns.push_back({"CHARGED", true});
-  const auto add = [&](const std::string& name, std::uint64_t jobs, const SiteSum& x, std::optional<double> asked) {
+  for (const auto& [currency, money] : all.charged) s.table.columns.push_back({"charged, " + currency, true, false, true});
+  const auto add = [&](const std::string& name, std::uint64_t jobs, const SiteSum& x, const MonthRow& asked) {
     const std::int64_t unknown = x[SiteClass::unseen] + x[SiteClass::unsettled];
     const double e = x.efficiency();
     std::vector<Cell> row = {Cell(name.empty() ? "(none)" : name),
@@ -128,26 +150,30 @@ Section table_section(const Month& m, const MonthTable& t) {
                              us_cell(unknown),
                              percent_cell(e < 0 ? std::nullopt : std::optional(e))};
     if (m.cost) row.push_back(amount_cell(share_of_cost(m, x)));
-    if (charged) row.push_back(amount_cell(asked));
+    for (const auto& [currency, sum] : all.charged) {
+      const auto at = asked.charged.find(currency);
+      row.push_back(amount_cell(at == asked.charged.end() ? std::nullopt : std::optional(at->second)));
+    }
     s.table.rows.push_back(std::move(row));
   };
   MonthRow rest;
   std::size_t more = 0;
   for (const MonthRow& r : t.rows) {
     if (s.table.rows.size() < kRowsShown) {
-      add(r.name, r.jobs, r.sum, r.charged);
+      add(r.name, r.jobs, r.sum, r);
       continue;
     }
     ++more;
     rest.jobs += r.jobs;
     rest.sum += r.sum;
-    if (r.charged) rest.charged = rest.charged.value_or(0) + *r.charged;
+    add_charged(rest, r);
   }
-  if (more > 0) add(fmt::format("{} more, in the JSON", more), rest.jobs, rest.sum, rest.charged);
+  if (more > 0) add(fmt::format("{} more, in the JSON", more), rest.jobs, rest.sum, rest);
   if (t.by == "account" && m.cost)
     s.notes.push_back(
         "The share of the cost is allocated hours at the cost of an hour allocated: together the rows bear everything.");
-  if (charged) s.notes.push_back(fmt::format("Charged: {}.", m.charged_by));
+  if (t.by == "account") s.notes.push_back("Hours are GPU-hours.");
+  if (t.by == "account" && !all.charged.empty()) s.notes.push_back(charged_note(m, all));
   return s;
 }
 
@@ -208,28 +234,36 @@ Section failures_section(const Month& m) {
   }
   if (!m.failures.empty())
     s.notes.push_back(
-        "GPU-hours out of service because of it, and lost to it: steps since a checkpoint, and starts in vain. They are among "
-        "the classes above, told here by cause. Drains, upgrades and cancellations that people wished are not among them.");
+        "GPU-hours out of service because of it, and lost to it: steps since a checkpoint, starts in vain, and what gangs were "
+        "slower for it. They are among the classes above, told here by cause. Drains, upgrades and cancellations that people "
+        "wished are not among them.");
   return s;
 }
 
 Section energy_section(const Month& m) {
   Section s{"energy", "Energy and carbon", {}, ""};
   const MonthEnergy& e = *m.energy;
-  s.table.columns = {{"FIGURE"}, {"IN THE MONTH", true}, {"PER USEFUL GPU-HOUR", true}};
-  const double useful_h = gpu_hours_of(m.all.sum[SiteClass::useful]);
+  // Where nothing says what was useful, what jobs had is the next best.
+  const bool useful = m.all.sum[SiteClass::useful] > 0;
+  s.table.columns = {{"FIGURE"}, {"IN THE MONTH", true}, {useful ? "PER USEFUL GPU-HOUR" : "PER ALLOCATED GPU-HOUR", true}};
+  const double over_h = gpu_hours_of(useful ? m.all.sum[SiteClass::useful] : m.all.sum.allocated());
   const auto add = [&](const std::string& name, double v, int decimals) {
     s.table.rows.push_back(
-        {Cell(name), Cell(render_decimal(v, decimals)), Cell(useful_h > 0 ? render_decimal(v / useful_h, 3) : "-")});
+        {Cell(name), Cell(render_decimal(v, decimals)), Cell(over_h > 0 ? render_decimal(v / over_h, 3) : "-")});
   };
   add("machines, kWh", e.it_kwh, 0);
   if (e.facility_kwh) add("with cooling and losses, kWh", *e.facility_kwh, 0);
-  if (e.money) add("electricity, " + e.currency, *e.money, 0);
-  if (e.co2_kg) add("carbon, kg CO2", *e.co2_kg, 0);
   for (const auto& [owner, kwh] : e.owner_kwh)
     s.table.rows.push_back(
-        {Cell("of this: " + (owner.empty() ? std::string("(none)") : owner) + ", kWh"), Cell(render_decimal(kwh, 0)), Cell("")});
+        {Cell("of these, " + (owner.empty() ? std::string("(none)") : owner)), Cell(render_decimal(kwh, 0)), Cell("")});
+  if (e.money) add("electricity, " + e.currency, *e.money, 0);
+  if (e.co2_kg) add("carbon, kg CO2", *e.co2_kg, 0);
   s.notes.push_back(fmt::format("{}.", e.basis));
+  if (e.money && m.cost)
+    s.notes.push_back(
+        fmt::format("Electricity is told for itself, in {}: it is not added to what everything cost, of which it is a "
+                    "part where the cost file or the price says so.",
+                    e.currency));
   return s;
 }
 
@@ -240,7 +274,9 @@ Section capacity_section(const Month& m) {
             "The forecast names no limit: `muster capacity forecast --gpus N` and its other limits do."};
   const MonthCapacity& c = *m.capacity;
   s.table.columns = {{"WHAT ENDS"}, {"LIMIT"}, {"1 IN 10 BY"}, {"EVEN ODDS BY"}, {"9 IN 10 BY"}};
-  const auto date = [](const std::string& day) { return Cell(day.empty() ? "not within it" : day); };
+  const auto date = [&](const std::string& day) {
+    return Cell(!day.empty() ? day : c.last_day.empty() ? "not within it" : "not by " + c.last_day);
+  };
   for (const MonthCapacity::End& e : c.ends)
     s.table.rows.push_back({Cell(e.what), Cell(e.limit), date(e.p10), date(e.p50), date(e.p90)});
   if (!c.last_day.empty()) s.notes.push_back(fmt::format("The forecast reaches to {}.", c.last_day));

@@ -41,7 +41,7 @@ Month october() {
   m.all = {b.begin, b.end, {}, true};
   for (const MonthPiece& d : m.days) m.all.sum += d.sum;
   m.cost = MonthCost{7440 * 3.0, "EUR", "a price of 3.00 EUR", {{"energy", 2320}, {"gpus", 20000}}, {}};
-  MonthRow ada{"ada's group", 3, {}, 100.0}, other{std::string(kHostile), 1, {}, {}};
+  MonthRow ada{"ada's group", 3, {}, {{"EUR", 100.0}}}, other{std::string(kHostile), 1, {}, {}};
   ada.sum[SiteClass::useful] = m.all.sum[SiteClass::useful];
   other.sum[SiteClass::held_idle] = m.all.sum[SiteClass::held_idle];
   MonthTable t{"account", {ada, other}, m.all.sum};
@@ -59,6 +59,21 @@ TEST(MonthReport, AMonthIsOneOfTheCalendar) {
   EXPECT_EQ(render_utc(dec.end), "2027-01-01T00:00:00Z");
   EXPECT_EQ(render_utc(month_of(utc("2028-02-10T00:00:00Z")).end), "2028-03-01T00:00:00Z") << "a leap year";
   EXPECT_EQ(month_name(dec.begin), "December 2026");
+}
+
+TEST(MonthReport, AMonthOfAZoneIsAnHourShorterOrLongerWhereTheClocksChange) {
+  const ZoneOffsets berlin = {{Time{0}, 3600}, {utc("2026-03-29T01:00:00Z"), 7200}, {utc("2026-10-25T01:00:00Z"), 3600}};
+  const MonthBounds mar = month_of(utc("2026-03-15T12:00:00Z"), berlin), oct = month_of(utc("2026-10-15T12:00:00Z"), berlin);
+  EXPECT_EQ(render_utc(mar.begin), "2026-02-28T23:00:00Z");
+  EXPECT_EQ(render_utc(mar.end), "2026-03-31T22:00:00Z");
+  EXPECT_EQ(mar.end - mar.begin, hours(31 * 24 - 1));
+  EXPECT_EQ(oct.end - oct.begin, hours(31 * 24 + 1));
+  EXPECT_EQ(render_utc(month_of(utc("2026-02-28T23:00:00Z"), berlin).begin), "2026-02-28T23:00:00Z") << "March there";
+  EXPECT_EQ(render_utc(month_of(utc("2026-02-28T22:59:59Z"), berlin).end), "2026-02-28T23:00:00Z") << "still February";
+  const ZoneOffsets west = {{Time{0}, -12 * 3600}}, east = {{Time{0}, 14 * 3600}};
+  EXPECT_EQ(render_utc(month_of(utc("2026-07-15T00:00:00Z"), west).begin), "2026-07-01T12:00:00Z");
+  EXPECT_EQ(render_utc(month_of(utc("2026-07-15T00:00:00Z"), east).begin), "2026-06-30T10:00:00Z");
+  EXPECT_EQ(month_name(wall_of(oct.begin, berlin)), "October 2026");
 }
 
 TEST(MonthReport, EachHourCostsMoreTheLessOfThemAreLeft) {
@@ -99,7 +114,8 @@ TEST(MonthReport, TheFirstSentencesSayHoursMoneyAndTarget) {
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0], "In October 2026, 78.0 % of 7,440 GPU-hours owned came to use.");
   EXPECT_EQ(lines[1],
-            "An hour of a GPU cost 3.00 EUR to own and 3.85 EUR by the time it was useful; 1,640 GPU-hours (4,920 EUR) came to "
+            "All of it cost 22,320 EUR: an hour of a GPU 3.00 EUR to own and 3.85 EUR by the time it was useful; 1,640 GPU-hours "
+            "(4,920 EUR) came to "
             "nothing, 930 of them idle with nobody waiting.");
   EXPECT_TRUE(has(lines[2], "against a target of 94.0 %: 30 of 31 whole days reached it, the last 10 in a row")) << lines[2];
   m.before = MonthPiece{utc("2026-09-01T00:00:00Z"), m.begin, day_of_ten({}, 180, 20).sum, true};

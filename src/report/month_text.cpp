@@ -18,8 +18,10 @@ void write_sum(JsonWriter& w, const SiteSum& s) {
   write_maybe(w, "efficiency", e < 0 ? std::nullopt : std::optional(e));
 }
 
-void write_piece(JsonWriter& w, const MonthPiece& p) {
-  w.object().field("from_utc", render_utc(p.from)).field("to_utc", render_utc(p.to));
+void write_piece(JsonWriter& w, const MonthPiece& p, const std::string& date = {}) {
+  w.object();
+  if (!date.empty()) w.field("date", date);
+  w.field("from_utc", render_utc(p.from)).field("to_utc", render_utc(p.to));
   write_sum(w, p.sum);
   w.end_object();
 }
@@ -70,7 +72,10 @@ void write_tables(JsonWriter& w, const Month& m) {
       w.object().field("name", r.name).field("jobs", r.jobs);
       write_sum(w, r.sum);
       write_maybe(w, "share_of_cost_money", share_of_cost(m, r.sum));
-      write_maybe(w, "charged_money", r.charged);
+      write_maybe(w, "charged_money", r.charged.size() == 1 ? std::optional(r.charged.begin()->second) : std::nullopt);
+      w.key("charged").object();
+      for (const auto& [currency, money] : r.charged) w.field(currency, money);
+      w.end_object();
       w.end_object();
     }
     w.end_array().key("nobody").object();
@@ -168,6 +173,13 @@ class Tidy {
   void money(std::string_view section, std::string name, std::string_view of, std::optional<double> amount) {
     if (amount) put(section, std::move(name), of, "", "", amount, "", "");
   }
+  void money_in(std::string_view section, std::string name, std::string_view of, double amount, const std::string& currency) {
+    put(section, std::move(name), of, "", "", amount, "", "");
+    table_.rows.back()[6] = Cell(currency);
+  }
+  void date(std::string_view section, std::string name, std::string_view of, const std::string& day) {
+    if (!day.empty()) put(section, std::move(name), of, "", "", std::nullopt, day, "date");
+  }
   std::string csv() const { return render_csv(table_, true); }
 
  private:
@@ -199,7 +211,8 @@ void tidy_rates(Tidy& t, const std::string& month, const MonthRates& r) {
 std::string month_json(const Month& m) {
   JsonWriter w;
   w.object().field("apiVersion", "v1").field("kind", "MonthReport").field("cluster", m.cluster).field("simulation", m.simulation);
-  w.field("month", render_utc(m.begin).substr(0, 7))
+  w.field("month", render_utc(m.wall(m.begin)).substr(0, 7))
+      .field("zone", m.zone)
       .field("from_utc", render_utc(m.all.from))
       .field("to_utc", render_utc(m.all.to));
   w.field("whole", m.is_whole()).field("source", m.source).field("gpus", m.gpus);
@@ -220,7 +233,7 @@ std::string month_json(const Month& m) {
   else
     w.null();
   w.key("days").array();
-  for (const MonthPiece& d : m.days) write_piece(w, d);
+  for (const MonthPiece& d : m.days) write_piece(w, d, render_utc(m.wall(d.from)).substr(0, 10));
   w.end_array();
   write_tables(w, m);
   write_further(w, m);
@@ -230,19 +243,20 @@ std::string month_json(const Month& m) {
 }
 
 std::string month_csv(const Month& m) {
-  const std::string month = render_utc(m.begin).substr(0, 7);
+  const std::string month = render_utc(m.wall(m.begin)).substr(0, 7);
+  const std::string before = m.before ? render_utc(m.wall(m.before->from)).substr(0, 7) : "";
   Tidy t(m.cost ? m.cost->currency : "");
   tidy_classes(t, m, "month", month, m.all.sum, true);
-  if (m.before) tidy_classes(t, m, "month_before", render_utc(m.before->from).substr(0, 7), m.before->sum, false);
+  if (m.before) tidy_classes(t, m, "month_before", before, m.before->sum, false);
   if (m.cost) tidy_rates(t, month, rates_of(m.all, m.cost->total));
-  if (m.cost && m.before) tidy_rates(t, render_utc(m.before->from).substr(0, 7), rates_of(*m.before, cost_before(m)));
+  if (m.cost && m.before) tidy_rates(t, before, rates_of(*m.before, cost_before(m)));
   if (m.cost)
     for (const auto& [name, money] : m.cost->parts) t.money("cost", month, name, money);
   t.value("efficiency", month, "", m.all.efficiency(), "share");
   t.value("efficiency", month, "target", m.target, "share");
   t.value("efficiency", month, "streak", static_cast<double>(streak_of(m).days), "days");
   for (const MonthPiece& d : m.days) {
-    const std::string day = render_utc(d.from).substr(0, 10);
+    const std::string day = render_utc(m.wall(d.from)).substr(0, 10);
     tidy_classes(t, m, "day", day, d.sum, true);
     t.value("efficiency", day, "", d.efficiency(), "share");
   }
@@ -250,7 +264,7 @@ std::string month_csv(const Month& m) {
     for (const MonthRow& r : table.rows) {
       tidy_classes(t, m, table.by, r.name, r.sum, true);
       t.money(table.by, r.name, "share_of_cost", share_of_cost(m, r.sum));
-      t.money(table.by, r.name, "charged", r.charged);
+      for (const auto& [currency, money] : r.charged) t.money_in(table.by, r.name, "charged", money, currency);
     }
     tidy_classes(t, m, table.by, "(no job)", table.nobody, true);
   }
@@ -266,6 +280,13 @@ std::string month_csv(const Month& m) {
     t.value("energy", month, "facility", m.energy->facility_kwh, "kwh");
     t.value("energy", month, "co2", m.energy->co2_kg, "kg");
     t.value("energy", month, "electricity", m.energy->money, m.energy->currency);
+  }
+  if (m.capacity) {
+    for (const MonthCapacity::End& e : m.capacity->ends) {
+      t.date("capacity", e.what, "1_in_10_by", e.p10);
+      t.date("capacity", e.what, "even_odds_by", e.p50);
+      t.date("capacity", e.what, "9_in_10_by", e.p90);
+    }
   }
   return t.csv();
 }

@@ -28,20 +28,28 @@ std::string price_summary(const RentalPrices& prices) {
   for (std::size_t i = 0; i < by.size(); ++i) {
     if (by[i] > 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", by[i], name_of(static_cast<PriceTrap>(i)));
   }
-  const std::string bought =
+  std::string bought =
       prices.purchases > 0 ? fmt::format(" ({} of them prices to buy at, which are no rent)", prices.purchases) : "";
+  if (prices.gpuless > 0) bought += fmt::format(" ({} of them without a GPU)", prices.gpuless);
+  const std::string as = prices.kept == prices.rows.size()
+                             ? ""
+                             : fmt::format(" as {}, each at the median of its places",
+                                           counted(static_cast<std::int64_t>(prices.rows.size()), "machine"));
   return fmt::format(
-      "{} read ({}), {} left out{}, {} kept; {}{}", counted(static_cast<std::int64_t>(prices.read), "row"), prices.form,
-      render_count(static_cast<std::int64_t>(prices.left_out)), bought,
-      render_count(static_cast<std::int64_t>(prices.rows.size())),
-      prices.flags.empty() ? "nothing is doubtful" : counted(static_cast<std::int64_t>(prices.flags.size()), "flag") + ": ",
-      kinds);
+      "{} read ({}), {} left out{}, {} kept{}; {}{}", counted(static_cast<std::int64_t>(prices.read), "row"), prices.form,
+      render_count(static_cast<std::int64_t>(prices.left_out)), bought, render_count(static_cast<std::int64_t>(prices.kept)), as,
+      prices.flags.empty() ? (prices.marked > 0 ? "nothing more is doubtful" : "nothing is doubtful")
+                           : counted(static_cast<std::int64_t>(prices.flags.size()), "flag") + ": ",
+      kinds + (prices.marked > 0
+                   ? fmt::format("; {} flagged by an earlier import", counted(static_cast<std::int64_t>(prices.marked), "row"))
+                   : ""));
 }
 
 std::string price_json(const RentalPrices& prices) {
   JsonWriter w;
   w.object().field("apiVersion", "v1").field("kind", "RentalPrices").field("currency", "USD").field("form", prices.form);
   w.field("rows_read", prices.read).field("rows_left_out", prices.left_out).field("rows_purchases", prices.purchases);
+  w.field("rows_without_gpu", prices.gpuless).field("rows_kept", prices.kept).field("rows_flagged_before", prices.marked);
   w.field("newest", render_day(prices.newest)).key("flags").array();
   for (const PriceFlag& f : prices.flags) {
     w.object().field("line", f.line).field("row", f.row).field("flag", name_of(f.trap)).field("why", f.why).field("done", f.done);

@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "model/fields.h"
+#include "report/cost.h"
 #include "report/table.h"
 #include "report/units.h"
 
@@ -16,9 +17,25 @@ namespace {
 
 using predict::RentOrOwn;
 
+// Later than what was bought lives, as a mark: then all of it would have to be bought again.
+std::string even(const predict::RentOrOwn& a) {
+  if (!std::isfinite(a.at_constant)) return "never";
+  return a.at_constant > a.months ? fmt::format("({})", render_decimal(a.at_constant, 1)) : render_decimal(a.at_constant, 1);
+}
+
 std::string months(double m) { return std::isfinite(m) ? render_decimal(m, 1) : "never"; }
 std::string share(double s) { return std::isfinite(s) && s <= 1 ? fmt::format("{:.0f} %", 100 * s) : "none"; }
 bool drawn(const RentOrOwnView& v) { return !v.cases.empty() && v.cases.front().answer.draws > 0; }
+
+// " (stale, far_off)"; empty: nothing is doubtful.
+std::string doubts(const RentCase& c) {
+  std::vector<std::string> all;
+  for (const std::string_view f : split(c.flags, ' ')) {
+    if (!f.empty()) all.emplace_back(f);
+  }
+  if (c.stale && std::find(all.begin(), all.end(), "stale") == all.end()) all.emplace_back("stale");
+  return all.empty() ? "" : " (" + join(all, ", ") + ")";
+}
 
 Table table_of(const RentOrOwnView& v) {
   Table t;
@@ -33,8 +50,8 @@ Table table_of(const RentOrOwnView& v) {
     const Tone tone = a.at_constant <= a.months ? Tone::good : Tone::warn;
     std::vector<Cell> cells = {
         Cell(c.cloud), Cell(c.instance), Cell(render_decimal(c.usd_per_gpu_hour, 2)),
-        Cell(c.priced_on.empty() ? "named" : c.priced_on + (c.stale ? " (stale)" : ""), c.stale ? Tone::warn : Tone::plain),
-        Cell(months(a.at_constant), tone)};
+        Cell(c.priced_on.empty() ? "named" : c.priced_on + doubts(c), doubts(c).empty() ? Tone::plain : Tone::warn),
+        Cell(even(a), tone)};
     if (drawn(v)) {
       for (const double p : {a.at.p10, a.at.p50, a.at.p90}) cells.emplace_back(months(p));
       cells.emplace_back(fmt::format("{:.0f} %", 100 * a.never));
@@ -68,6 +85,18 @@ std::string basis(const RentOrOwnView& v) {
       v.resale == predict::Resale::none     ? "nothing is sold"
       : v.resale == predict::Resale::at_end ? "sold at any time for what is left in the end"
                                             : "sold for what is left in a straight line");
+  if (v.asked_gpu_hours > a.gpu_hours_a_month + 0.5)
+    out += fmt::format("note: {} GPU-hours a month were asked for, and the site delivers {}: the rest is rented either way\n",
+                       render_decimal(v.asked_gpu_hours, 0), render_decimal(a.gpu_hours_a_month, 0));
+  if (!v.discounts.empty()) out += fmt::format("Off list prices, in every figure here: {}.\n", v.discounts);
+  if (std::any_of(v.cases.begin(), v.cases.end(), [](const RentCase& c) {
+        return std::isfinite(c.answer.at_constant) && c.answer.at_constant > c.answer.months;
+      }))
+    out += "(Months) in brackets lie beyond those looked ahead.\n";
+  if (!v.site.gpu.empty() && !v.gpu.empty() && lower(v.gpu) != lower(v.site.gpu))
+    out += fmt::format("note: an hour of {} is compared with an hour of {}: they do not do the same work\n",
+                       printable(v.site.gpu), printable(v.gpu));
+  out += money_notes(v.site, predict::yearly_cost(v.site));
   if (!drawn(v)) return out;
   out += fmt::format("P10 to P90 of {} draws, seed {}: ", render_count(a.draws), v.seed);
   if (v.months > 0) {
@@ -91,7 +120,10 @@ void write_case(JsonWriter& w, const RentCase& c) {
   w.object().field("cloud", c.cloud).field("instance", c.instance).field("usd_per_gpu_hour", c.usd_per_gpu_hour);
   w.key("priced_on");
   c.priced_on.empty() ? w.null() : w.value(c.priced_on);
-  w.field("stale", c.stale).field("months_ahead", a.months).field("gpu_hours_a_month", a.gpu_hours_a_month);
+  w.field("stale", c.stale)
+      .field("flags", c.flags)
+      .field("months_ahead", a.months)
+      .field("gpu_hours_a_month", a.gpu_hours_a_month);
   w.field("capital_usd", a.capital_usd).field("operating_usd_a_month", a.monthly_usd);
   write_months(w, "break_even_months", a.at_constant);
   w.field("break_even_usd_per_gpu_hour", a.even_usd_per_gpu_hour);
@@ -105,6 +137,8 @@ void write_case(JsonWriter& w, const RentCase& c) {
   }
   w.key("own_usd").array();
   for (const double usd : a.own_usd) w.value(usd);
+  w.end_array().key("rent_if_price_stays_usd").array();
+  for (const double usd : a.rent_steady_usd) w.value(usd);
   w.end_array();
   if (!a.rent_usd.empty()) {
     w.key("rent_usd").array();
@@ -132,10 +166,7 @@ Chart rent_or_own_chart(const RentOrOwnView& v, const RentCase& one) {
   };
   p.lines.push_back({"owned", millions(a.own_usd)});
   if (a.rent_usd.empty()) {
-    std::vector<double> rent;
-    const double flat = one.usd_per_gpu_hour * a.gpu_hours_a_month;
-    for (std::size_t m = 0; m < a.own_usd.size(); ++m) rent.push_back(static_cast<double>(m) * flat);
-    p.lines.push_back({"rented, if its price stays", millions(rent)});
+    p.lines.push_back({"rented, if its price stays", millions(a.rent_steady_usd)});
   } else {
     for (const auto& [name, part] : {std::pair{"rented, P10", &predict::Band::p10},
                                      {"rented, P50", &predict::Band::p50},
@@ -168,13 +199,40 @@ std::string rent_or_own_json(const RentOrOwnView& v) {
   w.field("interest", v.site.interest.likely)
       .field("price_series", v.series)
       .field("price_months", v.months)
-      .field("drift", v.drift);
+      .field("drift", v.drift)
+      .field("discounts", v.discounts);
+  if (const ExchangeRate& from = v.site.file; !from.dollars())
+    w.key("converted_from")
+        .object()
+        .field("currency", from.currency)
+        .field("usd", from.usd)
+        .field("as_of", from.day)
+        .end_object();
+  w.key("not_counted").array();
+  for (const CostClass c : not_counted(v.site, predict::yearly_cost(v.site))) w.value(name_of(c));
+  w.end_array();
   w.key("items").array();
   for (const RentCase& c : v.cases) write_case(w, c);
   w.end_array().end_object();
   return w.take() + "\n";
 }
 
-std::string rent_or_own_csv(const RentOrOwnView& v) { return render_csv(table_of(v), true); }
+// Numbers as programs read them, empty where there is none: "never" is an empty month.
+std::string rent_or_own_csv(const RentOrOwnView& v) {
+  Table t;
+  for (const char* name : {"CLOUD", "MACHINE", "USD_PER_GPU_HOUR", "PRICED_ON", "STALE", "FLAGS", "MONTHS_AHEAD", "EVEN_MONTHS",
+                           "P10_MONTHS", "P50_MONTHS", "P90_MONTHS", "NEVER_SHARE", "EVEN_USD_PER_GPU_HOUR", "EVEN_UTILISATION"})
+    t.columns.push_back({name});
+  const auto number = [](double d) { return Cell(std::isfinite(d) ? render_number(d) : ""); };
+  for (const RentCase& c : v.cases) {
+    const RentOrOwn& a = c.answer;
+    const auto band = [&](double d) { return a.draws > 0 ? number(d) : Cell(""); };
+    t.rows.push_back({Cell(c.cloud), Cell(c.instance), number(c.usd_per_gpu_hour), Cell(c.priced_on),
+                      Cell(c.stale ? "true" : "false"), Cell(c.flags), number(a.months), number(a.at_constant), band(a.at.p10),
+                      band(a.at.p50), band(a.at.p90), band(a.never), number(a.even_usd_per_gpu_hour),
+                      number(a.even_utilisation)});
+  }
+  return render_csv(t, true);
+}
 
 }  // namespace muster::report

@@ -15,6 +15,7 @@ struct RentCase {
   double usd_per_gpu_hour = 0;
   bool stale = false;
   predict::RentOrOwn answer;
+  std::string flags;  // what is doubtful about the price
 };
 struct RentOrOwnView {
   CostSite site;
@@ -24,6 +25,8 @@ struct RentOrOwnView {
   bool drift = true;
   predict::Resale resale = predict::Resale::none;
   std::uint64_t seed = 1;
+  double asked_gpu_hours = 0;  // a month; 0: the site's own
+  std::string discounts;       // what was taken off list prices, in words; empty: nothing
 };
 
 // With the chart, where there is one case only.

@@ -1,6 +1,8 @@
 // What a site's account says of what it could not see.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "report/site_account.h"
 #include "report/units.h"
@@ -35,23 +37,26 @@ std::string about(SiteFault kind, const FaultSum& f, const account::SiteAccount&
     case SiteFault::no_nodes:
       return fmt::format("Of {} nothing says on which nodes: {} are left out{}.", runs(f), hours(f.milli_ms), such_as(f));
     case SiteFault::bad_node_list:
-      return fmt::format("The node list of {} is none: {} are left out{}.", runs(f), hours(f.milli_ms), such_as(f));
-    case SiteFault::ends_before_start: return fmt::format("{} ended before they began, and are left out{}.", runs(f), such_as(f));
-    case SiteFault::end_unknown: return fmt::format("{} are over and have no end: they are left out{}.", runs(f), such_as(f));
+      return fmt::format("The node list of {} cannot be read: {} are left out{}.", runs(f), hours(f.milli_ms), such_as(f));
+    case SiteFault::ends_before_start:
+      return fmt::format("{} ended before {} began, and {} left out{}.", runs(f), f.count == 1 ? "it" : "they",
+                         f.count == 1 ? "is" : "are", such_as(f));
+    case SiteFault::end_unknown: return fmt::format("{} without an end, though over: left out{}.", runs(f), such_as(f));
     case SiteFault::open_ended:
       return fmt::format(
-          "{} had not ended: they count until the end, {}{}. `sacctmgr show runawayjobs` lists those that Slurm itself has lost.",
+          "{} had not ended: counted until the end, {}{}. `sacctmgr show runawayjobs` lists those that Slurm itself has lost.",
           runs(f), hours(f.milli_ms), such_as(f));
     case SiteFault::cut_at_edges:
-      return fmt::format("{} reach beyond the time looked at: {} of them are within it.", runs(f), hours(f.milli_ms));
+      return fmt::format("{} from before the time looked at, or on beyond it: {} of that are within it.", runs(f),
+                         hours(f.milli_ms));
     case SiteFault::over_capacity:
       return fmt::format(
-          "{} claim more GPUs of a node than it has left: {} are not counted{}. Runs with a known end come first, the earlier "
+          "{} with more GPUs of a node than it has left: {} are not counted{}. Runs with a known end come first, the earlier "
           "before "
           "the later.",
           runs(f), hours(f.milli_ms), such_as(f));
     case SiteFault::claimed_while_down:
-      return fmt::format("{} go on in their rows while a node of theirs was down: those {} count as down{}.", runs(f),
+      return fmt::format("{} that go on by their rows while a node of theirs was down: those {} count as down{}.", runs(f),
                          hours(f.milli_ms), such_as(f));
     case SiteFault::uneven:
       return fmt::format("The GPUs of {} do not part evenly among their nodes: {} are spread as evenly as fits.", runs(f),
@@ -71,12 +76,49 @@ std::string about(SiteFault kind, const FaultSum& f, const account::SiteAccount&
     case SiteFault::busy_unallocated:
       return fmt::format("On {} GPUs were at work that no job had: {}{}. Work outside Slurm, or records that lack jobs.",
                          counted(static_cast<std::int64_t>(f.count), "node"), hours(f.milli_ms), such_as(f));
+    case SiteFault::start_unknown:
+      return fmt::format(
+          "{} without a start that can be read, though GPUs were had: left out{}{}. Whose time it was is called idle.", runs(f),
+          f.milli_ms > 0 ? ", " + hours(f.milli_ms) + " by the lengths in the rows" : std::string(), such_as(f));
+    case SiteFault::nodes_differ:
+      return fmt::format("{} with another number of nodes than the node list names: {} count on those that it names{}.", runs(f),
+                         hours(f.milli_ms), such_as(f));
     case SiteFault::shared_measured:
       return fmt::format(
           "{} shared a node with others while GPUs of it were idle: what was held idle is parted by the GPUs that each had.",
           runs(f));
   }
   return {};
+}
+
+// Time of which the records know nothing looks like time in which nobody wanted a GPU.
+void note_reach(const SiteView& v, std::vector<std::string>& out) {
+  constexpr std::int64_t kWorthSaying_ms = 3'600'000;
+  std::int64_t first = INT64_MAX, last = INT64_MIN;
+  for (const account::SiteRun& r : v.runs->runs()) {
+    for (const std::int64_t ms : {r.submitted_ms, r.eligible_ms, r.started_ms, r.ended_ms}) {
+      if (ms == account::kNoTime) continue;
+      first = std::min(first, ms);
+      last = std::max(last, ms);
+    }
+  }
+  const std::int64_t from = v.account->from.ms(), to = v.account->to.ms();
+  const auto utc = [](std::int64_t ms) { return render_utc(Time{ms * 1'000'000}); };
+  if (first > last || last <= from || first >= to) {
+    out.push_back(first > last ? "No record tells of a run at any time: all that is installed is called idle."
+                               : fmt::format("No record is of the time looked at: they reach from {} to {}. What is installed is "
+                                             "called idle.",
+                                             utc(first), utc(last)));
+    return;
+  }
+  if (first - from > kWorthSaying_ms)
+    out.push_back(fmt::format("The records begin at {}, {} after the time looked at does: until then all is called idle.",
+                              utc(first), render_span(milliseconds(first - from))));
+  if (to - last > kWorthSaying_ms)
+    out.push_back(
+        fmt::format("The records end at {}, {} before the time looked at does: what no job had since then is called "
+                    "idle.",
+                    utc(last), render_span(milliseconds(to - last))));
 }
 
 }  // namespace
@@ -102,6 +144,7 @@ std::vector<std::string> site_account_notes(const SiteView& v) {
     out.emplace_back(
         "No record says when its job could begin (Eligible): jobs wait from their submission on, so idle_fragmented is at most "
         "what is shown.");
+  note_reach(v, out);
   account::StateSum lost;
   for (const RecordState s : {RecordState::node_fail, RecordState::boot_fail, RecordState::preempted, RecordState::requeued}) {
     const account::StateSum& x = a.states[static_cast<std::size_t>(s)];

@@ -62,12 +62,6 @@ Draw draw(const TraceWeeks& w, const CapacitySpec& spec, double growth, std::uin
   return d;
 }
 
-std::size_t class_of(const std::vector<WaitTarget>& targets, std::uint32_t gpus) {
-  std::size_t c = 0;
-  while (c + 1 < targets.size() && gpus > targets[c].gpus_max) ++c;
-  return c;
-}
-
 // Waits of the weeks after the warm-up, held against the targets.
 Month judge(std::span<const JobOutcome> jobs, const CapacitySpec& spec) {
   const std::size_t n = spec.targets.size();
@@ -76,6 +70,7 @@ Month judge(std::span<const JobOutcome> jobs, const CapacitySpec& spec) {
     const std::int64_t week = (j.submitted - Time{}).ns / kWeek.ns - kWarmWeeks;
     if (week < 0 || week >= spec.weeks) continue;
     const std::size_t c = class_of(spec.targets, j.gpus);
+    if (c == n) continue;
     ClassMonth& cell = cells[static_cast<std::size_t>(week) * n + c];
     ++cell.jobs;
     cell.in_time += j.wait_s() <= spec.targets[c].wait.seconds() ? 1 : 0;
@@ -106,14 +101,17 @@ ReplaySpec sized(const CapacitySpec& spec, std::uint32_t nodes_added, std::uint6
   s.gpus += nodes_added * spec.gpus_per_node;
   s.seed = spec.replay.seed + number;
   if (s.site.nodes.empty()) return s;
-  // Nodes like the last one, in further leaves as full as the site's.
-  const std::uint32_t per_leaf = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(s.site.nodes.size()) / s.site.leaves);
+  // Nodes like the last one, in further leaves and NVLink domains as full as the site's.
+  const auto many = static_cast<std::uint32_t>(s.site.nodes.size());
+  const std::uint32_t per_leaf = std::max(1U, many / std::max(1U, s.site.leaves));
+  const std::uint32_t per_domain = std::max(1U, many / std::max(1U, s.site.domains));
   for (std::uint32_t i = 0; i < nodes_added; ++i) {
     NodeSpec node = s.site.nodes.back();
     node.name = "added" + std::to_string(i + 1);
     node.leaf = spec.replay.site.leaves + i / per_leaf;
-    node.domain = s.site.domains++;
+    node.domain = spec.replay.site.domains + i / per_domain;
     s.site.leaves = std::max(s.site.leaves, node.leaf + 1);
+    s.site.domains = std::max(s.site.domains, node.domain + 1);
     s.site.nodes.push_back(std::move(node));
   }
   return s;
@@ -154,7 +152,13 @@ std::vector<double> level_moves(const TraceWeeks& w) {
 
 }  // namespace
 
-std::vector<WaitTarget> usual_targets() { return {{8, hours(1), 0.9}, {64, hours(4), 0.9}, {UINT32_MAX, hours(12), 0.9}}; }
+std::vector<WaitTarget> usual_targets() { return {{8, hours(1), 0.9}, {64, hours(4), 0.9}, {kAnyGpus, hours(12), 0.9}}; }
+
+std::size_t class_of(std::span<const WaitTarget> targets, std::uint32_t gpus) {
+  std::size_t c = 0;
+  while (c < targets.size() && gpus > targets[c].gpus_max) ++c;
+  return c;
+}
 
 double gpu_hours(std::span<const TraceJob> jobs) {
   double sum = 0;

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "model/wait_target.h"
 #include "trial/trace_replay.h"
 
 namespace muster::trial {
@@ -20,12 +21,7 @@ constexpr double kGiveUpShare = 0.25;
 constexpr std::uint32_t kGiveUpMin = 200;
 constexpr std::uint32_t kWarmWeeks = 2;  // replayed before those that are measured
 
-// Jobs of so many GPUs at most (and more than the class before): `share` of them are to begin within `wait`.
-struct WaitTarget {
-  std::uint32_t gpus_max = 8;  // UINT32_MAX: no bound
-  Duration wait = hours(1);
-  double share = 0.9;
-};
+using muster::WaitTarget;
 std::vector<WaitTarget> usual_targets();  // 1 h up to 8 GPUs, 4 h up to 64, 12 h beyond: nine in ten
 
 // Whole weeks from Monday, UTC. Weeks at the ends with less than a quarter of the middle week's jobs or GPU-hours are a record
@@ -36,6 +32,8 @@ struct TraceWeeks {
   std::uint32_t left_out = 0;               // at the ends
 };
 TraceWeeks whole_weeks(std::span<const TraceJob> trace);
+// Which of the targets is for jobs of this size; as many as there are: none, they are beyond the last.
+std::size_t class_of(std::span<const WaitTarget> targets, std::uint32_t gpus);
 double gpu_hours(std::span<const TraceJob> jobs);
 
 struct CapacitySpec {

@@ -52,6 +52,25 @@ TEST(Capacity, WholeWeeksBeginOnMondayAndThinEndsAreLeftOut) {
   EXPECT_TRUE(whole_weeks({}).jobs.empty());
 }
 
+TEST(Capacity, JobsBeyondTheLastClassHaveNoTarget) {
+  const std::vector<WaitTarget> some = {{8, hours(1), 0.9}, {64, hours(4), 0.9}};
+  EXPECT_EQ(class_of(some, 1), 0U);
+  EXPECT_EQ(class_of(some, 8), 0U);
+  EXPECT_EQ(class_of(some, 9), 1U);
+  EXPECT_EQ(class_of(some, 65), 2U) << "none";
+  EXPECT_EQ(class_of(usual_targets(), 100'000), 2U) << "the last of three";
+  // Every job here is of 16 GPUs at most: a target for 8 judges fewer of them than one for all does.
+  const TraceWeeks w = whole_weeks(work(3, 6, 2));
+  const double one = 1;
+  CapacitySpec s = small(64, 2);
+  const auto judged = [&](std::uint32_t gpus_max) {
+    s.targets = {{gpus_max, hours(1), 0.9}};
+    return chances(draw_months(w, s, std::span(&one, 1), 0), 1).jobs;
+  };
+  EXPECT_LT(judged(8), judged(16));
+  EXPECT_EQ(judged(16), judged(kAnyGpus));
+}
+
 TEST(Capacity, TheSameSeedGivesTheSameMonthsWhateverTheThreads) {
   const TraceWeeks w = whole_weeks(work(2, 6, 3));
   CapacitySpec s = small(32, 4);

@@ -128,6 +128,33 @@ check(x and x['installed_from_jobs'] and x['gpus'] == 8 and any('--nodes' in n f
       any('--events' in n for n in x['notes']),
       'without nodes and events it says what is missing', ran)
 
+# One row each: what is counted of it, and the words that name what is not.
+def row(state, start, end, length, nodes='n1', count=1, tres='gres/gpu=8', number=1):
+    return f'{number}|ada|p|gpu|{state}|{at(0)}|{at(0)}|{start}|{end}|{length}|{count}|{nodes}|{tres}|\n'
+
+
+for text, had, words in (
+        (row('TIMEOUT', 'Unknown', at(9), 7200), 16, 'without a start that can be read'),
+        (row('COMPLETED', '1767232800000', '1767240000000', 7200), 0, '16.0 GPU-hours by the lengths'),
+        (row('COMPLETED', '01/01/2026 02:00', '01/01/2026 04:00', 7200), 0, '1 run without a start'),
+        (row('COMPLETED', at(2), at(4), 3600), 16, 'not as long as Elapsed'),
+        (row('COMPLETED', at(2), at(4), 7200, tres='gres/gpu=4K') + row('COMPLETED', at(5), at(6), 3600, number=2), 8,
+         '2.0 node-hours'),
+        (row('COMPLETED', at(2), at(4), 7200, count=4), 16, 'another number of nodes'),
+        (row('COMPLETED', at(2), at(4), 7200) + row('COMPLETED', at(2), at(4), 7200, nodes='n2'), 16,
+         '16.0 GPU-hours of the earlier do not'),
+        (row('COMPLETED', at(2), at(4), 7200)[:-1], 16, 'may be cut off'),
+        (row('COMPLETED', at(2), at(4), 7200), 16, 'The records end at 2026-01-01T04:00:00Z, 20h before'),
+        (row('COMPLETED', at(-40), at(-39), 3600), 0, 'No record is of the time looked at'),
+        ('', 0, 'No record tells of a run')):
+    x, ran = account('--sacct', write('odd', HEAD + text), '--nodes', NODES, *window)
+    check(x and sum(x['classes_milli_gpu_ms'].values()) == x['installed_milli_gpu_ms'] == 384 * 3600 * 10**6 and
+          hours(x).get('unseen', 0) == had and any(words in n for n in x['notes']), f'"{words}" is said of it', ran)
+
+two = write('two', 'NodeName=n1 Gres=gpu:8\nNodeName=n2 Gres=gpu:8\nNodeName=n1 Gres=gpu:4\n')
+x, ran = account('--sacct', jobs, '--nodes', two, *window)
+check(x and x['gpus'] == 16 and any('another number of GPUs' in n for n in x['notes']), 'a node of two sizes is named', ran)
+
 # What GPUs did, from a file and from a Prometheus.
 def series(node, gpu, values, metric='DCGM_FI_PROF_SM_ACTIVE', **labels):
     return {'metric': {'__name__': metric, 'Hostname': node, 'gpu': str(gpu), **labels}, 'values': values}
@@ -147,6 +174,12 @@ mig = [series('n1', 0, [[t, '0'] for t in steps], 'DCGM_FI_DEV_GPU_UTIL', GPU_I_
 x, ran = account('--sacct', jobs, *files, '--activity', write('mig.json', answer(mig)))
 check(x and 'held_idle' not in hours(x) and any('MIG' in n for n in x['notes']),
       'a utilisation of slices that is always 0 is not believed', ran)
+
+
+half_idle[0]['values'][0][1] = '90'  # of a thousand readings one that cannot be
+x, ran = account('--sacct', jobs, *files, '--activity', write('odd.json', answer(half_idle)))
+check(x and abs(hours(x)['useful'] - (24 - 1 / 6)) < 1e-6 and any('1 reading' in n for n in x['notes']),
+      'is named, and makes no hundredths of all others', ran)
 
 
 class Prometheus(http.server.BaseHTTPRequestHandler):

@@ -4,8 +4,10 @@ nobody can change unseen, what is left of grants, prices that stay, sums that ar
 import fcntl
 import json
 import os
+import subprocess
+import time
 
-from checks import STATE, check, finish, run
+from checks import MUSTER, STATE, check, environment, finish, run
 
 HEADER = 'JobID|User|Account|Partition|State|Submit|Start|End|NNodes|NodeList|AllocTRES'
 BEGIN = 1767225600  # 2026-01-01T00:00:00Z
@@ -169,6 +171,16 @@ def of_a_journal():
         hours, cost = sum(r['gpu_hours'] for r in rows), sum(r['cost'] for r in rows)
         held = abs(hours - told['gpu_hours']) < 1e-6 and abs(cost - rates['cost']) < 1e-5
         check(held, f'rows by {by} sum to all', (hours, cost))
+    biggest = told['rows'][0]
+    for by in ['user', 'job', 'day']:
+        one = json.loads(run('account', '--journal', journal, '--by', by, '--account', biggest['name'], '-o', 'json').out)
+        hours, cost = sum(r['gpu_hours'] for r in one['rows']), sum(r['cost'] for r in one['rows'])
+        held = abs(hours - biggest['gpu_hours']) < 1e-6 and abs(cost - biggest['cost']) < 1e-5
+        check(held and one['gpu_hours'] == told['gpu_hours'], f'rows of one account by {by} sum to it', (hours, cost, biggest))
+    none = json.loads(run('account', '--journal', journal, '--user', 'nobody at all', '-o', 'json').out)
+    check(none['rows'] == [] and none['rates'] == rates, 'somebody unknown has no rows')
+    done = run('account', '--journal', journal, '--by', 'fault', '--account', biggest['name'])
+    check(done.code == 2 and 'whole cluster' in done.err, 'faults are not told by account', done)
     whole = [d['whole'] for d in told['days']][:3]
     check(whole == [True] * 3 and told['streak']['complete_days'] == 3, 'three whole days', told['days'])
     goodput = json.loads(run('goodput', '--journal', journal, '-o', 'json').out)['classes']
@@ -178,11 +190,16 @@ def of_a_journal():
           'idle and stalled are those of muster goodput', (mine, goodput))
     faults = json.loads(run('account', '--journal', journal, '--by', 'fault', '-o', 'json').out)
     all_of = faults['origins']['fault']
-    parts = all_of['lost_gpu_hours'] + all_of['vain_gpu_hours'] + all_of['out_gpu_hours']
+    parts = sum(all_of[k + '_gpu_hours'] for k in ('lost', 'vain', 'slowed', 'out'))
+    slowed = sum(o['slowed_gpu_hours'] for o in faults['origins'].values())
+    check(0 < slowed <= faults['classes_gpu_hours']['stalled'] and
+          abs(slowed + faults['slow_unexplained_gpu_hours'] - faults['classes_gpu_hours']['stalled']) < 0.01,
+          'gangs that faults slowed are in the table, and the rest of the class stalled beside it', (slowed, faults['origins']))
     check(all_of['attempts_lost'] > 0 and abs(all_of['gpu_hours'] - parts) < 1e-6, 'what faults cost', all_of)
     check(abs(all_of['cost'] - 2.5 * all_of['gpu_hours']) < 1e-6, 'and in money', all_of)
     part = json.loads(run('account', '--journal', journal, '--from', '2026-01-02', '--to', '2026-01-03', '-o', 'json').out)
-    check(abs(part['gpu_hours'] - 128 * 24) < 1 and part['days'][0]['whole'], 'a day of it', part['gpu_hours'])
+    check(part['installed_milli_gpu_ms'] == 128 * 86_400_000 * 1000 and part['days'][0]['whole'],
+          'a day of it is a day of every GPU, to the last', part['installed_milli_gpu_ms'])
     again = json.loads(run('account', '--journal', journal, '--price', '100', '-o', 'json').out)
     check(again['rates'] == rates, '--price does not touch what a policy priced', again['rates'])
     text = run('account', '--journal', journal).out
@@ -193,6 +210,41 @@ def of_a_journal():
     used = sum(r['used_gpu_hours'] for r in json.loads(done.out)['rows'])
     held = sum(r['gpu_hours'] for r in told['rows'] if not r['no_job'])
     check(done.code == 0 and abs(used - held) < 0.01, 'quotas of a journal burn by what its jobs had', (used, held))
+
+
+def of_a_running_one():
+    with open(STATE + '/demo.log', 'w') as log:
+        demo = subprocess.Popen([MUSTER, 'demo', '--gpus', '64', '--port', '0', '--speed', '3600', '--state', STATE + '/state'],
+                                stdout=log, stderr=log, env=environment())
+    try:
+        told, until = {}, time.time() + 60
+        while time.time() < until and told.get('gpu_hours', 0) < 64 * 3:
+            done = run('account', '-o', 'json')
+            told = json.loads(done.out) if done.code == 0 else {}
+            time.sleep(0.3)
+        check(told.get('gpu_hours', 0) >= 64 * 3 and any('--prometheus' in n for n in told['notes']),
+              'some hours of a running Muster; how to see what it cannot', told)
+        names = [r['name'] for r in told['rows'] if not r['no_job']]
+        grants = write('running.csv', 'account,from,to,gpu_hours\n' + ''.join(f'{n},2020-01-01,2040-01-01,1000000\n'
+                                                                              for n in names))
+        done = run('account', 'quota', '--allocations', grants, '-o', 'json')
+        used = {r['account']: r['used_gpu_hours'] for r in json.loads(done.out)['rows']} if done.out else {}
+        check(used and all(used[r['name']] >= r['gpu_hours'] - 1e-6 for r in told['rows'] if not r['no_job']),
+              'a running Muster says what was used of grants', done)
+        # Read on from where it was, and read from the first event: the same, whatever came in between.
+        journal = next(os.path.join(d, f) for d, _, all_of in os.walk(STATE + '/state') for f in all_of if f.endswith('.db'))
+        window = ('--to', told['to_utc'])
+        same, seen = None, 0
+        while time.time() < until + 60 and same is None:
+            texts = [run('account', *source, *window, '-o', 'json').out
+                     for source in (('--journal', journal), (), ('--journal', journal))]
+            classes = [json.loads(x)['classes_milli_gpu_ms'] if x else None for x in texts]
+            seen += 1
+            same = classes[1] == classes[0] if classes[0] and classes[0] == classes[2] and seen > 2 else None
+        check(same, 'what is read on is what is read anew', classes)
+    finally:
+        demo.terminate()
+        demo.wait(timeout=20)
 
 
 def wrong():
@@ -208,9 +260,12 @@ def wrong():
             (('charge', '--ledger', STATE, '--sacct', jobs, '--rates', rates), 2, ''),
             (('charge', '--ledger', LEDGER, '--by', 'colour'), 2, 'account, user, partition'),
             (('quota', '--sacct', jobs), 2, '--allocations'),
-            (('quota', '--allocations', STATE + '/grants.csv'), 2, '--sacct'),
+            (('quota', '--allocations', STATE + '/grants.csv'), 5, 'no Muster is running'),
             (('quota', '--allocations', STATE + '/grants.csv', '--sacct', jobs, '--ledger', LEDGER), 2, 'more than one'),
             (('--journal', STATE + '/none.db'), 3, 'none.db'),
+            (('--journal', STATE + '/none.db', '--events', jobs), 2, 'for --sacct'),
+            (('--journal', STATE + '/none.db', '--zone', 'Europe/Berlin'), 2, 'days are of UTC'),
+            (('--sacct', jobs, '--account', 'bio'), 2, 'sacct choose'),
             (('--sacct', jobs, '--by', 'fault'), 2, 'journal')]:
         done = run('account', *args)
         asked = ' '.join(os.path.basename(a) for a in args)
@@ -224,4 +279,5 @@ changed_ledgers()
 quotas()
 of_a_journal()
 wrong()
+of_a_running_one()
 finish()

@@ -69,6 +69,19 @@ for args, code, words in (
         (('compare', '--site', 'h200-1024-colo', '--price', '3', '--term', 'spot=50'), 2, 'sum to 100'),
         (('burst', '--gpu-hours', '10', '--gpus', '8', '--price', '3', '--data', '1TB'), 2, 'there is no link'),
         (('burst', '--gpu-hours', '10', '--gpus', '8', '--price', '3', '--link', 'fast'), 2, '--link must be a rate'),
+        (('burst', '--gpu-hours', '10', '--gpus', '8', '--price', '3', '--data', '20', '--link', '10Gbit/s'), 2, '--data 20TB'),
+        (('burst', '--gpu-hours', '10', '--gpus', '8', '--price', '3', '--queue', '5d'), 2, '--own-gpus N'),
+        (('burst', '--gpu-hours', '10', '--gpus', '8', '--price', '3', '--lead-days', '5'), 2, '--site FILE'),
+        (('burst', '--gpu-hours', '10', '--gpus', '8', '--price', '3', '--egress-usd-per-gb', '0.1'), 2, '--results 1TB'),
+        (('compare', '--site', 'h200-1024-colo', '--price', '3', '--term', 'spot'), 2, 'there are none'),
+        (('compare', '--site', 'h200-1024-colo', '--price', '3', '--no-drift'), 2, 'there are none'),
+        (('compare', '--site', 'h200-1024-colo', '--price', '3', '--discount', 'spot=10'), 2, '--price has no term'),
+        (('compare', '--site', 'h200-1024-colo', '--price', '3', '--discount', '120'), 2, '--discount must be'),
+        (('compare', '--site', 'h200-1024-colo', '--price', '3', '--discount', 'spot'), 2, '--discount must be'),
+        (('compare', '--site', 'h200-1024-colo', '--prices', 'x', '--term', 'spot=50,spot=50'), 2, 'spot is there twice'),
+        (('import', '--from', 'x.csv', '--rate', 'EUR=1.1'), 2, '--rate EUR=1.08@2026-10-30'),
+        (('import', '--from', 'x.csv', '--rate', 'EUR=1.1@yesterday'), 2, '--rate must be a day'),
+        (('--site', 'h200-1024-colo', '--set', 'idle_kw=9'), 2, 'below power.idle_kw'),
         (('import', '--from', write('other.csv', 'a,b\n1,2\n')), 2, 'other.csv:1: no list of prices'),
         (('import', '--from', os.path.join(STATE, 'none.csv')), 3, 'none.csv')):
     ran = run('cost', *args)
@@ -117,6 +130,38 @@ for args, words in ((('--cloud', 'west'), 'there are gone, north, south'), (('--
     ran = run('cost', 'compare', '--site', 'h200-1024-colo', '--prices', history, *args)
     check(ran.code == 3 and words in ran.err, 'what is not there is told with what is', ran)
 
+# List prices are not what is paid.
+def even(*args):
+    return answer('compare', '--site', node, '--gpu-hours', '3500', *args)['items'][0]
+
+
+check(even('--price', '5', '--discount', '20')['break_even_months'] == even('--price', '4')['break_even_months'],
+      'a fifth off 5 USD is 4 USD')
+# Eight GPUs at 35,000 and 42,000 of network are 322,000, with an eighth off 281,750; and 3,500 hours at 4 USD less the hall's
+# 1,872 are saved a month.
+got = even('--price', '4', '--own-discount', '12.5')
+check(abs(got['break_even_months'] - 281750 / (14000 - 1872)) < 1e-6 and got['capital_usd'] == 281750,
+      'and what is bought has its own', got)
+two = answer('compare', '--site', 'h200-1024-colo', '--prices', history, '--cloud', 'NORTH', '--draws', '100', '--term',
+             'ondemand=50,spot=50', '--discount', 'ondemand=10')
+spot = float(f'{2 + 0.1 * (30 % 7):.1f}')
+check(abs(two['items'][0]['usd_per_gpu_hour'] - (0.5 * 0.9 * 6.0 + 0.5 * spot)) < 1e-9, 'each term has its own', two['items'][0])
+ran = run('cost', 'compare', '--site', node, '--price', '5', '--discount', '20', '--own-discount', '12.5')
+check('Off list prices, in every figure here: 20 % of renting, 12.5 % of what is bought.' in ran.out, 'and both are told', ran)
+got = even('--price', '1', '--resale', 'straight')
+check(got['break_even_months'] is None or got['break_even_months'] > 60, 'what can be sold at once has not paid off at once', got)
+
+# Euros: by a rate that somebody gave, or not at all.
+euros = write('euros.csv', 'date,cloud,gpu,gpus_per_instance,instance,ondemand_eur_per_gpu_hour\n2026-08-01,ovh,H100,1,a,2.5\n')
+ran = run('cost', 'compare', '--site', node, '--prices', euros)
+check(ran.code == 2 and 'euros.csv:2: prices in EUR' in ran.err and '--rate EUR=USD@DAY' in ran.err, 'no rate is invented', ran)
+got = answer('compare', '--site', node, '--prices', euros, '--rate', 'EUR=1.2@2026-07-31')['items'][0]
+check(got['usd_per_gpu_hour'] == 3, 'that of the user converts', got)
+here = write('here.yaml', open(node).read().replace('usd', 'eur').replace(
+    'gpus:', 'currency: EUR\nexchange: {usd: 1.25, as_of: 2026-10-30}\ngpus:'))
+ratio = answer('--site', here)['base']['usd_a_year'] / answer('--site', node)['base']['usd_a_year']
+check(abs(ratio - 1.25) < 1e-12, 'a site in euros costs as much in dollars', ratio)
+
 # A peak.
 peak = ('burst', '--gpu-hours', '10000', '--gpus', '100', '--price', '3', '--data', '20TB', '--results', '2TB',
         '--link', '10Gbit/s', '--egress-usd-per-gb', '0.09', '--own-gpus', '50', '--queue', '100h', '--own-price', '0.1')
@@ -128,6 +173,9 @@ check(any(t['what'] == 'data_tb' and t['by_time'] for t in soon['turns']), 'unti
 ran = run('cost', *peak, '--by', '150h', '--from', '2026-11-20', '--site', 'h200-1024-colo')
 check(ran.code == 0 and all(w in ran.out for w in ('Renting wins', '2026-11-2', 'buy')),
       'with days, and what buying would cost', ran)
+ran = run('cost', 'burst', '--gpu-hours', '10', '--gpus', '8', '--price', '3', '--own-gpus', '8')
+check(ran.code == 0 and 'taken to cost nothing' in ran.out and 'below 0.00' not in ran.out,
+      'waiting is free only as a note says', ran)
 
 # The figures of the field: every claim in exactly two sentences, with the verdict that is computed.
 page = open(os.path.join(HERE, '..', '..', 'docs', 'figures-of-the-field.md')).read()

@@ -200,6 +200,14 @@ def hours():
     check(near(r['at_once']['cost'], 180) and near(r['foresight']['cost'], 60), 'three choices side by side', r)
     check(r['forecast']['hours_utc'] == r['foresight']['hours_utc'] and r['forecast']['hours_utc'][0] == '2026-11-07T00:00:00Z',
           'of good forecasts the best', r)
+    below = [(-10 if h % 24 < 12 else -30) for h in range(240)]
+    gains = write('gains.csv', 'timestamp,price_per_mwh,forecast_per_mwh\n' + ''.join(
+        f'{(BEGIN + datetime.timedelta(hours=h)).strftime("%Y-%m-%d %H:%M:%S")},{p},{p}\n' for h, p in enumerate(below)))
+    r = ask('hours', '--prices', gains, '--hours', '4', '--within', '24', '--at', '2026-11-06T01:00:00Z')['by'][0]
+    check(near(r['at_once']['cost'], -4) and near(r['foresight']['cost'], -12) and near(r['foresight']['saved_share'], 2),
+          'where prices are below 0, more of a gain is a saving', r)
+    done = run('energy', 'hours', '--carbon', gains)
+    check(done.code == 2 and done.out == '', 'prices are no carbon', done)
     for args, words in (((), '--prices FILE'), (('--prices', series, '--hours', '30'), 'within 24 h'),
                         (('--prices', series, '--at', '2020-01-01'), 'it goes from'), (('--prices', write('no.csv',
               'a,b\n1,2\n')), 'no.csv:1')):
@@ -221,6 +229,101 @@ def hours():
         saved = {way: 100 * (1 - replay[way] / replay['at_once']) for way in ('forecast', 'foresight')}
         print(f'    {zone}: {[round(x, 1) for x in seen]}; six hours within 24: forecast {saved["forecast"]:.1f} %, '
               f'foresight {saved["foresight"]:.1f} %')
+
+
+def series(name, labels, values):
+    """A series of an answer, one point each 15 s."""
+    points = [[BEGIN.timestamp() + 15 * i, str(v)] for i, v in enumerate(values)]
+    return {'metric': {'__name__': name, **labels}, 'values': points}
+
+
+def answer(name, *all_series):
+    return write(name, json.dumps({'status': 'success', 'data': {'resultType': 'matrix', 'result': list(all_series)}}))
+
+
+def names_of_series():
+    """What exporters call power and energy, in which unit, of GPUs in slices, under two names of a node."""
+    who = jobs('dcgm.jobs', [f'1,n1,,0,{at(0)},{at(3600)},h200,ada,lab'])
+    lab = {'UUID': 'GPU-0aaaa', 'gpu': '0', 'Hostname': 'n1', 'modelName': 'NVIDIA H200'}
+    steps = range(241)
+    counted = [10**12 + 15 * 500_000 * i for i in steps]
+    joules = [10**9 + 15 * 500 * i for i in steps]
+    slices = [series('DCGM_FI_DEV_POWER_USAGE', {**lab, 'GPU_I_ID': k}, [500] * 241) for k in '345']
+    for name, source, parts in (('DCGM', 'counter', [series('DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION', lab, counted)]),
+                                ('DCGM in joules', 'counter', [series('DCGM_FI_DEV_BOARD_ENERGY_JOULES', lab, joules)]),
+                                ('old DCGM', 'sampled', [series('dcgm_power_usage', {'uuid': 'GPU-0aaaa', 'gpu': '0',
+                                 'instance': 'n1:9400'}, [500] * 241)]),
+                                ('slices', 'sampled', slices),
+                                ('of a pod and of its node', 'sampled',
+                                 [series('DCGM_FI_DEV_POWER_USAGE', {**lab, 'Hostname': h}, [500] * 241)
+                                  for h in ('dcgm-x7', 'n1')])):
+        r = ask('--power', answer('dcgm.json', *parts), '--jobs', who, *PLAIN)
+        check(near(row(r, '1')['gpu_j'][source], 500 * 3600) and len(r['rows']) == 1, f'{name}: read once, in its unit',
+              r['rows'])
+    wrong = ask('--power', answer('wrong.json', series('DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION', lab, [j // 10 for j in counted]),
+                                  series('DCGM_FI_DEV_POWER_USAGE', lab, [500] * 241)), '--jobs', who, *PLAIN)
+    check(near(row(wrong, '1')['gpu_j']['sampled'], 500 * 3600) and any('is not believed' in n for n in wrong['notes']),
+          'a counter that samples contradict is not believed, and named', wrong['notes'])
+
+
+def given_twice():
+    head = 'JobID|User|Account|Partition|State|Start|End|ElapsedRaw|AllocTRES|NodeList\n'
+    one = '7|ada|lab|gpu|COMPLETED|2026-11-02T01:00:00Z|2026-11-02T02:00:00Z|3600|gres/gpu:h200=8,node=1|n7\n'
+    runs = '8|ada|lab|gpu|RUNNING|2026-11-02T01:00:00Z|Unknown|1800|gres/gpu:h200=8,node=1|n8\n'
+    back = '9|ada|lab|gpu|FAILED|2026-11-02T02:00:00Z|2026-11-02T01:00:00Z|0|gres/gpu:h200=8,node=1|n9\n'
+    sheet = write('twice.txt', head + one + one + runs + back + '10|ada|lab\n')
+    r = ask('--sacct', sheet, '--sacct', sheet, *PLAIN)
+    check(row(r, '7')['gpu_hours'] == 8 and any('each counts once' in n for n in r['notes']), 'a run given twice counts once',
+          (row(r, '7'), r['notes']))
+    check(row(r, '8')['gpu_hours'] == 4 and any('had not ended' in n for n in r['notes']),
+          'one that runs lasts as long as its record says', (row(r, '8'), r['notes']))
+    check(any('ended before it began' in n and 'job 9' in n for n in r['notes']), 'one that ended before it began is named',
+          r['notes'])
+    check(any('too few cells' in n for n in r['notes']), 'and rows that were left out', r['notes'])
+
+
+def tokens():
+    who = jobs('tok.jobs', [f'1,n1,8,,{at(0)},{at(3600)},h200,a,b,5e9', f'1,n1,8,,{at(7200)},{at(10800)},h200,a,b,5e9',
+                            f'2,n1,8,,{at(3600)},{at(7200)},h200,a,b,'],
+               'job,node,gpus,gpu_index,start,end,gpu_type,user,account,tokens')
+    r = ask('--jobs', who, *PLAIN)
+    check(row(r, '1')['tokens'] == 1e10 and any('missing of 1 of 2 jobs (job 2)' in n for n in r['notes']),
+          'jobs without tokens are named', r['notes'])
+    r = ask('--jobs', who, '--tokens', write('tok.csv', 'job,tokens\n1,4e9\n2,\n77,5\n'), *PLAIN)
+    check(row(r, '1')['tokens'] == 4e9 and any('--tokens counts' in n for n in r['notes']),
+          '--tokens counts, and not the table beside it', (row(r, '1'), r['notes']))
+    check('tokens' not in row(r, '2') and any('such as 77' in n for n in r['notes']), 'and jobs that nobody knows are named',
+          r['notes'])
+    sheet = run('energy', '--jobs', who, '-o', 'csv').out
+    rows = list(csv.DictReader(io.StringIO(sheet)))
+    check("'-" not in sheet and rows[-1]['joules_per_token'] == '', 'a sheet has nothing where there is nothing', sheet)
+    check(rows[0]['estimated_gpu_kwh'] == rows[0]['gpu_kwh'] and rows[0]['pue_assumed'] == 'true',
+          'and says what is estimated and assumed', rows[0])
+
+
+def several_nodes():
+    head = 'timestamp, uuid, index, power.draw [W]\n'
+    files = [write(f'{n}.csv', head + ''.join(f'{at(s)[:-1]}, GPU-{n}aaaa, 0, {w} W\n' for s in range(0, 3601, 10)))
+             for n, w in (('a1', 400), ('a2', 600))]
+    who = jobs('nodes.jobs', [f'1,a1,,0,{at(0)},{at(3600)},h200,a,b', f'2,a2,,0,{at(0)},{at(3600)},h200,a,b'])
+    r = ask('--power', 'a1=' + files[0], '--power', 'a2=' + files[1], '--jobs', who, *PLAIN)
+    check([near(sum(row(r, j)['gpu_j'].values()), w * 3600) for j, w in (('1', 400), ('2', 600))] == [True, True],
+          'each file may say its node', r['rows'])
+    one = run('energy', '--power', files[0], '--power', files[1], '--node', 'a1', '--jobs', who)
+    check(one.code == 2 and one.out == '' and 'both read as GPU 0 of a1' in one.err, 'two GPUs cannot be the same one', one)
+
+
+def other_money():
+    who = jobs('m.jobs', [f'1,n1,8,,{at(0)},{at(3600)},h200,a,b'])
+    carbon = write('c.csv', f'timestamp,actual_g_per_kwh\n{at(0)[:-4].replace("T", " ")},400\n')
+    for args, words in ((('--tariff', 'example', '--currency', 'EUR'), 'is in USD, and --currency is EUR'),
+                        (('--prices', carbon), 'price_per_mwh is missing')):
+        done = run('energy', '--jobs', who, *args)
+        check(done.code == 2 and done.out == '' and words in done.err, f'{" ".join(args[:1])} is refused: {words}', done)
+    r = ask('--jobs', who, '--prices', write('k.csv', f'timestamp,price_per_mwh\n{at(0)[:-4]},0.11\n'), *PLAIN)
+    check(any('prices of a kWh?' in n for n in r['notes']), 'prices that look like those of a kWh are doubted', r['notes'])
+    r = ask('--jobs', who, '--from', '2027-01-01', '--to', '2027-01-02', *PLAIN)
+    check(any('no run and no reading' in n for n in r['notes']), 'a stretch with nothing in it is called so', r['notes'])
 
 
 class Prometheus(http.server.BaseHTTPRequestHandler):
@@ -283,6 +386,7 @@ def refusals():
     check(none.code == 5 and none.out == '', 'recording without a driver is exit code 5', none)
 
 
-for part in (who_held_what, troubles, from_slurm, money, caps, hours, prometheus, refusals):
+for part in (who_held_what, troubles, from_slurm, money, names_of_series, given_twice, tokens, several_nodes, other_money, caps,
+             hours, prometheus, refusals):
     part()
 finish()

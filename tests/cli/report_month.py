@@ -109,8 +109,9 @@ def of_a_journal():
     sums_hold(m, 'journal')
     days = len(m['days'])
     hours = GPUS * days * 24
-    check(days in (28, 30, 31) and abs(m['all']['owned_gpu_hours'] - hours) < 1e-4 * hours, f'{days} days of {GPUS} GPUs',
-          (m['all']['owned_gpu_hours'], hours))
+    check(days in (28, 30, 31) and m['all']['installed_gpu_us'] == hours * US_OF_HOUR,
+          f'{days} days of {GPUS} GPUs, to the GPU-microsecond', (m['all']['installed_gpu_us'], hours * US_OF_HOUR))
+    check(all(sum(d['classes_gpu_us'].values()) == GPUS * 24 * US_OF_HOUR for d in m['days']), 'and so each day')
     check(m['days_complete'] == days and m['streak_days'] <= m['days_at_target'] <= days and m['target'] == 0.94,
           'against the target', m['headline'])
     known = m['all']['allocated_gpu_hours'] - sum(m['all']['classes_gpu_us'][c] for c in ('unseen', 'unsettled')) / US_OF_HOUR
@@ -239,11 +240,136 @@ def of_files():
     check('id="failures"' not in page.out and '--journal' in page.out, 'what files cannot tell says what can')
 
 
+def write(name, text):
+    with open(f'{STATE}/{name}', 'w') as f:
+        f.write(text)
+    return f'{STATE}/{name}'
+
+
+def of_a_zone():
+    """October in Berlin begins at 22:00 UTC, ends at 23:00 and has an hour more."""
+    args = ('--sacct', STATE + '/jobs.txt', '--nodes', STATE + '/nodes.txt', '--month', '2026-10', '--tz', 'Europe/Berlin',
+            '--price', '1.5')
+    m = json.loads(month(*args, '-o', 'json').out)
+    sums_hold(m, 'Berlin')
+    check((m['from_utc'], m['to_utc'], m['zone'], m['month']) == ('2026-09-30T22:00:00Z', '2026-10-31T23:00:00Z', 'Europe/Berlin',
+                                                                  '2026-10'), 'a month of Berlin', (m['from_utc'], m['to_utc']))
+    check(m['all']['owned_gpu_hours'] == 8 * 745 and abs(m['all']['allocated_gpu_hours'] - (26 + 960 + 44)) < 1e-9,
+          'with the hour that comes twice', m['all'])
+    days = {d['date']: d for d in m['days']}
+    check(len(days) == 31 and days['2026-10-25']['owned_gpu_hours'] == 200 and days['2026-10-24']['owned_gpu_hours'] == 192,
+          'which is in the 25th', days['2026-10-25'])
+    page = month(*args, '-').out
+    check('2026-10-25 has 25 hours' in page and 'Days are of the calendar in Europe/Berlin' in page and
+          '2026-10-01 to 2026-11-01 Europe/Berlin' in page and '2026-09-30' not in page.split('id="commands"')[0],
+          'and so the page says', page[:300])
+    check('In October 2026' in page and '--tz Europe/Berlin' in page, 'its name, and how to have it again')
+    rows = list(csv.DictReader(io.StringIO(month(*args, '-o', 'csv').out)))
+    hours = sum(float(r['gpu_hours']) for r in rows if r['section'] == 'day' and r['name'] == '2026-10-25')
+    check(abs(hours - 200) < 1e-9, 'in CSV too', hours)
+    before = json.loads(month(*args[:4], '--month', '2026-09', '--tz', 'America/New_York', '-o', 'json').out)
+    check(before['from_utc'] == '2026-09-01T04:00:00Z' and before['to_utc'] == '2026-10-01T04:00:00Z', 'west of Greenwich too',
+          before['from_utc'])
+    ran = month(*args[:6], '--tz', 'Mars/Olympus')
+    check(ran.code == 2 and 'Mars/Olympus' in ran.err, 'a zone that is not', ran)
+
+
+def of_a_zone_from_a_journal():
+    ran = month('--journal', JOURNAL, '--month', '2026-02', '--tz', 'Europe/Berlin', '-o', 'json')
+    check(ran.code == 0, 'a journal in another zone', ran)
+    m = json.loads(ran.out)
+    sums_hold(m, 'journal in Berlin')
+    check(m['from_utc'] == '2026-01-31T23:00:00Z' and m['to_utc'] == '2026-02-28T23:00:00Z' and len(m['days']) == 28 and
+          m['days'][0]['from_utc'] == m['from_utc'] and m['days_complete'] == 28, 'its days begin at 23:00 UTC', m['days'][0])
+    told = json.loads(run('account', '--journal', JOURNAL, '--from', m['from_utc'], '--to', m['to_utc'], '-o', 'json').out)
+    check(told['classes_milli_gpu_ms'] == m['all']['classes_gpu_us'], '`muster account` of that stretch says the same')
+
+
+def of_a_cost_file_in_euros():
+    site = 'name: s\nas_of: 2026-10-01\ngpus: 8\ngpu_price: 40000\nyears: 4\n'
+    euros = 'currency: EUR\nexchange: {usd: 1.08, as_of: 2026-10-30}\n'
+    args = ('--sacct', STATE + '/jobs.txt', '--nodes', STATE + '/nodes.txt', '--month', '2026-10', '-o', 'json', '--site')
+    dollars, own = (json.loads(month(*args, write(f'site{i}.yaml', text)).out) for i, text in enumerate((site, site + euros)))
+    check(dollars['currency'] == 'USD' and own['currency'] == 'EUR' and own['cost']['money'] > 0 and
+          abs(own['cost']['money'] / dollars['cost']['money'] - 1) < 1e-9 and 'EUR a year' in own['cost']['basis'],
+          'a cost file in euros is told in euros', own['cost'])
+
+
+def readings(step_s, watts):
+    begin, end = 1790812800 - 3600, 1793491200 + 3600  # October 2026 and an hour about it
+    series = [{'metric': {'__name__': 'DCGM_FI_DEV_POWER_USAGE', 'Hostname': node, 'gpu': str(i), 'UUID': f'GPU-{node}-{i}',
+                          'modelName': 'NVIDIA H200'},
+               'values': [[t, str(watts)] for t in range(begin, end + 1, step_s)]} for node in ('n1', 'n2') for i in range(4)]
+    return write(f'power{step_s}.json', json.dumps({'status': 'success', 'data': {'resultType': 'matrix', 'result': series}}))
+
+
+def of_everything():
+    """Charges of a ledger in two currencies, readings of power, an outlook and grants, all on one page."""
+    jobs, nodes, ledger = STATE + '/jobs.txt', STATE + '/nodes.txt', STATE + '/ledger.jsonl'
+    rates = write('two.csv', 'id,valid_from,price_per_gpu_hour,currency\nr1,2026-01-01,2.00,EUR\nr2,2026-10-15,3.00,USD\n')
+    begin, end = '2026-10-03T00:00:00', '2026-10-03T05:00:00'
+    bio = write('bio.txt', HEAD + '\n' + record(9, 'eve', 'bio', begin, begin, end, 'n2', 1) + '\n')
+    for sacct in (jobs, bio):
+        ran = run('account', 'charge', '--sacct', sacct, '--rates', rates, '--ledger', ledger)
+        check(ran.code == 0, 'a ledger', ran)
+    trace = write('trace.csv', 'timestamp,duration,num_gpus\n' + ''.join(
+        f'2026-0{7 + d // 31}-{d % 31 + 1:02d} {h:02d}:00:00,{3000 + 400 * (d % 7)},{1 + h % 4}\n' for d in range(90)
+        if not (d // 31 == 2 and d % 31 == 30) for h in range(24)))
+    ran = run('capacity', 'forecast', trace, '--gpus', '8', '--quota-gpu-hours', '900', '-o', 'json')
+    outlook = write('outlook.json', ran.out)
+    grants = write('all_grants.csv', 'account,from,to,gpu_hours\nnlp,2026-10-01,2027-01-01,2000\n')
+    args = ('--sacct', jobs, '--nodes', nodes, '--month', '2026-10', '--cost-per-year', '87600', '--currency', 'EUR',
+            '--ledger', ledger, '--allocations', grants, '--capacity', outlook, '--tariff', 'example', '--carbon', '400',
+            '--pue', '1.25')
+    ran = month(*args, '--power', readings(600, 300), '-o', 'json')
+    check(ran.code == 0, 'ledger, power, capacity and grants at once', ran)
+    m = json.loads(ran.out)
+    sums_hold(m, 'everything')
+    accounts = {r['name']: r for r in table_of(m, 'account')['rows']}
+    charged = {name: row['charged'] for name, row in accounts.items()}
+    check(charged == {'nlp': {'EUR': 960, 'USD': 1584}, 'vision': {'EUR': 48}, 'bio': {'EUR': 10}},
+          'two currencies stay two, a piece over the end of the month counts by its part, and nobody who was charged is dropped',
+          charged)
+    check(accounts['nlp']['charged_money'] is None and accounts['bio']['allocated_gpu_hours'] == 0, 'no sum of euros and dollars')
+    check(any('1,037' in line and '1,032' in line for line in m['unseen']),
+          'that the ledger has more hours than the records is said', m['unseen'])
+    energy = m['energy']
+    kwh, measured = 8 * 744 * 0.65, "100.0 % of the GPUs' energy was measured"
+    check(abs(energy['it_kwh'] / kwh - 1) < 0.001 and abs(energy['facility_kwh'] / (1.25 * kwh) - 1) < 0.001 and
+          abs(energy['co2_kg'] / (0.4 * 1.25 * kwh) - 1) < 0.001 and energy['basis'].startswith(measured),
+          'eight GPUs at 300 W and 350 W of host for 744 hours', energy)
+    check('MADE UP' in energy['basis'], 'a made-up tariff is called that', energy['basis'])
+    check([e['what'] for e in m['capacity']['ends']] == ['GPUs', 'quota'], 'an outlook', m['capacity'])
+    check(m['quotas'][0]['granted'] == 2000, 'a grant', m['quotas'])
+    check({g['part'] for g in m['missing']} == {'what failures cost'}, 'nothing else is missing', m['missing'])
+    page = month(*args, '--power', STATE + '/power600.json', '-')
+    same_on_the_page(m, page.out, 'everything')
+    check(all(f'id="{part}"' in page.out for part in ('energy', 'capacity', 'quotas')) and 'charged, EUR' in page.out and
+          'charged, USD' in page.out and '<p class="note">, ' not in page.out, 'all on the page')
+    again = [c['command'] for c in m['commands'] if c['part'] == 'this report'][0]
+    check(all(word in again for word in ('--ledger', '--power', '--capacity', '--allocations', '--cost-per-year 87600',
+                                         '--carbon 400')),
+          'the command that makes it again is whole', again)
+    rows = list(csv.DictReader(io.StringIO(month(*args, '--power', STATE + '/power600.json', '-o', 'csv').out)))
+    charged = {(r['name'], r['currency']): float(r['money']) for r in rows
+               if r['section'] == 'account' and r['class'] == 'charged'}
+    check(charged == {('nlp', 'EUR'): 960, ('nlp', 'USD'): 1584, ('vision', 'EUR'): 48, ('bio', 'EUR'): 10},
+          'each charge with its own currency in CSV', charged)
+    check(any(r['section'] == 'capacity' and r['unit'] == 'date' for r in rows), 'and the outlook')
+    wide = json.loads(month(*args, '--power', readings(1800, 300), '-o', 'json').out)['energy']
+    check('straight line between readings' in wide['basis'] and 'no energy was measured' not in wide['basis'] and
+          abs(wide['it_kwh'] / energy['it_kwh'] - 1) < 0.01,
+          'readings half an hour apart are not called a guess by the model', wide)
+    near = json.loads(month(*args, '--power', STATE + '/power1800.json', '--gap', '1h', '-o', 'json').out)['energy']
+    check(near['basis'].startswith(measured), 'unless they are said to be near enough', near['basis'])
+
+
 def refusals():
     for args, code, part in ((('--month', 'october'), 2, 'such as 2026-10'), (('--month', '2026-13'), 2, '--month'),
                              (('-o', 'md'), 2, 'html, json, csv'), (('--target', '200'), 2, '--target'),
                              (('--month', '1999-01'), 3, 'the record reaches'), (('--price', '1', '--site', 'x.yaml'), 2,
                                    '--site'),
+                             (('--site', 'x.yaml', '--currency', 'EUR'), 2, '--currency'),
                              (('--sacct', 'x'), 2, '--sacct'), ((STATE,), 2, 'directory'),
                              (('--site', STATE + '/none.yaml'), 3, 'none.yaml'), (('--allocations', STATE + '/none.csv'), 3,
                                    'none.csv'),
@@ -289,6 +415,10 @@ MONTH = of_a_journal()
 money_and_grants(MONTH)
 the_file(MONTH)
 of_files()
+of_a_zone()
+of_a_zone_from_a_journal()
+of_a_cost_file_in_euros()
+of_everything()
 refusals()
 of_a_demo()
 finish()

@@ -58,6 +58,21 @@ if not os.path.isdir(DATA):
     print('skip - no $MUSTER_DATA/jobs/openb: the published lists were not run')
     finish()
 
+# What `bench claims` says of placement (O13), computed again: chance and best fit beside ours, where 40 and 100 % of the GPU
+# pods share one.
+said = subprocess.run([MUSTER, 'bench', 'claims', '-o', 'csv'], capture_output=True, text=True).stdout
+o13 = next((r for r in csv.DictReader(said.splitlines()) if r['id'] == 'O13'), {})
+nodes = os.path.join(DATA, 'openb_node_list_gpu_node.csv.gz')
+of_claim = {p: [bench(nodes, os.path.join(DATA, f'openb_pod_list_gpushare{share}.csv.gz'), p)['alloc_pct_100_mean']
+                for share in (40, 100)] for p in ('random', 'bestfit', 'muster')}
+for policy, words in (('random', '{:.1f} and {:.1f} % at random'), ('bestfit', '{:.1f} and {:.1f} by best fit'),
+                      ('muster', '{:.1f} and {:.1f} by what would be stranded')):
+    words = words.format(*of_claim[policy])
+    check(words in o13.get('figure', ''), f'O13: {words}', o13)
+chance, fit = ([ours - other for ours, other in zip(of_claim['muster'], of_claim[p])] for p in ('random', 'bestfit'))
+check(all(7.5 <= g < 10.5 for g in chance) and all(1.5 <= g < 3.5 for g in fit), 'O13: 8 to 10 points against chance, 2 to 3 '
+      f'against best fit: {chance}, {fit}', o13)
+
 published = {r['workload']: float(r['alloc_pct_100_mean']) for r in csv.DictReader(open(os.path.join(DATA, 'published.csv')))
              if r['policy'] == 'FGD'}
 nodes, gains = os.path.join(DATA, 'openb_node_list_gpu_node.csv.gz'), {}

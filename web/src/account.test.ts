@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  account_class, by_word, efficiency, kAccountDown, levels, looked_at, nobodys, ranked, rates,
+  account_class, by_word, comes_to_nothing, efficiency, kAccountDown, levels, looked_at, nobodys, ranked,
 } from './account.js';
-import { account_of } from './account_answer.js';
+import { account_of, type AccountAnswer } from './account_answer.js';
 import { waterfall } from './waterfall.js';
 import { kAccountWaste } from './words.js';
 
@@ -24,14 +24,9 @@ test('efficiency is of what is known', () => {
   assert.equal(efficiency({ held_idle: 1 }), 0);
 });
 
-test('the same money is spread over fewer hours', () => {
-  const r = rates(kClasses, 2);
-  near(r.owned, 2);
-  near(r.delivered, 200 / 90);
-  near(r.allocated, 200 / 60);
-  near(r.useful, 5);
-  assert.deepEqual(rates(kClasses, 0), { owned: null, delivered: null, allocated: null, useful: null });
-  assert.equal(rates({ down: 3 }, 2).useful, null);
+test('what comes to nothing is all but the useful and what nobody knows', () => {
+  near(comes_to_nothing(kClasses), 100 - 40 - 4 - 6);
+  assert.equal(comes_to_nothing({ useful: 3, unsettled: 2 }), 0);
 });
 
 test('the waterfall goes through all classes and ends at what is useful', () => {
@@ -58,21 +53,42 @@ test('what an address says in error is the usual', () => {
   assert.equal(account_class('money'), '');
 });
 
-test('an answer of the tool without a price, and one whose price is assumed', () => {
-  const answer = {
-    from_utc: 'a', to_utc: 'b', classes_gpu_hours: kClasses, rates: null, prices: [{ assumed: '' }], efficiency_target: 0.94,
-    streak: { days: 3 }, rows_left_out: 0,
-    rows: [
-      { name: '17', no_job: false, job_name: 'train', user: 'ada', account: 'vision', classes_gpu_hours: { useful: 3 } },
-      { name: '', no_job: true, classes_gpu_hours: { down: 4 } },
-    ],
-  };
-  const plain = account_of(answer);
+const kAnswer: AccountAnswer = {
+  from_utc: 'a', to_utc: 'b', held_idle_seen: false, classes_gpu_hours: kClasses, rates: null, unpriced_gpu_hours: 100,
+  efficiency_target: 0.94,
+  prices: [{ from_utc: 'a', price_per_gpu_hour: 0, currency: '', by: 'not said', assumed: '', gpu_hours: 100 }],
+  streak: { days: 3, longest_days: 5, complete_days: 9, days_reached: 8 },
+  days: [{ from_utc: 'a', to_utc: 'b', whole: true, classes_gpu_hours: kClasses }], rows_left_out: 0, notes: [],
+  rows: [
+    { name: '17', no_job: false, job_name: 'train', user: 'ada', account: 'vision', classes_gpu_hours: { useful: 3 } },
+    { name: '', no_job: true, classes_gpu_hours: { down: 4 } },
+  ],
+};
+
+test('an answer of the tool without a price', () => {
+  const plain = account_of(kAnswer);
   assert.equal(plain.rows[0]!.about, 'train · ada · vision');
-  assert.deepEqual([plain.price, plain.rows.length, plain.streak_days], [0, 1, 3]);
+  assert.deepEqual([plain.money, plain.rows.length, plain.price_tried, plain.unpriced_h], [null, 1, false, 100]);
+  assert.deepEqual(plain.streak, { days: 3, longest: 5, complete: 9, reached: 8 });
+});
+
+test('money is that of the answer, not hours at a mean price', () => {
+  const rates = {
+    currency: 'USD', cost: 300, owned_per_gpu_hour: 3, delivered_per_gpu_hour: 300 / 90, allocated_per_gpu_hour: 5,
+    useful_per_gpu_hour: 7.5,
+  };
+  const prices = [
+    { ...kAnswer.prices[0]!, price_per_gpu_hour: 2, by: 'policy' },
+    { ...kAnswer.prices[0]!, assumed: 'H200, public', by: 'assumed' },
+  ];
   const priced = account_of({
-    ...answer, rates: { currency: 'USD', owned_per_gpu_hour: 2.5 },
-    prices: [{ assumed: '' }, { assumed: 'H200 2.50 USD, public' }],
+    ...kAnswer, rates, prices, classes_cost: { down: 40, useful: 80 }, unpriced_gpu_hours: 0,
+    rows: [{ ...kAnswer.rows[0]!, classes_cost: { useful: 12, stalled: 5 } }],
   });
-  assert.deepEqual([priced.price, priced.currency, priced.price_assumed], [2.5, 'USD', 'H200 2.50 USD, public']);
+  assert.equal(priced.money!.classes['down'], 40, 'five hours at 8, though an hour was 3 on average');
+  assert.deepEqual(priced.money!.rates, { owned: 3, delivered: 300 / 90, allocated: 5, useful: 7.5 });
+  assert.equal(looked_at(priced.rows[0]!.costs, ''), 5);
+  assert.equal(looked_at(priced.rows[0]!.costs, 'useful'), 12);
+  assert.equal(priced.price_assumed, 'H200, public');
+  assert.equal(account_of({ ...kAnswer, prices: [{ ...kAnswer.prices[0]!, by: 'asked for' }] }).price_tried, true);
 });

@@ -1,5 +1,5 @@
-// Arithmetic of the account page: GPU-hours from owned to useful, what an hour costs at each level, the target and its streak,
-// and whose a class was. Pure.
+// Arithmetic of the account page: GPU-hours from owned to useful, and whose a class was. Money is added up as it is: each amount
+// has the price of its time. Pure.
 import { of_class, type Classes } from './waterfall.js';
 
 // From all that is owned down to what is useful; `useful` itself is last and not among them.
@@ -38,18 +38,15 @@ export function efficiency(classes: Classes): number | null {
   return known > 0 ? of_class(classes, 'useful') / known : null;
 }
 
-export type Rates = Record<keyof Levels, number | null>;
-// What an hour costs at each level, where an hour owned costs `price`.
-export function rates(classes: Classes, price: number): Rates {
-  const l = levels(classes);
-  const over = (h: number) => (price > 0 && h > 0 ? (price * l.owned) / h : null);
-  return { owned: over(l.owned), delivered: over(l.delivered), allocated: over(l.allocated), useful: over(l.useful) };
-}
-
 // What a row is looked at for: one class, or all that jobs had and that is known to be no use.
 export function looked_at(classes: Classes, of: string): number {
   if (of) return of_class(classes, of);
   return levels(classes).allocated - of_class(classes, 'useful') - sum(classes, kUnknown);
+}
+
+// All that came to nothing as far as is known, in the unit of `classes`.
+export function comes_to_nothing(classes: Classes): number {
+  return sum(classes, kAccountDown) - sum(classes, kUnknown);
 }
 
 // Classes that no job has.

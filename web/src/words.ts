@@ -34,6 +34,8 @@ const kCauses: Record<string, string> = {
   acceptance_failed: 'Failed its acceptance tests',
 };
 export const cause_words = (cause: string): string => kCauses[cause] ?? plain(cause);
+// Whether there are incidents of it: other causes are of jobs, or of people.
+export const known_cause = (cause: string): boolean => Object.hasOwn(kCauses, cause);
 // The Xid that a finding or an incident of this cause has: 0 where it has none, or where its code says something else.
 const kOtherCodes = ['common_cause', 'failure_predicted', 'fabric_fault', 'engine_drained', 'acceptance_failed'];
 export const xid_of = (cause: string, code: number | null | undefined): number => (kOtherCodes.includes(cause) ? 0 : (code ?? 0));

@@ -149,6 +149,13 @@ def write_jobs(folder, phases, uuid):
                 rows.writerow([name, NODE, 1, uuid, 'h200', utc(int(begin)), utc(int(end))])
 
 
+def by_hand(rows):
+    """Joules of the samples of one GPU."""
+    points = [(datetime.datetime.fromisoformat(r['timestamp_utc'].replace('Z', '+00:00')).timestamp(), float(r['power_w']))
+              for r in rows if r['power_w']]
+    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(points, points[1:]))
+
+
 def busy_gpu(rows):
     """UUID of the GPU that drew most in the recording: the one that the load was on."""
     most = {}
@@ -164,7 +171,8 @@ def compare_phases(folder, power):
     print(f'{"phase":12} {"counter J":>12} {"samples J":>12} {"apart":>8} {"mean W":>8}')
     watts = {}
     for row in counted['rows']:
-        a, b = joules(row), joules(by_name.get(row['name'], row))
+        holds(f'samples know {row["name"]} too', row['name'] in by_name, sorted(by_name))
+        a, b = joules(row), joules(by_name.get(row['name'], {'gpu_j': {}}))
         hours = row['gpu_hours']
         watts[row['name']] = a / (3600 * hours) if hours else 0
         print(f'{row["name"]:12} {a:12.1f} {b:12.1f} {100 * (b / a - 1) if a else 0:+7.2f}% {watts[row["name"]]:8.1f}')
@@ -192,7 +200,13 @@ def main():
         apart = next(a for a in both['agreement'] if a['gpu'] == uuid)
         print(f'over {apart["over_s"]:.1f} s: counter {apart["counter_j"]:.1f} J, samples {apart["sampled_j"]:.1f} J, '
               f'{apart["difference_pct"]:+.3f} %')
-        holds('the counter and the integral of sampled power agree within 2 %', abs(apart['difference_pct']) <= WITHIN_PCT, apart)
+        holds('the counter and the integral of sampled power agree within 2 %',
+              apart['difference_pct'] is not None and abs(apart['difference_pct']) <= WITHIN_PCT, apart)
+        holds('and the counter was believed', both['all']['gpu_j']['counter'] > 0 and not apart['counter_refused'], apart)
+        holds('over all of the load', apart['over_s'] >= 0.9 * length, apart)
+        ours = by_hand(mine)
+        holds("the samples' joules are those of trapezoids that this test adds up itself",
+              abs(apart['sampled_j'] / ours - 1) < 0.01, (apart, ours))
         holds('all of it is counted, nothing estimated', both['all']['gpu_j']['estimated'] == 0, both['all'])
         counted, watts = compare_phases(folder, power)
         parts = sum(joules(row) for row in counted['rows'])
@@ -208,7 +222,9 @@ def main():
             smi = energy(folder, os.path.join(folder, 'smi.csv'), 'sampled')
             seen = {row['name']: joules(row) for row in smi['rows']}
             ours = {row['name']: joules(row) for row in counted['rows']}
-            names = [n for n, _ in PHASES if n in seen and n in ours]
+            names = [n for n, _ in PHASES]
+            holds('every phase is in both', all(n in seen and n in ours for n in names), (sorted(seen), sorted(ours)))
+            names = [n for n in names if n in seen and n in ours]
             a, b = sum(ours[n] for n in names), sum(seen[n] for n in names)
             print(f'nvidia-smi -lms 100 over the phases: {b:.1f} J, the counter {a:.1f} J, {100 * (b / a - 1):+.3f} %')
             holds("what nvidia-smi wrote adds up to the counter's within 3 %", abs(b / a - 1) < 0.03, (a, b))

@@ -21,6 +21,8 @@ interface FallProps {
   words: readonly ClassWord[];
   price: number; // of a GPU-hour; 0: not said
   currency: string;
+  not_seen?: string; // a class of which nothing can be known: no figure, not even 0
+  costs?: Classes; // of each line, where their hours had several prices; else the hours at `price`
   first: string; // what the first line is called
   most: string; // the class that is looked at; empty: none
   choose: (most: string) => void;
@@ -29,6 +31,8 @@ interface FallProps {
 function StepRow({ step, before, props }: { step: Step; before: Step | undefined; props: FallProps }) {
   const { fall, price, most, choose } = props;
   const lit = most === step.name;
+  const seen = step.name !== props.not_seen;
+  const cost = props.costs ? of_class(props.costs, step.name) : step.gpu_h * price;
   const word = props.words.find((w) => w.name === step.name);
   const at = (h: number) => 1000 * Math.min(1, Math.max(0, (h - fall.begin_h) / (fall.end_h - fall.begin_h || 1)));
   const inside = (
@@ -40,15 +44,16 @@ function StepRow({ step, before, props }: { step: Step; before: Step | undefined
         <rect class={`fall-${step.name}`} x={step.x * 1000} width={step.width * 1000} y="3" height="14" />
         {step.cut && <path class="step-cut" d="M6 0 L2 7 L8 13 L4 20" />}
       </svg>
-      <span class="step-hours">{step_figure(step)}</span>
-      <span class="step-share">{step.share === null || step.share < 0 ? '' : percent(step.share)}</span>
-      {price > 0 && <span class="step-money">{hours(step.gpu_h * price)}</span>}
+      <span class="step-hours">{seen ? step_figure(step) : 'not seen'}</span>
+      <span class="step-share">{!seen || step.share === null || step.share < 0 ? '' : percent(step.share)}</span>
+      {price > 0 && <span class="step-money">{seen && hours(cost)}</span>}
     </>
   );
   if (!word) return <div class="step step-installed" data-step={step.name}>{inside}</div>;
   return (
     <button type="button" class={lit ? 'step lit' : 'step'} aria-pressed={lit} data-step={step.name}
-      aria-label={`${word.label}: ${step_figure(step)} GPU-hours, ${percent(step.share)} of what is installed`}
+      aria-label={seen ? `${word.label}: ${step_figure(step)} GPU-hours, ${percent(step.share)} of what is installed`
+        : `${word.label}: not seen`}
       title={`${word.what}. Click: whose it was.`} onClick={() => choose(lit ? '' : step.name)}>
       {inside}
     </button>

@@ -14,6 +14,7 @@ import { cause_words, plain, status_words, verb_words, witness_words, xid_of } f
 import { ApprovalsPanel } from './approvals_panel.js';
 import { use_answer } from './ask.js';
 import { Empty, Panel, TroubleBox, Words } from './bits.js';
+import { download } from './download.js';
 import { NodeLink } from './incidents_page.js';
 import { To } from './nav.js';
 
@@ -29,16 +30,6 @@ interface Guard {
   paused_by: string;
   shadow: boolean;
   budgets: { what: string; where: string; used: number; limit: number }[];
-}
-
-// A file made here, of what is on screen: nothing is sent anywhere.
-function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 function Exports({ report }: { report: Report | null }) {
