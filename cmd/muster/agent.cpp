@@ -2,6 +2,7 @@
 #include "adapters/agent/agent.h"
 
 #include <fmt/core.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,6 +99,7 @@ int run_agent(const AgentOptions& o) {
   auto options = make_options(o);
   if (!options) return say_error(options.error());
   if (o.once) return ask_once(o, *options);
+  malloc_trim(0);  // what the words of all commands took: every probe would keep its share of it for years
   auto agent = agent::Agent::start(*options);
   if (!agent) return say_error(agent.error());
   auto server = serve(o, **agent);

@@ -78,8 +78,7 @@ std::vector<ProbeSpec> make_probes(const Options& o) {
                  [library = o.nvml](const auto& tell) { watch_nvml(library, tell); }});
   out.push_back({"sysfs", seconds(5), o.deadline, [] { return ask_sysfs(""); }});
   out.push_back({"versions", minutes(10), o.deadline, [] { return ask_versions(""); }});
-  const auto facts = std::make_shared<FactsProbe>(o.node);
-  out.push_back({std::string(kFacts), seconds(50), o.deadline, [facts] { return facts->ask(monotonic_now()); }});
+  out.push_back({std::string(kFacts), minutes(5), o.deadline, [node = o.node] { return ask_facts(node); }});
   for (const std::string& path : o.mounts) out.push_back(mount_probe(path, o.deadline));
   for (const auto& [name, command] : o.commands) {
     out.push_back(
