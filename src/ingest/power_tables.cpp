@@ -129,8 +129,8 @@ Result<std::vector<CapPoint>> parse_power_caps(std::string_view text, std::strin
   std::stable_sort(out->begin(), out->end(), [&](const CapPoint& a, const CapPoint& b) { return key(a) < key(b); });
   for (std::size_t i = 1; i < out->size(); ++i) {
     if (key((*out)[i - 1]) == key((*out)[i]))
-      return fail(Code::bad_input,
-                  fmt::format("{}:1: {} {} has the cap {} W twice", file, (*out)[i].gpu, (*out)[i].bound, (*out)[i].cap_w));
+      return fail(Code::bad_input, fmt::format("{}:1: {} {} has the cap {} W twice", file, printable((*out)[i].gpu),
+                                               printable((*out)[i].bound), (*out)[i].cap_w));
   }
   return out;
 }
