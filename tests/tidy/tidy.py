@@ -16,8 +16,8 @@ LINES_MAX, LINES_MAX_TEST, COLUMNS_MAX, FUNCTION_LINES_MAX = 700, 1000, 130, 70
 # Rooms whose result must be a function of their input alone: what they do is replayed.
 PURE = ('base', 'model', 'ingest', 'predict', 'design', 'detect', 'decide', 'diagnose', 'account', 'ports', 'act', 'control',
         'report', 'twin')
-SYSTEM = re.compile(r'^(sys|netinet|arpa|linux|net)/|^(unistd|fcntl|signal|poll|pthread|dirent|malloc|errno|spawn|termios|dlfcn|pwd|grp|'
-                    r'glob|sched|string|stdio|stdlib|stdint|stddef|math|time|limits|netdb|fenv|elf|getopt|syslog)\.h$')
+SYSTEM = re.compile(r'^(sys|netinet|arpa|linux|net)/|^(unistd|fcntl|signal|poll|pthread|dirent|errno|spawn|termios|dlfcn|pwd|grp|'
+                    r'glob|sched|string|stdio|stdlib|stdint|stddef|malloc|math|time|limits|netdb|fenv|elf|getopt|syslog)\.h$')
 
 
 class File:
