@@ -220,6 +220,7 @@ Result<GatheredMonth> gather(const MonthOptions& o, const AskTool& ask, const st
   m.offsets = *zone;
   m.simulation = simulation;
   m.source = source;
+  m.activity_known = false;  // a journal holds no readings of what GPUs did
   const auto a = q.account(b.begin, b.end, "account");
   if (!a) return tl::unexpected(a.error());
   m.cluster = text_of(*a, "cluster");

@@ -111,6 +111,7 @@ Result<GatheredMonth> gather_month_files(const MonthOptions& o) {
   for (const auto by : {account::SiteBy::account, account::SiteBy::partition, account::SiteBy::user, account::SiteBy::gpu_type})
     take_table(m, read, a, by);
   g.uses = account::use_of(read.runs, now.to);
+  m.activity_known = a.activity_known;
   report::SiteView v;
   v.cluster = m.cluster;
   v.runs = &read.runs;

@@ -108,6 +108,7 @@ struct Month {
   std::vector<account::Burn> quotas;  // as they stood at its end
   std::vector<MonthFailure> failures;
   bool failures_known = false;  // files of a site tell of none
+  bool activity_known = true;   // false: nothing measured what GPUs did, so nobody can say what jobs held idle
   std::optional<MonthEnergy> energy;
   std::optional<MonthCapacity> capacity;
   std::vector<std::string> unseen;  // what was not seen, in sentences
@@ -115,6 +116,7 @@ struct Month {
   std::vector<MonthCommand> commands;  // that give each table again
 
   bool is_whole() const { return all.from <= begin && all.to >= end; }
+  bool sees(SiteClass c) const { return c != SiteClass::held_idle || activity_known; }
   Time wall(Time utc) const;  // what the zone's clocks show then, written as if it were utc
 };
 

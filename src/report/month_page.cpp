@@ -67,7 +67,8 @@ std::string draw_classes(const Month& m, Canvas c) {
   std::vector<FallBar> bars = {{"owned", "all", installed, figure(installed)}};
   for (std::size_t i = 0; i < account::kSiteClasses; ++i) {
     const auto k = static_cast<SiteClass>(i);
-    bars.push_back({std::string(names(SiteClass{})[i]), colour_of(k), m.all.sum[k], figure(m.all.sum[k])});
+    bars.push_back(
+        {std::string(names(SiteClass{})[i]), colour_of(k), m.all.sum[k], m.sees(k) ? figure(m.all.sum[k]) : "not seen"});
   }
   return draw_fall(bars, c, "From GPU-hours owned to useful ones, class by class, with what they cost");
 }

@@ -28,10 +28,11 @@ Section classes_section(const Month& m) {
   s.table.columns = {{"CLASS"}, {"WHAT IT IS"}, {"GPU-HOURS", true}, {"OF OWNED", true}};
   if (m.cost) s.table.columns.push_back({m.cost->currency, true, false, true});
   if (m.before) s.table.columns.push_back({"MONTH BEFORE", true});
-  const auto add = [&](const std::string& name, std::string_view words, std::int64_t us, std::optional<double> before) {
-    std::vector<Cell> row = {Cell(name), Cell(std::string(words)), us_cell(us),
-                             percent_cell(share_of(us, m.all.sum.installed()))};
-    if (m.cost) row.push_back(amount_cell(money_of(m, us)));
+  const auto add = [&](const std::string& name, std::string_view words, std::int64_t us, std::optional<double> before,
+                       bool seen = true) {
+    std::vector<Cell> row = {Cell(name), Cell(std::string(words)), seen ? us_cell(us) : Cell("not seen"),
+                             seen ? percent_cell(share_of(us, m.all.sum.installed())) : Cell("-")};
+    if (m.cost) row.push_back(seen ? amount_cell(money_of(m, us)) : Cell("-"));
     if (m.before) row.push_back(percent_cell(before));
     s.table.rows.push_back(std::move(row));
   };
@@ -47,7 +48,8 @@ Section classes_section(const Month& m) {
     if (c == SiteClass::useful) {
       level("useful", class_words(c).data(), [](const SiteSum& x) { return x[SiteClass::useful]; });
     } else {
-      add(fmt::format("− {}", names(SiteClass{})[i]), class_words(c), m.all.sum[c], m.before ? m.before->share(c) : std::nullopt);
+      add(fmt::format("− {}", names(SiteClass{})[i]), class_words(c), m.all.sum[c], m.before ? m.before->share(c) : std::nullopt,
+          m.sees(c));
     }
   }
   s.notes.push_back("The classes sum to what is owned, to the GPU-microsecond.");

@@ -182,5 +182,13 @@ TEST(MonthReport, AMonthThatIsNotOverSaysSo) {
   EXPECT_TRUE(has(headline_of(m)[0], "as far as it is known"));
 }
 
+TEST(Month, WhatNobodyMeasuredIsNotCalledNothing) {
+  Month m = october();
+  m.activity_known = false;
+  EXPECT_TRUE(has(month_page(m), ">not seen<"));
+  m.activity_known = true;
+  EXPECT_FALSE(has(month_page(m), ">not seen<"));
+}
+
 }  // namespace
 }  // namespace muster::report
