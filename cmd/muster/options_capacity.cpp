@@ -6,6 +6,9 @@
 namespace muster::cmd {
 namespace {
 
+constexpr const char* kJobsHelp =
+    "Jobs: CSV with timestamp, duration and num_gpus, or what `sacct -a -X -P` or `sacct --json` printed";
+
 // "8:1h" or "8:1h:90"; "any" instead of the GPUs for the last class.
 Result<TargetWish> parse_target(std::string_view text) {
   const auto parts = split(text, ':');
@@ -72,9 +75,7 @@ void Parser::add_capacity_forecast(CLI::App& capacity) {
                       "  muster capacity forecast jobs.csv.gz\n"
                       "  muster capacity forecast jobs.csv.gz --horizon 90 --gpus 800 --racks-free 12 --kw-free 250\n"
                       "  muster capacity forecast jobs.csv.gz --quota-gpu-hours 250000 --growth 40 -o json");
-  words(sub, "FILE", "FILE",
-        "Jobs: CSV with timestamp, duration and num_gpus, or what `sacct -a -X -P` or `sacct --json` printed", o.trace,
-        {WordKind::file, {}}, 4095);
+  words(sub, "FILE", "FILE", kJobsHelp, o.trace, {WordKind::file, {}}, 4095);
   sub->get_option("FILE")->required();
   value(sub, "--horizon", "DAYS", "How far [28]",
         [&o](const std::string& s) { o.horizon_days = checked(parse_count("--horizon", s, 1, 1095)); });
@@ -96,9 +97,7 @@ void Parser::add_capacity_replay(CLI::App& capacity) {
                       "  muster capacity replay jobs.csv.gz --gpus 800 --growth 1,1.2,1.5 --target 8:1h --target any:12h:80\n"
                       "  muster capacity replay jobs.csv.gz --cluster ours.yaml --targets promised.yaml\n"
                       "  muster capacity replay jobs.csv.gz --gpus 800 --held-out     how far such a prediction was off");
-  words(sub, "FILE", "FILE",
-        "Jobs: CSV with timestamp, duration and num_gpus, or what `sacct -a -X -P` or `sacct --json` printed", o.trace,
-        {WordKind::file, {}}, 4095);
+  words(sub, "FILE", "FILE", kJobsHelp, o.trace, {WordKind::file, {}}, 4095);
   sub->get_option("FILE")->required();
   auto* gpus = value(sub, "--gpus", "N", "A plain cluster of N GPUs, 8 in a node",
                      [&o](const std::string& s) { o.gpus = checked(parse_gpus(s)); });

@@ -2,7 +2,6 @@
 """muster report month: one page about a month, from ten weeks of the twin's journal, from a demo and from records of a small
 site; its sums, what it costs and charges, parts that are missing, and what is wrong to ask for."""
 import csv
-import html.parser
 import io
 import json
 import os
@@ -11,41 +10,13 @@ import subprocess
 import time
 
 from checks import MUSTER, STATE, check, environment, finish, run
+from page import Page
 
 JOURNAL = STATE + '/months.db'
 GPUS, DAYS = 16, 70
 US_OF_HOUR = 3_600_000_000
-VOID = {'meta', 'br', 'rect', 'path', 'circle'}
 CLASSES = ['down', 'drained', 'idle_no_demand', 'idle_fragmented', 'held_idle', 'starting', 'checkpoint', 'lost_restart',
            'stalled', 'unseen', 'unsettled', 'useful']
-
-
-class Page(html.parser.HTMLParser):
-    """Whether each element is closed where it should be, what is asked from outside, and which ids there are."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.wrong, self.tags, self.ids, self.asks = [], [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name == 'id':
-                self.ids.append(value)
-            if name in ('src', 'href', 'srcset', 'action', 'data') or name.startswith('on'):
-                self.asks.append((tag, name, value))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag in VOID:
-            return
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append((tag, self.getpos()))
 
 
 def month(*args, timeout=110):
